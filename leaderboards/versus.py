@@ -16,7 +16,7 @@ from leaderboards.scores.column import Column
 from leaderboards.scores.differences import Side, best_side, sides_of
 from leaderboards.scores.frames import FLOOR
 from tasks.base import Items, Over
-from tasks.metrics.multiple import holm
+from tasks.metrics.best_set import holm
 from tasks.uncertainty import paired_differences
 from zoo.errors import InputError, unknown
 

@@ -32,9 +32,8 @@ from tasks.checks import unusable
 from tasks.datasets.base import Sample
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.examples import Predicted, drawn
-from tasks.metrics.cell_areas import cell_shares
-from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
-from tasks.metrics.region_classes import shown_classes, shown_purity
+from tasks.metrics.cell_labels import cell_shares
+from tasks.metrics.clustering import AGREEMENTS, kmeans_starts, shown_classes, shown_purity
 from tasks.sources import ClusteredRegions, ProbedClasses
 from tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
 from zoo.spec import Layer

@@ -17,8 +17,7 @@ from tasks.datasets.classes import Classification
 from tasks.examples import Predicted, by_key, drawn
 from tasks.metrics.arrays import Integers
 from tasks.metrics.fused import nearest_of_sets
-from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.search import Neighbours
+from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
 from tasks.probes import LabelledTask, LabelledVectors
 from tasks.transformed import Vectors
 from zoo.spec import Layer

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tasks.keypoints.config import KeypointConfig, PairDraw, PairSample
-from tasks.metrics.soft_argmax import SoftArgmax
+from tasks.metrics.correspondence import SoftArgmax
 from tasks.propagation.config import PropagationConfig
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame

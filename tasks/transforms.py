@@ -1,6 +1,6 @@
 """What may be done to the features of a layer before a task scores them, by name. Imports nothing heavy.
 
-What each does is in `tasks.metrics.debias` and `tasks.metrics.spread`; which tasks take which is decided
+What each does is in `tasks.metrics.spread` and `tasks.metrics.spread`; which tasks take which is decided
 where tasks meet their data.
 """
 

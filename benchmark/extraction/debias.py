@@ -1,7 +1,7 @@
 """Tokens without what they say of their position: a further reading of what a forward shows.
 
 What the position looks like is asked of the backbone once for each size of images, by a black image of that
-size, before the first batch of it (`tasks.metrics.debias`).
+size, before the first batch of it (`tasks.metrics.spread`).
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmark.extraction.collectors import Collector, to_host
 from benchmark.extraction.loading import Batch
-from tasks.metrics.debias import debiased, position_basis
+from tasks.metrics.spread import debiased, position_basis
 from zoo.features import LayerFeatures, Shown
 from zoo.features.backbone import Backbone
 from zoo.spec import Layer

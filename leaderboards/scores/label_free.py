@@ -15,8 +15,8 @@ from leaderboards.board import Board
 from leaderboards.scores.analyses import Analysis, analyses_of
 from leaderboards.scores.column import Column
 from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.best_set import holm
 from tasks.metrics.layer_choice import below_zero, mean_reach, named_layers, rank_correlation, regret
-from tasks.metrics.multiple import holm
 
 TASK = "label-free"
 

@@ -17,7 +17,7 @@ from leaderboards.scores.frames import half_widths
 from leaderboards.sections.provenance import partial_line
 from leaderboards.sections.similarity import CkaTable, cka_tables
 from tasks.blocks import Block, Heading, Plot, Table, said, slug
-from tasks.metrics.structure import Partition, partition
+from tasks.metrics.locality import Partition, partition
 
 PRIMARY = "patch"
 """Pooling that is drawn; of the others there are tables."""

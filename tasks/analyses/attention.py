@@ -30,8 +30,7 @@ from tasks.analyses.base import (
 from tasks.base import Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import ATTENTION
 from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import Cells, attention_distance, cell_distances
-from tasks.metrics.attention_maps import entropy
+from tasks.metrics.attention import Cells, attention_distance, cell_distances, entropy
 from tasks.sources import ANY_SIZE
 from zoo.features import AttentionMaps
 from zoo.spec import Layer

@@ -26,14 +26,16 @@ from tasks.analyses.base import (
 from tasks.base import Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import PICTURED, Pictured
 from tasks.metrics.arrays import Floats
-from tasks.metrics.attention_maps import (
+from tasks.metrics.attention import (
     centre_distance,
     deviation_over_heads,
     deviation_over_queries,
+    fuse_heads,
+    output_map,
     patch_query_map,
+    roll,
 )
 from tasks.metrics.offsets import HeadOffset, aligned_map, average_offset, head_offset, offset_index
-from tasks.metrics.rollout import fuse_heads, output_map, roll
 from zoo.spec import Layer
 from zoo.view.views import View
 

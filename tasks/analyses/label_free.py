@@ -18,9 +18,17 @@ from tasks.analyses.base import Tally
 from tasks.base import Device, Outcome, Source, digest
 from tasks.checks import unusable
 from tasks.cka import UNDEFINED, CkaConfig, Grams
-from tasks.metrics.effective_rank import FEWEST, effective_rank, rankme, singular_values, spectrum_decay
+from tasks.metrics.effective_rank import (
+    FEWEST,
+    effective_rank,
+    other_neighbours,
+    overlap,
+    rankme,
+    retrieved,
+    singular_values,
+    spectrum_decay,
+)
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
-from tasks.metrics.views import other_neighbours, overlap, retrieved
 from tasks.sources import ProbedImages, mirrored
 from tasks.task import DescribingTask
 

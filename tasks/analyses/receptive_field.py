@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
 from tasks.metrics.arrays import Floats
-from tasks.metrics.receptive import half_area, half_radius, share_inside
+from tasks.metrics.residual import half_area, half_radius, share_inside
 from tasks.sources import ProbedImages
 from tasks.stored import Fields
 from tasks.task import GradientTask

@@ -27,9 +27,7 @@ from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Source,
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.feeds import ATTENTION_IN_TURN
 from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import Cells
-from tasks.metrics.attention_maps import patch_query_map
-from tasks.metrics.rollout import Fusion, discard, fuse_heads, output_map, roll
+from tasks.metrics.attention import Cells, Fusion, discard, fuse_heads, output_map, patch_query_map, roll
 from tasks.metrics.saliency import (
     Threshold,
     cell_shares,

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from tasks.datasets.spair import KeypointPair
-from tasks.metrics.soft_argmax import SoftArgmax
+from tasks.metrics.correspondence import SoftArgmax
 from zoo.view.released import CornerSquare, OfTokens
 from zoo.view.views import Letterbox, Stretch, View
 

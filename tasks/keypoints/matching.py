@@ -30,8 +30,7 @@ from tasks.keypoints.places import (
     true_places,
 )
 from tasks.metrics.bilinear import Places, sampled
-from tasks.metrics.ceilings import least_errors
-from tasks.metrics.correspondence import best_pixels, searchable
+from tasks.metrics.correspondence import best_pixels, least_errors, searchable
 from tasks.sets import MIXED, members_of
 from zoo.spec import Layer
 from zoo.view.views import View

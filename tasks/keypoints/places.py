@@ -15,7 +15,7 @@ from tasks.metrics.bilinear import (
     searched_pixels,
     searched_places,
 )
-from tasks.metrics.ceilings import Axis
+from tasks.metrics.correspondence import Axis
 from zoo.view.geometry import Geometry
 from zoo.view.released import CornerSquare
 from zoo.view.views import View

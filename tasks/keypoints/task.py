@@ -30,7 +30,7 @@ from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.examples import Predicted, by_key, drawn
 from tasks.keypoints.config import CONFIGS, KeypointConfig
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, KeypointSetsMeasurer, Matcher
-from tasks.metrics.pck_averages import pck_averages
+from tasks.metrics.correspondence import pck_averages
 from tasks.registry import TaskEntry
 from tasks.task import MeasuredTask
 from zoo.spec import Layer

@@ -1,8 +1,25 @@
-"""How far attention looks. Pure functions of tensors, on any device."""
+"""Attention: how far it looks, average maps and how they vary, and what reaches a token through layers.
 
+Pure functions of tensors, on any device. Attention is [... queries keys], prefix tokens (class token,
+registers) first, then the patches of a grid in row-major order.
+
+Sources: Raghu et al., NeurIPS 2021, section 5 (distance); Walmer et al., CVPR 2023, sections 4.1 and 4.3,
+and its released code (maps, distance); Abnar and Zuidema, ACL 2020 (rollout), whose heads are fused and
+small entries discarded as in common practice.
+"""
+
+import math
+from collections.abc import Callable
+from math import floor
+from typing import Literal
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import linear
+
+from tasks.metrics.arrays import Floats
 
 Cells = tuple[int, int]
 """Rows and columns of a grid."""
@@ -39,3 +56,177 @@ def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
         all patches attend to all alike.
     """
     return linear(attention.flatten(-2), distances.flatten(-2)) / attention.shape[-1]
+
+
+PART_BYTES = 1 << 22
+"""Maps of which a number is computed at once where that takes copies of them, on a processor."""
+
+PART_BYTES_ON_DEVICE = 1 << 26
+"""The same on any other device, where few large operations are faster than many small ones."""
+
+
+def patch_query_map(attention: Tensor, prefix_tokens: int) -> Tensor:
+    """How patches attend to each token on average: [... keys], float32, of [... queries keys]."""
+    return attention[..., prefix_tokens:, :].mean(dim=-2, dtype=torch.float32)
+
+
+def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
+    """How much what patches attend to depends on the patch: standard deviation over queries, mean over keys.
+
+    Prefix rows and columns are cut off and rows are not renormalised, as in the released code; the deviation
+    is unbiased. 0 where all patches attend alike, 1 / sqrt(N) where each of N attends to itself.
+
+    Args:
+        attention: [... queries keys].
+        prefix_tokens: Class token and registers.
+
+    Returns:
+        [...], float32; NaN where there is one patch.
+    """
+    return _by_parts(
+        lambda part: _deviation(_inside(part, prefix_tokens), -2).mean(dim=-1), attention, together=2
+    )
+
+
+def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
+    """How much heads differ: standard deviation over heads, mean over queries and keys of the patches.
+
+    Args:
+        attention: [... heads queries keys].
+        prefix_tokens: Class token and registers.
+
+    Returns:
+        [...], float32; NaN where there is one head.
+    """
+    return _by_parts(
+        lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
+    )
+
+
+def centre_distance(maps: Floats, cells: Cells) -> Floats:
+    """Mean distance from the centre of the unit square of what a map [... cells] weighs.
+
+    The grid is stretched to the unit square, corner to corner (an axis of one cell lies in its middle).
+
+    Returns:
+        [...]: 0 where all lies in the middle, 0.4112 of a uniform map of 14 x 14 cells; NaN of an empty map.
+    """
+    rows, columns = (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1) for count in cells)
+    distance = np.hypot(rows[:, None], columns[None]).ravel()
+    total = maps.sum(axis=-1)
+    weighed: NDArray[np.float64] = maps @ distance
+    return np.asarray(np.divide(weighed, total, out=np.full_like(weighed, np.nan), where=total > 0))
+
+
+def entropy(attention: Tensor) -> Tensor:
+    """Entropy of what each query attends to, over that of uniform attention: [... queries].
+
+    Args:
+        attention: [... queries keys], each row of sum 1.
+
+    Returns:
+        float32: 0 where it attends to one token, 1 where it attends to all alike; 0 where there is one token.
+    """
+    nats = _by_parts(_nats, attention, together=2)
+    return nats / max(math.log(attention.shape[-1]), 1)
+
+
+def _nats(attention: Tensor) -> Tensor:
+    values = attention.float()
+    least = torch.finfo(values.dtype).tiny  # 0 ln 0 = 0
+    return -values.clamp_min(least).log_().mul_(values).sum(dim=-1)
+
+
+def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, together: int) -> Tensor:
+    """What is measured of maps [... together], of some at a time: copies stay small, and in the cache."""
+    lead, last = attention.shape[:-together], attention.shape[-together:]
+    flat = attention.reshape(-1, *last)
+    size = PART_BYTES if attention.device.type == "cpu" else PART_BYTES_ON_DEVICE
+    parts = torch.split(flat, max(1, size // max(1, 4 * last.numel())))  # copies are float32
+    measured = torch.cat([measure(part) for part in parts])
+    return measured.view(lead + measured.shape[1:])
+
+
+def _inside(attention: Tensor, prefix_tokens: int) -> Tensor:
+    return attention[..., prefix_tokens:, prefix_tokens:].float()
+
+
+def _deviation(values: Tensor, dim: int) -> Tensor:
+    """Unbiased standard deviation along a dimension; NaN of one value."""
+    # torch's own, and its norms, are ten times as slow along any dimension but the last
+    squares = (values - values.mean(dim=dim, keepdim=True)).square_().sum(dim=dim)
+    return squares.div_(values.shape[dim] - 1).sqrt_()
+
+
+Fusion = Literal["mean", "max", "min"]
+
+
+def fuse_heads(attention: Tensor, fusion: Fusion) -> Tensor:
+    """One map of all heads: [... queries keys], float32, of [... heads queries keys]."""
+    if fusion == "mean":
+        return attention.mean(dim=-3, dtype=torch.float32)
+    return (attention.amax(dim=-3) if fusion == "max" else attention.amin(dim=-3)).float()
+
+
+def discard(fused: Tensor, share: float) -> Tensor:
+    """Maps whose smallest entries are 0.
+
+    Entries below the value of rank ``floor(share * T * T)`` (ascending, from 0) are discarded, so that equal
+    ones are treated alike; that of the first token for itself never is.
+
+    Args:
+        fused: [... T T].
+        share: In [0, 1); 0 discards nothing.
+    """
+    if share == 0:
+        return fused
+    flat = fused.flatten(-2)
+    least = _ranked(flat, floor(round(share * flat.shape[-1], 6)))
+    thinned = fused * (fused >= least[..., None, None])
+    thinned[..., 0, 0] = fused[..., 0, 0]
+    return thinned
+
+
+def _ranked(values: Tensor, rank: int) -> Tensor:
+    """The value of a rank (ascending, from 0) of each row: [...] of [... values]."""
+    if values.device.type == "cpu":  # numpy selects ten times as fast
+        return torch.from_numpy(np.partition(values.numpy(), rank, axis=-1)[..., rank])
+    return values.kthvalue(rank + 1, dim=-1).values
+
+
+def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | None = None) -> Tensor:
+    """Rollout after one more layer.
+
+    Args:
+        fused: [batch T T], the layer's attention, fused and thinned.
+        before: Rollout after the layer before, [batch T T]; None before the first, where each token has
+            reached itself alone.
+        identity: Whether the residual connection counts as much as the attention.
+        out: Where it is wanted, [batch T T] float32; may be ``before`` itself.
+
+    Returns:
+        [batch T T], float32: how much of each token (column) has reached each token (row); rows sum to 1,
+        unless they give nothing at all.
+    """
+    if before is None:
+        mixed = fused + torch.eye(fused.shape[-1], device=fused.device) if identity else fused
+    else:
+        # (F + I) R without a tensor for F + I
+        mixed = torch.baddbmm(before, fused, before, beta=int(identity))
+    total = fused.sum(dim=-1, keepdim=True) + int(identity)
+    return torch.div(mixed, torch.where(total > 0, total, 1), out=out)
+
+
+def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:
+    """How much of each patch has reached the class token, or the patches on average where there is none.
+
+    Args:
+        rolled: [... T T] as `roll` gives it.
+        prefix_tokens: Tokens before the patches, the class token first; 0 where there is none.
+
+    Returns:
+        [... patches]; not normalised.
+    """
+    if prefix_tokens:
+        return rolled[..., 0, prefix_tokens:]
+    return rolled.mean(dim=-2)

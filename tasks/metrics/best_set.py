@@ -1,4 +1,7 @@
-"""Which candidates may be the best one: a set that holds all that are as good as the best, at a level."""
+"""Which candidates may be the best one: a set that holds all that are as good as the best, at a level.
+
+With it, p-values of several tests that hold for all of them together.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.influence import influence, sample
 from tasks.metrics.resampling import Ratios, WeightedScores
+from tasks.metrics.uncertainty import influence, sample
 
 DRAWS = 5_000  # of the largest difference, where scores are means
 RESAMPLES = 1_000  # of partitions
@@ -158,3 +161,21 @@ def _strongest(worst: Floats, owner: Integers) -> Integers:
     """For each candidate the score that the rivals are least above: [candidates]."""
     order = np.lexsort((np.arange(len(owner)), worst, owner))
     return order[np.unique(owner[order], return_index=True)[1]]
+
+
+def holm(p: Floats) -> Floats:
+    """Adjusted p-values [tests]: those below a level hold together, any wrong one with at most that chance.
+
+    Args:
+        p: p-values [tests] in [0, 1], of tests that may depend on each other in any way; NaN where there is
+            none, which counts as no test.
+
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics
+    6, 1979.
+    """
+    adjusted = np.full(len(p), np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted

@@ -1,15 +1,18 @@
-"""Labels of the cells of a grid, from a mask that names the class of every pixel, and which cells are kept.
+"""Labels of the cells of a grid from a mask, the area that a mask covers, and masks from labels of cells.
 
-Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023, and its public evaluation
-(open-hummingbird-eval, commit 5e79da2), whose score of a cell is the one here.
+Source of labels and scores of cells: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS
+2023, and its public evaluation (open-hummingbird-eval, commit 5e79da2).
 """
 
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
-from tasks.metrics.draws import generator_of
+from tasks.metrics.bilinear import image_places
+from tasks.metrics.resampling import generator_of
 
 
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
@@ -116,3 +119,96 @@ def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Lab
 def _cells(length: int, cells: int) -> Integers:
     """Cell of each pixel along one axis: the one that its centre lies in."""
     return (2 * np.arange(length, dtype=np.int64) + 1) * cells // (2 * length)
+
+
+def cell_areas(mask: Mask, grid: tuple[int, int]) -> Integers:
+    """Area that a mask covers of each cell, in units that make it whole: [height width].
+
+    A unit is a pixel's area over the number of cells: a cell that is covered has as many as the mask pixels.
+
+    Args:
+        mask: [image height, image width].
+        grid: Height and width in cells.
+    """
+    rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
+    return np.asarray(rows @ mask.astype(np.float64) @ columns.T, dtype=np.int64)  # whole below 2^53
+
+
+def cell_shares(mask: Mask, grid: tuple[int, int]) -> Floats:
+    """Share of each cell that a mask covers, in [0, 1]: [height width] float64.
+
+    Args:
+        mask: [image height, image width].
+        grid: Height and width in cells.
+    """
+    return np.asarray(cell_areas(mask, grid) / mask.size, dtype=np.float64)
+
+
+def area_labels(mask: Labels, grid: tuple[int, int], channels: int) -> Tensor:
+    """Share of each cell that is of each object: [height width channels] float32, the background first.
+
+    Args:
+        mask: [image height, image width] object ids; 0 and 255 are background.
+        grid: Height and width in cells.
+        channels: Objects and the background.
+    """
+    objects = [cell_shares(mask == number, grid) for number in range(1, channels)]
+    background = cell_shares((mask == 0) | (mask == VOID), grid)
+    return torch.from_numpy(np.stack([background, *objects], axis=-1).astype(np.float32))
+
+
+def _overlap(length: int, cells: int) -> Floats:
+    """How much of each pixel, ``cells`` long, lies in each cell along one axis: [cells length]."""
+    edge = length * np.arange(cells + 1)
+    pixel = cells * np.arange(length)
+    overlap = np.minimum(edge[1:, None], pixel + cells) - np.maximum(edge[:-1, None], pixel)
+    return np.asarray(np.maximum(overlap, 0), dtype=np.float64)
+
+
+BAND = 1 << 22  # label values of pixels held at a time
+
+
+def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
+    """The class with the largest value at each pixel: [image height, image width] uint8.
+
+    Label vectors are upsampled bilinearly between the centres of cells, constant beyond the outermost ones;
+    of equal classes the lowest counts. Memory is bounded by bands of rows.
+
+    Args:
+        vectors: [height width classes] finite label vectors, not negative, on the CPU; at most 255 classes.
+        size: Image width and height.
+
+    Raises:
+        ValueError: A wrong shape, or values that are negative, NaN or infinite.
+    """
+    if vectors.ndim != 3 or not vectors.numel() or vectors.shape[-1] > 255 or min(size) < 1:
+        shapes = f"{tuple(vectors.shape)} and {size}"
+        raise ValueError(f"expected label vectors [height width classes <= 255] and a size, found {shapes}")
+    if not bool((vectors.isfinite() & (vectors >= 0)).all()):
+        raise ValueError("label vectors must be finite and not negative")
+    # a class without a vote wins nowhere but where all have none: then the lowest class counts
+    there = torch.unique(torch.cat([vectors.flatten(0, 1).amax(0).nonzero()[:, 0], torch.tensor([0])]))
+    grid = vectors[:, :, there].permute(2, 0, 1).contiguous()
+    places = image_places(size, (grid.shape[1], grid.shape[2]))
+    step = max(1, BAND // (len(there) * size[0]))
+    bands = [
+        first_largest((band.to(grid) @ grid) @ places.columns.to(grid).T)
+        for band in torch.split(places.rows, step)
+    ]
+    return np.asarray(there.to(torch.uint8)[torch.cat(bands).long()].numpy())
+
+
+def first_largest(channels: Tensor) -> Tensor:
+    """Number of the largest channel of each pixel, the lowest of equal ones: uint8 [height width].
+
+    A few comparisons of whole channels; an arg-max across them is many times slower on a CPU.
+
+    Args:
+        channels: [channels height width], at most 255 of them.
+    """
+    best = channels[0]
+    ids = torch.zeros_like(best, dtype=torch.uint8)
+    for number in range(1, len(channels)):
+        ids.masked_fill_(channels[number] > best, number)
+        best = torch.maximum(best, channels[number])
+    return ids

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.metrics.arrays import Floats, Integers, Mask
-from tasks.metrics.draws import draws
-from tasks.metrics.resampling import as_weights, check_ids, check_resamples
+from tasks.metrics.resampling import as_weights, check_ids, check_resamples, draws
 
 RESAMPLES = 1_000
 

@@ -1,14 +1,18 @@
-"""Clustering of features and its agreement with classes."""
+"""Clustering of features, and its agreement with classes, also of many weighted tables at once."""
 
 import warnings
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
 from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from tasks.metrics.arrays import Features, Integers
+from tasks.metrics.arrays import Features, Floats, Integers
 
 PRODUCT_FLOATS = 10 << 17
 """Distances and float64 copies up to which scikit-learn takes the distances of k-means++ in one product."""
@@ -151,3 +155,99 @@ def _check(classes: Integers, clusters: Integers) -> None:
         raise ValueError(f"expected a class and a cluster for each of at least one sample, found {shapes}")
     if not (np.issubdtype(classes.dtype, np.integer) and np.issubdtype(clusters.dtype, np.integer)):
         raise ValueError(f"expected whole numbers, found {classes.dtype} and {clusters.dtype}")
+
+
+LEAST_INFORMATION = 1e-12  # mutual information below which it is none but rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Contingency:
+    """R contingency tables whose cells in use are the same.
+
+    Attributes:
+        cells: [cells R] weight of each cell in use, ordered by cluster.
+        first: [clusters] place of each cluster's first cell.
+        classes: [classes R] weight of each class.
+    """
+
+    cells: Floats
+    first: NDArray[np.intp]
+    classes: Floats
+
+
+def agreement(index: Literal["purity", "NMI", "ARI"], tables: Contingency) -> Floats:
+    """Index of each table, a fraction as in ``tasks.metrics.clustering``: [R]. NaN for a table of no weight.
+
+    NMI is over the arithmetic mean of the entropies. A weight counts as so many items.
+    """
+    total = tables.classes.sum(axis=0)
+    result = np.full(len(total), np.nan)
+    kept = total > 0
+    if kept.any():
+        if not kept.all():
+            tables = Contingency(tables.cells[:, kept], tables.first, tables.classes[:, kept])
+        result[kept] = {"purity": _purity, "NMI": _nmi, "ARI": _ari}[index](tables, total[kept])
+    return result
+
+
+def _purity(tables: Contingency, total: Floats) -> Floats:
+    return np.asarray(np.maximum.reduceat(tables.cells, tables.first, axis=0).sum(axis=0) / total)
+
+
+def _nmi(tables: Contingency, total: Floats) -> Floats:
+    clusters = np.add.reduceat(tables.cells, tables.first, axis=0)
+    joint, row, column = (
+        np.log(total) - xlogy(part, part).sum(axis=0) / total
+        for part in (tables.cells, clusters, tables.classes)
+    )
+    information = row + column - joint
+    single = ((clusters > 0).sum(axis=0) == 1) & ((tables.classes > 0).sum(axis=0) == 1)
+    result = np.divide(
+        2 * information, row + column, out=np.zeros_like(total), where=information > LEAST_INFORMATION
+    )
+    return np.where(single, 1.0, result)
+
+
+def _ari(tables: Contingency, total: Floats) -> Floats:
+    clusters = np.add.reduceat(tables.cells, tables.first, axis=0)
+    both, row, column = ((part**2).sum(axis=0) for part in (tables.cells, clusters, tables.classes))
+    # ordered pairs of items that are together in both, in one of the two, and in neither
+    together, split, merged = both - total, row - both, column - both
+    apart = total**2 - row - column + both
+    scale = (together + split) * (split + apart) + (together + merged) * (merged + apart)
+    result = np.divide(
+        2 * (together * apart - split * merged), scale, out=np.ones_like(total), where=scale != 0
+    )
+    return np.where((split == 0) & (merged == 0), 1.0, result)
+
+
+def shown_classes(weights: Floats, shares: Floats) -> Integers:
+    """The class that the cells of each region show most, as its place among the classes: [regions].
+
+    Args:
+        weights: [regions height width] how much each cell counts for a region.
+        shares: [classes height width] share of each cell that regions of each class cover.
+
+    Of classes that are shown alike the first one counts.
+    """
+    shown = weights.reshape(len(weights), -1).astype(np.float64) @ shares.reshape(len(shares), -1).T
+    return np.asarray(shown.argmax(axis=1), dtype=np.int64)
+
+
+def shown_purity(classes: Integers, shown: Integers, k: int) -> float:
+    """Purity where every region is put with the class that its cells show most, in (0, 1].
+
+    Where more than k classes are shown, the k groups in which most regions are of one class count.
+
+    Args:
+        classes: [n] true class of each region.
+        shown: [n] class that its cells show most.
+        k: Clusters that there may be.
+
+    Raises:
+        ValueError: Different lengths, or no region, or no cluster.
+    """
+    if classes.shape != shown.shape or classes.ndim != 1 or not len(classes) or k < 1:
+        raise ValueError(f"expected [n] classes twice and clusters: {classes.shape}, {shown.shape}, {k}")
+    groups = (np.unique(classes[shown == kind], return_counts=True)[1].max() for kind in np.unique(shown))
+    return float(sum(sorted(map(int, groups), reverse=True)[:k]) / len(classes))

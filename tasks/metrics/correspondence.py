@@ -1,12 +1,19 @@
 """Semantic correspondence: keypoints of one image found in another by the similarity of tokens, and PCK.
 
-Points are as in `tasks.metrics.bilinear`. Bilinear upsampling commutes with the inner product, so similarity
-maps are upsampled, never features.
+Points are as in `tasks.metrics.bilinear`. Bilinear upsampling commutes with the inner product, so
+similarity maps are upsampled, never features. The highest place of a map may be an expected one (soft arg-
+max); hits are averaged in the ways of several papers; a ceiling says how well points could be found by a
+protocol that can only say certain positions: a product of two axes, so that the nearest position is the
+nearest one of each axis.
+
+Sources of the soft arg-max: INSID3 (visinf/INSID3, commit f1c9622), a Gaussian kernel; GeoAware-SC (commit
+99fd6b6), a window.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import acos, pi, sqrt
 
 import numpy as np
 import torch
@@ -14,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.arrays import SHORTEST
+from tasks.metrics.arrays import SHORTEST, Floats, Integers
 from tasks.metrics.bilinear import (
     Box,
     Places,
@@ -248,3 +255,170 @@ def _argmax(similarity: Tensor) -> Tensor:
     index = row[..., None, None].expand(*row.shape, 1, similarity.shape[-1])
     column = similarity.gather(-2, index).squeeze(-2).argmax(-1)
     return torch.stack([column, row], dim=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Positions along one axis of an image, in its pixels.
+
+    Attributes:
+        first: The first one.
+        step: From one to the next; 0 where there is one position.
+        count: How many there are.
+        between: Whether all that lies between the first and the last one can be said, too.
+    """
+
+    first: float
+    step: float
+    count: int
+    between: bool = False
+
+    def nearest(self, values: Floats) -> Floats:
+        """The position nearest to each value; of two equally near ones the lower."""
+        last = self.first + self.step * (self.count - 1)
+        low, high = min(self.first, last), max(self.first, last)
+        if self.between or not self.step:
+            return np.clip(values, low, high)
+        step = np.ceil((values - self.first) / self.step - 0.5)
+        return np.asarray(self.first + self.step * np.clip(step, 0, self.count - 1), np.float64)
+
+
+def least_errors(truth: Floats, columns: Axis, rows: Axis) -> Floats:
+    """Distance of each point to the nearest position that can be said, in pixels of the image: [points].
+
+    Args:
+        truth: [points 2] x, y.
+        columns: What can be said of x.
+        rows: What can be said of y.
+    """
+    across = columns.nearest(truth[:, 0]) - truth[:, 0]
+    down = rows.nearest(truth[:, 1]) - truth[:, 1]
+    return np.asarray(np.hypot(across, down), np.float64)
+
+
+def share_within(cell: float, radius: float) -> float:
+    """Share of a square cell that lies within a radius of its centre.
+
+    It is the ceiling that is to be expected of points that are spread evenly.
+
+    Args:
+        cell: Side of the cell.
+        radius: In the same unit.
+
+    Raises:
+        ValueError: A length is not positive.
+    """
+    if not (cell > 0 and radius > 0):
+        raise ValueError(f"expected a side and a radius above 0, found {cell} and {radius}")
+    half = cell / 2
+    if radius >= half * sqrt(2):
+        return 1.0
+    inside = pi * radius**2
+    if radius > half:
+        inside -= 4 * (radius**2 * acos(half / radius) - half * sqrt(radius**2 - half**2))
+    return inside / cell**2
+
+
+@dataclass(frozen=True, slots=True)
+class SoftArgmax:
+    """How similarities become a place: the mean of all places, weighted by softmax(similarity / beta).
+
+    Attributes:
+        beta: Temperature.
+        sigma: Of a Gaussian around the best place that similarities are multiplied by, in tokens; None for no
+            kernel.
+        window: Tokens around the best place, to each side, beyond which similarities are 0; None for all.
+    """
+
+    beta: float
+    sigma: float | None = None
+    window: int | None = None
+
+    def found(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """Expected column and row of maps [... height width], [... 2], and their pull, [...].
+
+        What the kernel or the window hides counts as a similarity of 0, not as none: where the best one is
+        low, places are pulled to the centre of the grid. The pull is the share of the weight that lies where
+        similarities count as next to 0. Values are not looked at.
+        """
+        kernel = self._kernel(maps)
+        weight = (maps * kernel / self.beta).flatten(-2).softmax(-1).view_as(maps)
+        down, across = (
+            torch.arange(length, device=maps.device, dtype=maps.dtype) for length in maps.shape[-2:]
+        )
+        places = [(weight.sum(-2) * across).sum(-1), (weight.sum(-1) * down).sum(-1)]
+        return torch.stack(places, dim=-1), (weight * (kernel < 1e-3)).sum((-2, -1))
+
+    def places(self, maps: Tensor) -> Tensor:
+        """Expected column and row of maps [... height width]: [... 2], as of `found`."""
+        return self.found(maps)[0]
+
+    def pull(self, maps: Tensor) -> Tensor:
+        """Share of the weight [...] that lies where similarities count as next to 0, as of `found`."""
+        return self.found(maps)[1]
+
+    def _kernel(self, maps: Tensor) -> Tensor:
+        """What similarities are multiplied by: [... height width]."""
+        height, width = maps.shape[-2:]
+        best = maps.flatten(-2).argmax(-1)[..., None, None]
+        down = (torch.arange(height, device=maps.device)[:, None] - best // width).to(maps)
+        across = (torch.arange(width, device=maps.device) - best % width).to(maps)
+        kernel = torch.ones_like(maps)
+        if self.sigma is not None:
+            kernel = kernel * torch.exp(-(across.square() + down.square()) / (2 * self.sigma**2))
+        if self.window is not None:
+            kernel = kernel * ((across.abs() <= self.window) & (down.abs() <= self.window))
+        return kernel
+
+
+@dataclass(frozen=True, slots=True)
+class PckAverages:
+    """Shares of hits, in their unit; NaN where there is no point.
+
+    Attributes:
+        image_all: Mean over all pairs of the share of each; pairs without a point are left out.
+        image_category: Mean over categories of the mean over their pairs.
+        point_all: Share of all points.
+        point_category: Mean over categories of the share of their points.
+        point_by_pairs: The same, categories weighted by how many pairs they have.
+    """
+
+    image_all: float
+    image_category: float
+    point_all: float
+    point_category: float
+    point_by_pairs: float
+
+
+def pck_averages(
+    hits: NDArray[np.floating] | NDArray[np.bool_], pair: Integers, categories: Sequence[str]
+) -> PckAverages:
+    """Averages of the hits of points.
+
+    Args:
+        hits: [points] whether each point was hit, or what a hit is worth; averages are in its unit.
+        pair: [points] number of the pair of images that each point is of.
+        categories: Category of each pair, also of those without a point.
+
+    Raises:
+        ValueError: There is not one pair a point, or no category of a pair.
+    """
+    if hits.shape != pair.shape or (len(pair) and not 0 <= pair.min() <= pair.max() < len(categories)):
+        raise ValueError(
+            f"expected a pair a point and a category a pair, found {len(pair)} for {len(hits)} points"
+        )
+    if not len(hits):
+        return PckAverages(*[float("nan")] * 5)
+    counts, sums = np.bincount(pair), np.bincount(pair, hits)
+    there = np.flatnonzero(counts)
+    share, points, right = sums[there] / counts[there], counts[there], sums[there]
+    category = np.unique(np.asarray(categories, str)[there], return_inverse=True)[1]
+    pairs = np.bincount(category)
+    by_category = np.bincount(category, right) / np.bincount(category, points)
+    return PckAverages(
+        image_all=float(share.mean()),
+        image_category=float((np.bincount(category, share) / pairs).mean()),
+        point_all=float(right.sum() / points.sum()),
+        point_category=float(by_category.mean()),
+        point_by_pairs=float(np.average(by_category, weights=pairs)),
+    )

@@ -1,15 +1,17 @@
-"""Effective rank of features: over how many directions their variation is spread, and how fast it falls.
+"""Criteria without labels: over how many directions vectors spread, and whether two sets agree who is alike.
 
-Source: Roy and Vetterli, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO 2007; Garrido et
-al., RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised Representations by Their Rank,
-ICML 2023; Agrawal et al., alpha-ReQ: Assessing Representation Quality in Self-Supervised Learning by
-Measuring Eigenspectrum Decay, NeurIPS 2022 (decay).
+Sources: Roy and Vetterli, The Effective Rank: A Measure of Effective Dimensionality, EUSIPCO 2007; Garrido
+et al., RankMe: Assessing the Downstream Performance of Pretrained Self-Supervised Representations by Their
+Rank, ICML 2023; Agrawal et al., alpha-ReQ: Assessing Representation Quality in Self-Supervised Learning by
+Measuring Eigenspectrum Decay, NeurIPS 2022 (decay); Huh et al., The Platonic Representation Hypothesis,
+ICML 2024, appendix A (mutual k-nearest neighbours).
 """
 
 import numpy as np
 import torch
 
-from tasks.metrics.arrays import Features, Floats
+from tasks.metrics.arrays import Features, Floats, Integers
+from tasks.metrics.neighbours import Vectors, nearest
 
 EPSILON = 1e-7
 """What RankMe adds to each share of a singular value."""
@@ -81,3 +83,47 @@ def spectrum_decay(values: Floats) -> float:
     x, y, weights = np.log(ranks), 2 * np.log(there[: len(ranks)]), 1 / ranks
     away = x - np.average(x, weights=weights)
     return float(-(weights * away * y).sum() / (weights * away * away).sum()) + 0.0
+
+
+def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = None) -> Integers:
+    """The k other images of highest cosine to each image, [n k]; ties by lower index.
+
+    Args:
+        vectors: [n dim], finite.
+        k: At most n - 1.
+        device: Where the search runs; the CPU if None.
+
+    Raises:
+        ValueError: Too few images, or what `nearest` refuses.
+    """
+    if not 1 <= k < len(vectors):
+        raise ValueError(f"expected k of 1 to {len(vectors) - 1}, found {k}")
+    neighbours = nearest(vectors, vectors, k + 1, device=device).index
+    # among equal vectors an image may be missing from its own neighbours: then the last one goes
+    own = neighbours == np.arange(len(vectors))[:, None]
+    own[~own.any(axis=1), -1] = True
+    return np.asarray(neighbours[~own].reshape(len(vectors), k), np.int64)
+
+
+def overlap(first: Integers, second: Integers) -> Floats:
+    """Share of each image's neighbours that two searches [n k] have in common, [n] in 0..1.
+
+    Unrelated vectors of n images have k / (n - 1) on average.
+    """
+    k = first.shape[1]
+    shared = (first[:, :, None] == second[:, None, :]).any(axis=2)
+    return np.asarray(shared.sum(axis=1) / k, np.float64)
+
+
+def retrieved(vectors: Vectors, others: Vectors, device: torch.device | None = None) -> Floats:
+    """Whether the vector of highest cosine to another view of each image is its own: [n], 0 or 1.
+
+    An image whose equal, vector for vector, is found is taken as found.
+
+    Args:
+        vectors: [n dim], finite.
+        others: [n dim] of the other view.
+        device: Where the search runs; the CPU if None.
+    """
+    nearest_index = nearest(vectors, others, 1, device=device).index[:, 0]
+    return np.asarray((vectors[nearest_index] == vectors).all(axis=1), np.float64)

@@ -7,17 +7,17 @@ import numpy as np
 import torch
 
 from tasks.metrics.arrays import SHORTEST
-from tasks.metrics.means import Key
-from tasks.metrics.neighbours import unit_vectors
-from tasks.metrics.search import (
+from tasks.metrics.neighbours import (
     BANK_ROWS,
     EXTRA,
     Cosines,
+    Key,
     Neighbours,
     Vectors,
     chunks,
     products_of_sets,
     settled,
+    unit_vectors,
 )
 
 

@@ -24,9 +24,8 @@ from tasks.metrics.carrying import (
     similarities,
     unit_tokens,
 )
-from tasks.metrics.cell_areas import cell_areas
-from tasks.metrics.label_map import first_largest
-from tasks.metrics.means import Key, mean_of
+from tasks.metrics.cell_labels import cell_areas, first_largest
+from tasks.metrics.neighbours import Key, mean_of
 
 CONSTANT = 1e-6
 

@@ -1,17 +1,121 @@
-"""How sure a score is: bootstrap intervals, paired differences, and a choice that is reported honestly."""
+"""How sure a score is: intervals, paired differences, and a choice that is reported honestly.
+
+Intervals of shares of hits are exact ones, which hold near 0 and 100 %, too; others come from a bootstrap.
+What each unit does to a mean (its influence) gives covariances without any resample.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, ndtr, ndtri, stdtr, stdtrit
 
 from tasks.metrics.arrays import Floats
-from tasks.metrics.draws import halves
-from tasks.metrics.hits import hit_intervals
-from tasks.metrics.influence import sample
-from tasks.metrics.resampling import Ratios, WeightedScores
+from tasks.metrics.resampling import Ratios, Trials, WeightedScores, halves, members_of
+
+
+def sample(measured: WeightedScores) -> tuple[int, int]:
+    """Units and strata that count."""
+    counting = measured.counts > 0
+    return int(counting.sum()), len(np.unique(measured.stratum[counting]))
+
+
+def influence(measured: Ratios) -> Floats:
+    """What the units that count add to each score, linearised: [units scores].
+
+    Rows are centred in their strata and widened by sqrt(units / (units - strata)), so that ``z.T @ z`` is the
+    covariance of the scores as the bootstrap finds it, less its shortfall in few units.
+
+    Raises:
+        ValueError: There are no more units than strata.
+
+    Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
+    """
+    units, strata = sample(measured)
+    if units <= strata:
+        raise ValueError(f"expected more units than strata, found {units} and {strata}")
+    counting = measured.counts > 0
+    group, stratum, counts = measured.group[counting], measured.stratum[counting], measured.counts[counting]
+    added: Floats = measured.totals[counting].astype(np.float64)
+    groups = members_of(group)
+    for members in groups:
+        count = counts[members].sum()
+        ratio = added[members].sum(axis=0) / count
+        added[members] = (added[members] - counts[members, None] * ratio) / (count * len(groups))
+    for members in members_of(stratum):
+        added[members] -= added[members].mean(axis=0)
+    return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
+
+
+PRIOR = 1.0
+"""How many units count for the trials of a unit being all alike, beside those that show whether they are."""
+
+
+def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Ends of intervals of shares of hits: [scores] each, 0 to the value of a hit; NaN where units are few.
+
+    The interval is the exact one of Clopper and Pearson, with the number of independent trials that would
+    give the share the variance it has among units: that of the trials themselves where every unit is one
+    trial. The variance is found by linearisation; it is drawn towards that of units all hit or all missed, by
+    `PRIOR` units, since a few misses say little about it. Freedom is that of the units less the strata.
+
+    Args:
+        measured: Scores, all of hits and with their trials.
+        level: Nominal coverage, in (0, 1).
+
+    Raises:
+        ValueError: A score is not of hits, or the level is outside (0, 1).
+
+    Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
+    Counts Estimated From Survey Data, Survey Methodology 24, 1998.
+    """
+    trials = measured.trials
+    if trials is None or not np.isfinite(trials.hit).all() or not 0 < level < 1:
+        raise ValueError(f"expected scores of hits and a level between 0 and 1, found {level}")
+    units, strata = sample(measured)
+    if units <= strata:
+        return (np.full(measured.scores, np.nan),) * 2
+    share = np.clip(measured.evaluate()[0] / trials.hit, 0, 1)
+    tail = (1 - level) / 2
+    count = _independent(measured, trials, share)
+    items = trials.count.sum()
+    count = count * (stdtrit(items - 1, tail) / stdtrit(units - strata, tail)) ** 2
+    hits = count * share
+    low, high = betaincinv(hits, count - hits + 1, tail), betaincinv(hits + 1, count - hits, 1 - tail)
+    low, high = np.where(share == 0, 0, low), np.where(share == 1, 1, high)
+    return trials.hit * low, trials.hit * high
+
+
+def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
+    """How many independent trials would vary as much: [scores]."""
+    alone, together = _least(measured, trials)
+    items = trials.count.sum()
+    variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
+    mixed = share * (1 - share) / (items - 1) * items
+    inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
+    informed = _informative(measured, trials, share)
+    inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
+    return np.asarray(1 / np.maximum(inverse, alone), np.float64)
+
+
+def _least(measured: Ratios, trials: Trials) -> tuple[float, float]:
+    """Sums of the squared weights of trials, and of units: what a variance is of share x (1 - share)."""
+    weight = np.zeros(len(measured.counts))
+    groups = [members for members in members_of(measured.group) if measured.counts[members].sum() > 0]
+    for members in groups:
+        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
+    each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
+    return float(each.sum()), float((weight**2).sum())
+
+
+def _informative(measured: Ratios, trials: Trials, share: Floats) -> Floats:
+    """How many units hold the rarer of hit and miss: [scores]."""
+    counting = measured.counts > 0
+    part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
+    hitting, missing = (part > 0).sum(axis=0), (part < 1).sum(axis=0)
+    return np.asarray(np.where(share < 0.5, hitting, missing), np.float64)
+
 
 DIGITS = 12  # decimal places of a score's size that rounding leaves intact
 

@@ -15,7 +15,7 @@ from tasks.datasets.davis import Video
 from tasks.datasets.masks import read_mask
 from tasks.examples import small_mask
 from tasks.metrics.arrays import VOID
-from tasks.metrics.cell_areas import area_labels
+from tasks.metrics.cell_labels import area_labels
 from tasks.metrics.propagation import decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
 from tasks.propagation.config import PropagationConfig

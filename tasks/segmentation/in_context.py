@@ -18,10 +18,10 @@ from tasks.metrics.cell_labels import (
     cell_counts,
     cell_draws,
     chosen_cells,
+    label_map,
     shares,
     usable_cells,
 )
-from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import Voters, most_similar, most_similar_of_sets, vote
 from tasks.metrics.overlaps import confusion
 from tasks.sets import MIXED, Gathered, members_of, of_one_grid

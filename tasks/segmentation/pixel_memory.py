@@ -16,17 +16,17 @@ from tasks.checks import varies
 from tasks.datasets.scenes import Scene
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
-from tasks.metrics.label_vote import most_similar
-from tasks.metrics.overlaps import confusion, mean_iou_of_labels
-from tasks.metrics.pixel_vote import (
+from tasks.metrics.label_vote import (
     Distance,
     Scale,
     compared,
     judged_cells,
+    most_similar,
     pixel_labels,
     pixel_vote,
     remembered,
 )
+from tasks.metrics.overlaps import confusion, mean_iou_of_labels
 from tasks.segmentation.in_context import Grid, Read, sparse
 from zoo.spec import Layer
 

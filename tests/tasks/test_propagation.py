@@ -14,7 +14,7 @@ from tasks.base import FINITE, Group, Measurer, Settling, Statistic
 from tasks.datasets.base import Coverage
 from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
 from tasks.datasets.masks import read_mask, write_mask
-from tasks.metrics.cell_areas import area_labels
+from tasks.metrics.cell_labels import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video
 from tasks.propagation.config import PropagationConfig

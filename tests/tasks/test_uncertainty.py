@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from tasks.base import Items, Statistic
 from tasks.metrics.best_set import best_set
-from tasks.metrics.draws import halves
+from tasks.metrics.resampling import halves
 from tasks.metrics.uncertainty import differences, intervals
 from tasks.uncertainty import assess, confidence_set, intervals_of, measure, paired_differences
 from tests.tasks.test_clustering import obvious_purity

@@ -16,8 +16,7 @@ from tasks.datasets.files import file_names, some
 from tasks.datasets.masks import read_mask
 from tasks.datasets.scenes import VOC_2012
 from tasks.metrics.arrays import VOID, Integers, Labels
-from tasks.metrics.cell_labels import cell_counts
-from tasks.metrics.label_map import label_map
+from tasks.metrics.cell_labels import cell_counts, label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
 from tasks.protocols import CAPI

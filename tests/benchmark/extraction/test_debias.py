@@ -14,7 +14,7 @@ from benchmark.extraction.debias import DebiasedCollector
 from benchmark.extraction.one_pass import Listener, Pace, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE, Source
-from tasks.metrics.debias import debiased, position_basis
+from tasks.metrics.spread import debiased, position_basis
 from tests.benchmark.doubles import SPEC, CountingBackbone, source
 from tests.benchmark.extraction.test_one_pass import MeanProblem
 from zoo.features import LayerFeatures, Visitor

@@ -18,8 +18,8 @@ from tasks.datasets.spair_facts import PairFacts
 from tasks.keypoints.config import KeypointConfig, PairSample
 from tasks.keypoints.matching import FoundPoints, Matcher
 from tasks.keypoints.task import KeypointTask
-from tasks.metrics.debias import debiased, position_basis
-from tasks.metrics.soft_argmax import SoftArgmax
+from tasks.metrics.correspondence import SoftArgmax
+from tasks.metrics.spread import debiased, position_basis
 from tasks.protocols import PROTOCOLS, find_protocol
 from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample

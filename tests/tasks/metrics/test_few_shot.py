@@ -7,9 +7,8 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from tasks.metrics import ridge as module
-from tasks.metrics.few_shot import draw_shots, fit_few_shot
-from tasks.metrics.ridge import RidgeProbe
+from tasks.metrics import few_shot as module
+from tasks.metrics.few_shot import RidgeProbe, draw_shots, fit_few_shot
 from tasks.protocols import PAPER, STANDARD
 from tasks.registry import config_of
 from tests.tasks.metrics.agreement import few_shot as agreement

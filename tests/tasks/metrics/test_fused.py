@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from tasks.metrics import fused, label_vote, search
+from tasks.metrics import fused, label_vote
+from tasks.metrics import neighbours as search
 from tasks.metrics.carrying import Neighbourhood
 from tasks.metrics.fused import nearest_of_sets, side_by_side
 from tasks.metrics.label_vote import most_similar, most_similar_of_sets

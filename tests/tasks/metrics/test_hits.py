@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.metrics.hits import hit_intervals
 from tasks.metrics.resampling import Ratios, Trials
-from tasks.metrics.uncertainty import intervals
+from tasks.metrics.uncertainty import hit_intervals, intervals
 
 
 def zeros(n):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from tasks.metrics import label_map as map_module
+from tasks.metrics import cell_labels as map_module
 from tasks.metrics import label_vote as vote_module
 from tasks.metrics.best_set import best_set
 from tasks.metrics.cell_labels import (
@@ -13,14 +13,21 @@ from tasks.metrics.cell_labels import (
     cell_draws,
     chosen_cells,
     evenly_spaced,
+    label_map,
     shares,
     usable_cells,
 )
 from tasks.metrics.class_ratios import ClassRatios
-from tasks.metrics.label_map import label_map
-from tasks.metrics.label_vote import most_similar, vote
+from tasks.metrics.label_vote import (
+    Scale,
+    most_frequent,
+    most_similar,
+    nearest_cells,
+    pixel_labels,
+    pixel_vote,
+    vote,
+)
 from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, renamed
-from tasks.metrics.pixel_vote import Scale, most_frequent, nearest_cells, pixel_labels, pixel_vote
 from tasks.metrics.uncertainty import differences, intervals
 from tests.tasks.metrics.agreement import in_context as agreement
 

@@ -5,9 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics import neighbours as module
-from tasks.metrics import search
-from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.search import Neighbours
+from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
 from tests.tasks.metrics.agreement import neighbours as agreement
 from tests.tasks.standard import TEMPERATURE
 
@@ -99,8 +97,8 @@ def test_chunks_do_not_change_the_result(monkeypatch):
     labels = rng.integers(0, 7, 90)
     whole = nearest(bank, queries, 20, device=torch.device("cpu"))
     ranked = vote(whole, labels, 20, 7, TEMPERATURE)
-    monkeypatch.setattr(search, "CHUNK_FLOATS", 64)
-    monkeypatch.setattr(search, "BANK_ROWS", 13)
+    monkeypatch.setattr(module, "CHUNK_FLOATS", 64)
+    monkeypatch.setattr(module, "BANK_ROWS", 13)
     parts = nearest(bank, queries, 20, device=torch.device("cpu"))
     assert (parts.index == whole.index).all()
     assert (vote(parts, labels, 20, 7, TEMPERATURE) == ranked).all()
@@ -111,7 +109,7 @@ def test_large_searches_do_not_depend_on_who_searches(monkeypatch, spread):
     rng = np.random.default_rng(4)
     bank, queries = (1 + spread * rng.standard_normal((size, 50)).astype(np.float32) for size in (400, 30))
     bank[7::40] = bank[3]
-    monkeypatch.setattr(search, "LARGE", 1)
+    monkeypatch.setattr(module, "LARGE", 1)
     exact = _unit64(queries) @ _unit64(bank).T
     tried = nearest(bank, queries, 20)
     on_torch = nearest(bank, queries, 20, device=torch.device("cpu"))

@@ -6,10 +6,15 @@ import torch
 from torch.nn import functional
 
 from tasks.datasets.spair_facts import GROUPS, geometry_aware
-from tasks.metrics.ceilings import Axis, least_errors, share_within
-from tasks.metrics.debias import debiased, position_basis
-from tasks.metrics.pck_averages import PckAverages, pck_averages
-from tasks.metrics.soft_argmax import SoftArgmax
+from tasks.metrics.correspondence import (
+    Axis,
+    PckAverages,
+    SoftArgmax,
+    least_errors,
+    pck_averages,
+    share_within,
+)
+from tasks.metrics.spread import debiased, position_basis
 from tests.tasks.metrics.agreement import papers as agreement
 
 

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.rollout import Fusion, discard, fuse_heads, output_map, roll
+from tasks.metrics.attention import Fusion, discard, fuse_heads, output_map, roll
 
 
 def rolled(layers: list[Tensor], *, identity: bool = True) -> Tensor:

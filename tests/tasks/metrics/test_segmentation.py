@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from tasks.metrics.boundaries import Boundaries, both, compare_boundaries
 from tasks.metrics.segmentation import (
+    Boundaries,
     VideoScores,
+    both,
     boundary_f,
+    compare_boundaries,
     jaccard,
     score_video,
     statistics,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.metrics.structure import partition
+from tasks.metrics.locality import partition
 
 LAYERS = np.arange(7)
 

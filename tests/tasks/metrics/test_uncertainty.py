@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.metrics import draws as drawing
 from tasks.metrics import resampling
+from tasks.metrics import resampling as drawing
 from tasks.metrics.clustering import ari, nmi, purity
-from tasks.metrics.draws import draws, halves
-from tasks.metrics.resampling import Partitions, Ratios
+from tasks.metrics.resampling import Partitions, Ratios, draws, halves
 from tasks.metrics.uncertainty import choose_on_halves, differences, intervals
 
 INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}

@@ -10,11 +10,18 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from tasks.metrics.arrays import VOID
-from tasks.metrics.cell_labels import cell_counts, chosen_cells, shares, usable_cells
-from tasks.metrics.label_map import label_map
-from tasks.metrics.label_vote import most_similar, vote
+from tasks.metrics.cell_labels import cell_counts, chosen_cells, label_map, shares, usable_cells
+from tasks.metrics.label_vote import (
+    Distance,
+    Scale,
+    judged_cells,
+    most_similar,
+    nearest_cells,
+    pixel_labels,
+    pixel_vote,
+    vote,
+)
 from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, renamed
-from tasks.metrics.pixel_vote import Distance, Scale, judged_cells, nearest_cells, pixel_labels, pixel_vote
 from tests.reference import inputs_segment
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
@@ -211,8 +218,7 @@ def _by_pixel(name: str) -> Iterator[Finding]:
 
 AGREEMENT = Agreement(
     title="In-context segmentation",
-    module="tasks/metrics/cell_labels.py`, `label_vote.py`, `label_map.py`, `pixel_vote.py` and "
-    "`tasks/metrics/overlaps.py",
+    module="tasks/metrics/cell_labels.py`, `label_vote.py` and `tasks/metrics/overlaps.py",
     file="segment",
     recipes={
         "voc_like_whole_memory": "rectangles of 6 classes with a rim without a class; a memory of all cells",

@@ -13,11 +13,17 @@ from torch.nn import functional
 
 from tasks.datasets.spair_facts import GROUPS, geometry_aware
 from tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
-from tasks.metrics.ceilings import Axis, least_errors, share_within
-from tasks.metrics.correspondence import best_pixels, searchable
-from tasks.metrics.debias import debiased, position_basis
-from tasks.metrics.pck_averages import PckAverages, pck_averages
-from tasks.metrics.soft_argmax import SoftArgmax
+from tasks.metrics.correspondence import (
+    Axis,
+    PckAverages,
+    SoftArgmax,
+    best_pixels,
+    least_errors,
+    pck_averages,
+    searchable,
+    share_within,
+)
+from tasks.metrics.spread import debiased, position_basis
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
@@ -302,8 +308,7 @@ def _self_matches(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterat
 
 AGREEMENT = Agreement(
     title="Keypoints by other papers' rules",
-    module="tasks/metrics/soft_argmax.py`, `debias.py`, `bilinear.py`, `ceilings.py`, `pck_averages.py` and "
-    "`tasks/datasets/spair_facts.py",
+    module="tasks/metrics/correspondence.py`, `spread.py`, `bilinear.py` and `tasks/datasets/spair_facts.py",
     file="correspondence",
     recipes={
         "insid3_plain": "two grids of 48 x 48 that show one world; a Gaussian around the best token",
