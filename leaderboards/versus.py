@@ -232,7 +232,7 @@ def _items(board: Board, column: Column, name: str, places: Sequence[Place]) -> 
         raise InputError("there are no measurements of single images to compare by")
     path = board.items / scored_path(task_key(column.task, column.dataset, column.protocol), name)
     items = read_items(path, {*places})
-    if not all(place in items for place in places):
+    if not all(layer in items for layer in places):
         raise InputError(f"expected measurements of every layer in {path}; delete the file and run again")
     return items
 

@@ -227,9 +227,9 @@ class _Together:
         arrays: dict[str, Tensor] = {}
         finite: list[Tensor] = []
         for number, measurer in self._measurers.items():
-            found = measurer.finish(layer)
-            finite.append(found.pop(FINITE).flatten())
-            arrays |= {f"{number} {name}": array for name, array in found.items()}
+            finished = measurer.finish(layer)
+            finite.append(finished.pop(FINITE).flatten())
+            arrays |= {f"{number} {name}": array for name, array in finished.items()}
         return {**arrays, FINITE: torch.cat(finite)}
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:

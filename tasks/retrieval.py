@@ -47,7 +47,7 @@ class RetrievalExamples:
         """Places of the examples among the queries: such as have a positive image."""
         data = self.data
         sought = [row for row in range(len(data.queries)) if len(data.easy[row]) or len(data.hard[row])]
-        return tuple(sought[place] for place in drawn([data.queries[row].key for row in sought], QUERIES))
+        return tuple(sought[number] for number in drawn([data.queries[row].key for row in sought], QUERIES))
 
     def predicted(self, ranks: Integers, precision: NDArray[np.float64]) -> Predicted:
         """What a layer ranks first.

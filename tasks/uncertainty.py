@@ -83,11 +83,11 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     too, where a layer lacks the metric.
     """
     alike: dict[object, list[int]] = {}
-    for place, one in enumerate(items):
-        alike.setdefault((_names(one), _gaps(one)), []).append(place)
+    for number, layer in enumerate(items):
+        alike.setdefault((_names(layer), _gaps(layer)), []).append(number)
     ends: dict[str, dict[int, tuple[float, float]]] = {}
     for places in alike.values():
-        layers = [items[place] for place in places]
+        layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
             interval = intervals(measure(layers, *metrics))
             both = np.stack([interval.low, interval.high], axis=1) * _scale(layers, metrics[0])
@@ -95,7 +95,10 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
                 pairs = ((float(low), float(high)) for low, high in rows)
                 ends.setdefault(metric, {}).update(zip(places, pairs, strict=True))
     none = (float("nan"), float("nan"))
-    return {metric: [found.get(place, none) for place in range(len(items))] for metric, found in ends.items()}
+    return {
+        metric: [by_layer.get(number, none) for number in range(len(items))]
+        for metric, by_layer in ends.items()
+    }
 
 
 def _gaps(items: Items) -> tuple[tuple[str, bytes], ...]:
@@ -132,25 +135,25 @@ def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool 
         where units are too few to tell.
     """
     joined = [0]
-    for place in range(1, len(rivals)):
-        if _comparable([one for rival in (*joined, place) for one in rivals[rival]], metric):
-            joined.append(place)
-    layers = [one for place in joined for one in rivals[place]]
-    owner = [number for number, place in enumerate(joined) for _ in rivals[place]]
-    found: list[bool | None] = [None] * len(rivals)
+    for index in range(1, len(rivals)):
+        if _comparable([layer for rival in (*joined, index) for layer in rivals[rival]], metric):
+            joined.append(index)
+    layers = [layer for index in joined for layer in rivals[index]]
+    owner = [number for number, index in enumerate(joined) for _ in rivals[index]]
+    inside_or_none: list[bool | None] = [None] * len(rivals)
     if len(joined) > 1 and (inside := best_set(measure(_common(layers), metric), owner)) is not None:
-        for place, possible in zip(joined, inside, strict=True):
-            found[place] = bool(possible)
-    return found
+        for index, possible in zip(joined, inside, strict=True):
+            inside_or_none[index] = bool(possible)
+    return inside_or_none
 
 
 def _comparable(items: Sequence[Items], metric: str) -> bool:
     """Whether all measure the metric alike and share most of their items."""
     first = items[0].statistics.get(metric)
-    if first is None or any(one.statistics.get(metric) != first for one in items):
+    if first is None or any(layer.statistics.get(metric) != first for layer in items):
         return False
-    shared = set(items[0].keys).intersection(*(one.keys for one in items[1:]))
-    return len(shared) >= SHARED * max(len(one.keys) for one in items)
+    shared = set(items[0].keys).intersection(*(layer.keys for layer in items[1:]))
+    return len(shared) >= SHARED * max(len(layer.keys) for layer in items)
 
 
 def paired_differences(
@@ -167,14 +170,17 @@ def paired_differences(
     Returns:
         Differences of every score on the items that all have; None where those are fewer than 95 % of any.
     """
-    if any(one.statistics.get(metric) != items[0].statistics.get(metric) for one in items):
+    if any(layer.statistics.get(metric) != items[0].statistics.get(metric) for layer in items):
         return None
     common = _common(items)
-    most = max(len(one.keys) for one in items)
+    most = max(len(layer.keys) for layer in items)
     if len(common[0].keys) < SHARED * most:
         return None
-    found, scale = differences(measure(common, metric), reference, resamples=resamples), _scale(items, metric)
-    return Differences(scale * found.value, scale * found.low, scale * found.high, found.p)
+    paired, scale = (
+        differences(measure(common, metric), reference, resamples=resamples),
+        _scale(items, metric),
+    )
+    return Differences(scale * paired.value, scale * paired.low, scale * paired.high, paired.p)
 
 
 def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
@@ -188,7 +194,7 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
         ValueError: The layers do not have the same items.
     """
     first = items[0]
-    if any(_names(one) != _names(first) for one in items):
+    if any(_names(layer) != _names(first) for layer in items):
         raise ValueError(f"expected the same items for all layers of {metrics[0]}")
     statistics = [first.statistics[metric] for metric in metrics]
     names, unit = np.unique(np.asarray(first.clusters, str), return_inverse=True)
@@ -199,7 +205,7 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
         return _classes(items, statistics, unit, stratum)
     if over == "partition":
         return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
-    columns = [one.values[statistic.column] for statistic in statistics for one in items]
+    columns = [layer.values[statistic.column] for statistic in statistics for layer in items]
     return _ratios(columns, over, unit, stratum)
 
 
@@ -224,7 +230,7 @@ def _partitions(
     items: Sequence[Items], wanted: Sequence[str], unit: Integers, stratum: Integers
 ) -> Partitions:
     names = [name for name in items[0].values if name.startswith("start ")]
-    starts = np.stack([[one.values[name] for name in names] for one in items]).astype(np.int64)
+    starts = np.stack([[layer.values[name] for name in names] for layer in items]).astype(np.int64)
     labels = np.unique(items[0].values["label"], return_inverse=True)[1]
     indices = tuple(index for name in wanted for index in get_args(Index) if index == name)
     return Partitions(labels, starts, indices, unit, stratum)
@@ -233,21 +239,21 @@ def _partitions(
 def _classes(
     items: Sequence[Items], statistics: Sequence[Statistic], unit: Integers, stratum: Integers
 ) -> ClassRatios:
-    names = dict.fromkeys(name for one in items for name in one.values if name.startswith("truth "))
+    names = dict.fromkeys(name for layer in items for name in layer.values if name.startswith("truth "))
     numbers = [name.removeprefix("truth ") for name in names]
     together = statistics[0].over == "pixels"
 
-    def sums(one: Items, what: str) -> Floats:
+    def sums(layer: Items, what: str) -> Floats:
         """Pixels of the units and classes, or of all classes."""
-        nothing = np.zeros(len(one.keys))
-        columns = [one.values.get(f"{what} {number}", nothing) for number in numbers]
-        found = np.zeros((len(stratum), len(numbers)))
-        np.add.at(found, unit, np.stack(columns, axis=1))
-        return found.sum(axis=1, keepdims=True) if together else found
+        nothing = np.zeros(len(layer.keys))
+        columns = [layer.values.get(f"{what} {number}", nothing) for number in numbers]
+        pixels = np.zeros((len(stratum), len(numbers)))
+        np.add.at(pixels, unit, np.stack(columns, axis=1))
+        return pixels.sum(axis=1, keepdims=True) if together else pixels
 
     pairs = [statistic.column.split("/") for statistic in statistics]
     part, whole = (
-        np.stack([sums(one, pair[place]) for pair in pairs for one in items]) for place in range(2)
+        np.stack([sums(layer, pair[side]) for pair in pairs for layer in items]) for side in range(2)
     )
     averaged = AVERAGED.get(statistics[0].over, "shown")
     return ClassRatios(part, whole, sums(items[0], "truth"), stratum, averaged)
@@ -264,11 +270,11 @@ def _names(items: Items) -> tuple[tuple[str, ...], ...]:
 
 def _common(items: Sequence[Items]) -> list[Items]:
     """The items that all layers have, in the first one's order."""
-    if all(_names(one) == _names(items[0]) for one in items):
+    if all(_names(layer) == _names(items[0]) for layer in items):
         return list(items)
-    places = [{key: place for place, key in enumerate(one.keys)} for one in items]
+    places = [{key: row for row, key in enumerate(layer.keys)} for layer in items]
     keys = [key for key in items[0].keys if all(key in where for where in places)]
-    return [_taken(one, [where[key] for key in keys]) for one, where in zip(items, places, strict=True)]
+    return [_taken(layer, [where[key] for key in keys]) for layer, where in zip(items, places, strict=True)]
 
 
 def _taken(items: Items, rows: Sequence[int]) -> Items:

@@ -45,9 +45,9 @@ def write_items(measured: Mapping[Place, Items], path: Path) -> None:
     metadata = {STATISTICS: json.dumps(_shared_statistics(measured.values())).encode()}
     schema = pa.schema([*PLACE, *ITEM, *columns], metadata=metadata)
     with whole_file(path) as temporary, _writer(temporary, schema) as writer:
-        for place, items in measured.items():
+        for layer, items in measured.items():
             if items.keys:
-                writer.write_table(_table(place, items, schema), row_group_size=len(items.keys))
+                writer.write_table(_table(layer, items, schema), row_group_size=len(items.keys))
 
 
 def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Place, Items]:
@@ -70,9 +70,9 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         }
         texts = _Texts(table)
         return {
-            place: _items(table[start:stop], statistics, texts.of(start, stop))
-            for place, start, stop in _by_place(table)
-            if places is None or place in places
+            layer: _items(table[start:stop], statistics, texts.of(start, stop))
+            for layer, start, stop in _by_place(table)
+            if places is None or layer in places
         }
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise InputError(
@@ -103,7 +103,7 @@ def _may_hold(metadata: pq.FileMetaData, group: int, places: Collection[Place]) 
     if any(end is None or not end.has_min_max for end in ends):
         return True
     return any(
-        all(end.min <= value <= end.max for end, value in zip(ends, place, strict=True)) for place in places
+        all(end.min <= value <= end.max for end, value in zip(ends, layer, strict=True)) for layer in places
     )
 
 
@@ -165,7 +165,7 @@ class _Texts:
 
     def of(self, start: int, stop: int) -> list[tuple[str, ...]]:
         """The texts of rows, one tuple a column of `ITEM`."""
-        return [self._column(place, codes[start:stop]) for place, (codes, _) in enumerate(self._columns)]
+        return [self._column(number, codes[start:stop]) for number, (codes, _) in enumerate(self._columns)]
 
     def _column(self, place: int, codes: NDArray[np.int32]) -> tuple[str, ...]:
         key = place, codes.tobytes()

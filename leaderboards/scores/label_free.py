@@ -60,7 +60,7 @@ RULES: dict[str, Callable[[int], int]] = {
 }
 """Rules that look at nothing: number of blocks to block."""
 
-TESTED = tuple(one.metric for one in CRITERIA if not one.is_last)
+TESTED = tuple(criterion.metric for criterion in CRITERIA if not criterion.is_last)
 """Criteria of which it is asked whether they beat the rules."""
 
 
@@ -133,11 +133,11 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
     numbers = numbers[numbers["pooling"] == _pooling(str(rows["pooling"].iloc[0]), numbers)]
     for rule, block in RULES.items():
         yield _named(rule, np.flatnonzero(layers == block(depth)), math.nan)
-    for one in CRITERIA:
-        own = numbers[numbers["metric"] == one.metric]
+    for criterion in CRITERIA:
+        own = numbers[numbers["metric"] == criterion.metric]
         by_layer = dict(zip(own["layer"].astype(int), own["value"].astype(float), strict=True))
-        liking = one.liking(np.array([by_layer.get(int(layer), math.nan) for layer in layers]))
-        yield _named(one.metric, named_layers(liking), rank_correlation(liking, scores))
+        liking = criterion.liking(np.array([by_layer.get(int(layer), math.nan) for layer in layers]))
+        yield _named(criterion.metric, named_layers(liking), rank_correlation(liking, scores))
 
 
 def _pooling(pooling: str, numbers: pd.DataFrame) -> str:
@@ -186,7 +186,7 @@ class Beaten:
     @property
     def lower(self) -> bool:
         """Whether its mean regret is lower than that of every rule."""
-        return all(one.value < 0 for one in self.less.values())
+        return all(difference.value < 0 for difference in self.less.values())
 
     @property
     def shown(self) -> bool:
@@ -196,14 +196,14 @@ class Beaten:
 
 def mean_regret(named: Sequence[Named], by: str, column: Column | None = None) -> Mean:
     """Mean over backbones of a criterion's or rule's regret in a column, or of each one's mean over all."""
-    own = [one for one in named if one.by == by and column in (None, one.column)]
-    return _mean(_by_backbone({(one.backbone, one.column.key): one.regret for one in own}))
+    own = [choice for choice in named if choice.by == by and column in (None, choice.column)]
+    return _mean(_by_backbone({(choice.backbone, choice.column.key): choice.regret for choice in own}))
 
 
 def mean_correlation(named: Sequence[Named], by: str, column: Column | None = None) -> Mean:
     """The same of its rank correlation with the score."""
-    own = [one for one in named if one.by == by and column in (None, one.column)]
-    return _mean(_by_backbone({(one.backbone, one.column.key): one.correlation for one in own}))
+    own = [choice for choice in named if choice.by == by and column in (None, choice.column)]
+    return _mean(_by_backbone({(choice.backbone, choice.column.key): choice.correlation for choice in own}))
 
 
 def against_rules(named: Sequence[Named]) -> tuple[Beaten, ...]:
@@ -213,7 +213,7 @@ def against_rules(named: Sequence[Named]) -> tuple[Beaten, ...]:
     each of them, so the larger one of the p-values counts (an intersection-union test); these are adjusted
     for the number of criteria (Holm).
     """
-    regrets = {(one.by, one.backbone, one.column.key): one.regret for one in named}
+    regrets = {(choice.by, choice.backbone, choice.column.key): choice.regret for choice in named}
     less = {by: {rule: _less(regrets, by, rule) for rule in RULES} for by in TESTED}
     raw = [_largest([below_zero(values) for values in less[by].values()]) for by in TESTED]
     return tuple(
@@ -234,11 +234,11 @@ def _less(regrets: Mapping[tuple[str, str, Key], float], by: str, rule: str) -> 
 
 def _by_backbone(numbers: Mapping[tuple[str, Key], float]) -> Floats:
     """Each backbone's mean over columns, without NaN: [backbones], in the order of their names."""
-    found: dict[str, list[float]] = {}
+    values_of: dict[str, list[float]] = {}
     for (backbone, _), number in sorted(numbers.items()):
         if not math.isnan(number):
-            found.setdefault(backbone, []).append(number)
-    return np.array([np.mean(own) for own in found.values()], np.float64)
+            values_of.setdefault(backbone, []).append(number)
+    return np.array([np.mean(own) for own in values_of.values()], np.float64)
 
 
 def _mean(values: Floats) -> Mean:
@@ -249,4 +249,4 @@ def _mean(values: Floats) -> Mean:
 
 def _largest(p: Sequence[float]) -> float:
     """The largest of some p-values; NaN where one of them is."""
-    return math.nan if any(math.isnan(one) for one in p) else max(p)
+    return math.nan if any(math.isnan(value) for value in p) else max(p)

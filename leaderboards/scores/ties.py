@@ -79,7 +79,7 @@ def _measured(row: pd.Series, column: Column, folder: Path) -> list[Items]:
     tied = layers[(layers["backbone"] == name) & layers["tied"].astype(bool)]
     places = [best, *places_of(tied)]
     items = known_items(column, name, places, folder)
-    return [items[place] for place in places if place in items] if best in items else []
+    return [items[layer] for layer in places if layer in items] if best in items else []
 
 
 def places_of(rows: pd.DataFrame) -> list[Place]:

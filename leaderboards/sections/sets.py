@@ -100,8 +100,8 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     alone = ScoredLayer(name, best.place, best.score, transform)
     gain_of = partial(SetGain, column=column, backbone=name, transform=transform, best=best)
     for names, scored in _shown(_scored(rows)):
-        place = scored.layer.index, str(scored.layer), scored.pooling
-        together = ScoredLayer(name, place, scored.score, transform)
+        position = scored.layer.index, str(scored.layer), scored.pooling
+        together = ScoredLayer(name, position, scored.score, transform)
         (gain,) = differences_of(column, [together], alone, board.items)
         yield gain_of(names=names, blocks=scored.blocks, score=scored.score, gain=gain)
     chosen, before = _chosen(rows), column.honest.get(name)

@@ -71,7 +71,7 @@ class ResidualCka(ProbeAnalysis[Taps]):
             halves = (Layer(layer.index, terms[1]) for layer in layers.by_layer for terms in sums_of(layer))
             return Findings(tuple(LayerOutcome(half, "patch", few) for half in halves))
         every = [_Similarities.of(layers, pooling) for pooling in poolings]
-        told = tuple(outcome for cka in every for outcome in (*cka.within(), *cka.across()))
+        reported = tuple(outcome for cka in every for outcome in (*cka.within(), *cka.across()))
         arrays: dict[str, Array] = {
             "cka": np.array([cka.tables() for cka in every], np.float32),
             "pooling": np.array(poolings),
@@ -79,7 +79,7 @@ class ResidualCka(ProbeAnalysis[Taps]):
             "pair": np.array(list(PAIRS)),
             "block": layers.blocks,
         }
-        return Findings(told, arrays)
+        return Findings(reported, arrays)
 
 
 class _BlockGrams(BatchMeasurer[Taps]):

@@ -235,11 +235,11 @@ class Matcher:
         pull: Tensor | None = None
         if self._config.soft is None:
             best = maps.flatten(1).argmax(1)
-            place = torch.stack([best % width, best // width], 1)
+            point = torch.stack([best % width, best // width], 1)
         else:
-            place, pull = self._config.soft.found(maps)
+            point, pull = self._config.soft.found(maps)
         cell = stated(self._view, target[1]).size[0] / width
-        return place.double() * cell + before_said(self._config, cell), pull
+        return point.double() * cell + before_said(self._config, cell), pull
 
     def _products(self, places: Sequence[int], grid: Tensor) -> list[int]:
         """How many points go into each product of the pairs that share an image.

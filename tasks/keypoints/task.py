@@ -280,10 +280,10 @@ class KeypointTask(MeasuredTask):
             scores.append(Score(PULL, float(values[PULL].mean()), n, "keypoints"))
             statistics[PULL] = Statistic(PULL)
         right = values[f"PCK@{self.config.alphas[0]:g}"] > 0
-        found = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
+        found_points = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
         # of distances alone, as others exported them, no points are known
-        whole = len(found) == len(measurements)
-        predicted = self.kept_examples.predicted(np.concatenate(found), right) if whole else {}
+        whole = len(found_points) == len(measurements)
+        predicted = self.kept_examples.predicted(np.concatenate(found_points), right) if whole else {}
         return Outcome(tuple(scores), self._items(values, statistics), predicted=predicted)
 
     def hits(self, errors: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:

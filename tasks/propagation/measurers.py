@@ -106,8 +106,8 @@ class VideoSetsMeasurer:
                 self._begin(frame)
                 continue
             for carried in self._carried:
-                for one, soft in carried.step(frame).items():
-                    self._soft[one].append(soft)
+                for layer_set, soft in carried.step(frame).items():
+                    self._soft[layer_set].append(soft)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Soft maps of all frames for one set, [frames height width channels]."""

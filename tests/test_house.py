@@ -1,0 +1,59 @@
+"""What a reader notices first: names of one meaning, variables that are nouns, files that hold a subject."""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("benchmark", "leaderboards", "mini", "perf", "tasks", "zoo")
+VAGUE = ("one", "found", "of", "place", "told")
+"""Names of variables that say nothing of what they hold."""
+
+EXCEPTIONS = {
+    "leaderboards/scores/differences.py": ("place",),  # layer, tap and pooling: a noun of its own there
+    "tasks/keypoints/matching.py": ("found",),  # points that were found, beside those that were sought
+}
+"""By file: where such a name is the noun."""
+
+SHORT = {
+    "benchmark/commands/pretrain.py",  # its form stands with the training, which needs it
+    "tasks/metrics/arrays.py",  # names of types that all metrics share
+}
+"""Files under thirty lines that are nobody's part."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    classes = defaultdict(list)
+    for name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name].append(f"{name}:{node.lineno}")
+    assert {name: places for name, places in classes.items() if len(places) > 1} == {}
+
+
+def test_variables_are_nouns() -> None:
+    vague: Counter[str] = Counter()
+    for name, tree in modules():
+        for node in ast.walk(tree):
+            bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id
+            if bound in VAGUE and bound not in EXCEPTIONS.get(name, ()):
+                vague[f"{name}: {bound}"] += 1
+    assert vague == {}
+
+
+def test_a_file_holds_a_subject() -> None:
+    short = {
+        path.relative_to(ROOT).as_posix(): lines
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not path.name.startswith("__")
+        and (lines := len(path.read_text(encoding="utf-8").splitlines())) < 30
+    }
+    assert set(short) == SHORT
