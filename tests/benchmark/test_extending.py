@@ -1,6 +1,6 @@
 """Whatever the house has several of is added by what it is and by one row: a toy of each kind.
 
-A dataset of one's own is in `test_new_dataset`.
+A toy dataset is in `test_new_dataset`, a toy command in `commands.test_command`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,15 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import typer
 from torch import Tensor
 
-from benchmark import parsers, request
-from benchmark.commands import app, export
-from benchmark.commands.command import command
+from benchmark import request
+from benchmark.commands import export
 from benchmark.engines.base import Engine, Function, Job, JobQueue, LocalEngine, Result
 from benchmark.engines.progress import Reporter
-from benchmark.option import OneWord, Option
 from benchmark.request import Request
 from leaderboards.board import Board
 from leaderboards.sections import order
@@ -133,21 +130,6 @@ def toy_files(records: pd.DataFrame, request: "ExportRequest") -> "FileTexts":
 
 
 @dataclass(frozen=True)
-class ToyForm:
-    """What the toy command is told."""
-
-    word: OneWord = Option(..., "What to say.", parsers.text)
-    loud: OneWord = Option("no", "Whether loudly.", parsers.choice, choices=("no", "yes"))
-
-
-@command("toy", ToyForm)
-def toy_command(form: ToyForm) -> int:
-    """Say a word."""
-    typer.echo(form.word.upper() if form.loud == "yes" else form.word)
-    return 3
-
-
-@dataclass(frozen=True)
 class ToyRun:
     """A run with one row more in each table."""
 
@@ -206,17 +188,3 @@ def test_an_export_is_a_function_and_a_row(
     assert (tmp_path / "toy.txt").read_text() == f"{len(toy_run.records)} records\n"
     wrong = runs.command(capsys, "export", "nothing", "-o", toy_run.output)
     assert "latex, csv, hub or toy" in wrong.error
-
-
-def test_a_command_is_a_form_with_its_function_and_a_row(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    add_row(monkeypatch, app, "COMMANDS", toy_command)
-    monkeypatch.setattr(app, "app", app.app_of(app.COMMANDS))
-    said = runs.command(capsys, "toy", "hello", "--loud", "yes")
-    assert (said.code, said.out) == (3, "HELLO\n")
-    assert (
-        "--loud takes no or yes; found 'perhaps'"
-        in runs.command(capsys, "toy", "hello", "--loud", "perhaps").error
-    )
-    assert "Say a word." in runs.command(capsys, "--help").out
