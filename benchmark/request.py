@@ -58,7 +58,7 @@ class GivenNetwork(Protocol):
 
     @property
     def reference(self) -> str:
-        """By what the run finds it."""
+        """Name by which the run finds the network."""
         ...
 
 

@@ -40,7 +40,7 @@ class Moved:
 
     @property
     def distance(self) -> float:
-        """By how much it moved; infinite where nothing can be compared."""
+        """How much the number moved; infinite where nothing can be compared."""
         if not (self.now and self.row["value"]):
             return float("inf")
         return abs(float(self.now) - float(self.row["value"]))

@@ -78,7 +78,7 @@ def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
 
 
 def _with_tasks(request: Request) -> Request:
-    """The same with those tasks named whose data is there."""
+    """The request with those tasks named whose data is there."""
     suite = choose_suite(request)
     location = find_data(request, suite, Silent())
     there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}

@@ -113,6 +113,6 @@ def busy(products: int, report: Reporter) -> Span:
 
 
 def _seconds(engine: Engine, jobs: Sequence[int]) -> float:
-    """From when the first job began to when the last one was over."""
+    """Seconds from when the first job began to when the last one was over."""
     spans = engine.map(busy, jobs, Silent())
     return max(end for _, end in spans) - min(begin for begin, _ in spans)

@@ -68,7 +68,7 @@ def as_table(rows: Iterable[tuple[str, Row]], form: str = "simple") -> str:
 
 
 def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, object]]:
-    """The same for machines."""
+    """The rows for machines."""
     return [{"topic": topic, **asdict(row), "met": row.met} for topic, row in rows]
 
 

@@ -55,7 +55,7 @@ def write_vit(folder: Path, size: str) -> None:
 
 
 def write_resnet(folder: Path) -> None:
-    """The same of a ResNet-50."""
+    """Save a ResNet-50 in the same way."""
     from transformers import ResNetConfig, ResNetModel
 
     torch.manual_seed(0)

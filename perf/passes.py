@@ -42,7 +42,7 @@ def pass_rows(setting: Setting) -> Iterator[Row]:
 
 
 def gram_rows(setting: Setting) -> Iterator[Row]:
-    """The same pass with CKA's Gram matrices of all patch tokens."""
+    """The pass with CKA's Gram matrices of all patch tokens, too."""
     size = "ViT-S/16" if setting.quick else "ViT-B/16"
     backbone, batch = random_vit(size, setting), 4 if setting.quick else GRAM_BATCH
     pixels = noise(batch, setting)

@@ -82,7 +82,7 @@ def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
 
 
 def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
-    """The same by the package, which takes all pairs of all layers by one product."""
+    """CKA by the package, which takes all pairs of all layers by one product."""
     problem = Grams(one_batch(len(first[0])), config_of(STANDARD, "cka"))
     accumulator = CkaAccumulator()
     grams = [problem.gram(x, checked=False) for x in (*first, *second)]

@@ -75,7 +75,7 @@ class RegionMeasurer:
         self._means[layer] = {"mean": means, "covered": covered, "shown": classes}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Of each region the mean [regions dim], whether any cell counts, and the class shown most."""
+        """The mean of each region [regions dim], whether any cell counts, and the class shown most."""
         return self._means.pop(layer)
 
     def _resized(self, grid: tuple[int, int], device: torch.device) -> Tensor:
@@ -209,7 +209,7 @@ class LabelledItems:
     labels: NDArray[np.int64]
 
     def only(self, kept: NDArray[np.bool_]) -> "LabelledItems":
-        """The same of the items that are kept: a mask [items]."""
+        """The regions of the items that are kept: a mask [items]."""
         rows = np.flatnonzero(kept)
         keys, images = (tuple(names[row] for row in rows) for names in (self.keys, self.images))
         return LabelledItems(self.unit, keys, images, self.labels[rows])

@@ -169,7 +169,7 @@ class ResidualFeed:
 
 @dataclass(frozen=True, slots=True)
 class HeadsOrBlocksFeed:
-    """Of a transformer the heads of one block with their maps, of a ConvNet its first blocks, whole groups.
+    """A feed of whole groups: heads of one block with their maps; of a ConvNet its first blocks.
 
     Attributes:
         block: The block of a transformer: its probabilities and the outputs of its heads are shown.

@@ -61,7 +61,7 @@ def _stated(sample: Sample) -> str:
 
 
 def _content(sample: Sample) -> str:
-    """The same with a digest of the file's bytes."""
+    """What a sample says of itself, with a digest of the file's bytes."""
     if not isinstance(sample, FileSample):
         return sample.signature()
     size = _size(sample)

@@ -141,7 +141,7 @@ class KnnTask(LabelledTask):
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """The same for each set of layers, by the mean of their cosines; no examples."""
+        """Top-1 and top-5 of each set of layers, by the mean of their cosines; no examples."""
         by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
         reasons = {layer: _unusable(vectors_of) for layer, vectors_of in by_layer.items()}
         usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}

@@ -156,7 +156,7 @@ class RetrievalTask(VectorTask):
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """The same for each set of layers, by the mean of their cosines; no examples."""
+        """Precisions for each set of layers, by the mean of their cosines; no examples."""
         del device  # photos are few: all cosines of all layers stay in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
         names = [source.name for source in self.vector_sources]

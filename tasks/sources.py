@@ -210,7 +210,7 @@ def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
 
 
 def mirrored(source: Source) -> Source:
-    """The same images, each shown as in a mirror: a source of its own."""
+    """The images of a source, each shown as in a mirror: a source of its own."""
     return replace(source, name=f"{source.name}-mirrored", view=Mirrored(source.view), joint=False)
 
 

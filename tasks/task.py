@@ -178,7 +178,7 @@ class Task(ABC):
 
     @property
     def scored_fingerprint(self) -> str:
-        """The same with what is done to features first."""
+        """Digest of the task with what is done to features first."""
         return self.fingerprint
 
     @property

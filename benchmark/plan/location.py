@@ -40,7 +40,7 @@ class DataLocation:
 
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:
-        """The same, once for each protocol."""
+        """This location once for each protocol, with that one alone."""
         return tuple(
             replace(self, protocol=protocol, further=()) for protocol in (self.protocol, *self.further)
         )

@@ -53,7 +53,7 @@ class Pass:
         return self.vectors if listener == VECTORS else measured
 
     def serving(self, keys: Collection[str]) -> "Pass":
-        """The same for the tasks of those keys alone."""
+        """The plan for the tasks of those keys alone."""
         vectors, measured = (
             tuple(task for task in tasks if task.key in keys) for tasks in (self.vectors, self.measured)
         )

@@ -25,7 +25,7 @@ class Sizes:
     named: Mapping[str, tuple[int | None, ...]] | None = None
 
     def of(self, spec: BackboneSpec) -> tuple[int | None, ...]:
-        """Those of one backbone; the random floor has all that any backbone has."""
+        """The sizes of one backbone; the random floor has all that any backbone has."""
         if self.named is None:
             return self.usual
         every = {size: None for sizes in self.named.values() for size in sizes}
@@ -46,7 +46,7 @@ class Placed:
 
     @property
     def lines(self) -> Iterator[str]:
-        """That the size had to be rounded, where it had to be."""
+        """A sentence that the size had to be rounded, where it had to be."""
         spec = self.spec
         if self.asked not in (None, spec.input_size) and not spec.is_floor:
             yield (

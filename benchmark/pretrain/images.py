@@ -183,7 +183,7 @@ def _join(chunks: list[_Chunk], folder: Path) -> None:
 
 
 def _checksum(images: NDArray[np.uint8], facts: Mapping[str, object]) -> int:
-    """Of images, labels and captions; about a second for 50,000 images of 96 pixels."""
+    """The checksum of images, labels and captions; it takes a second for 50,000 images of 96 pixels."""
     checksum = zlib.crc32(json.dumps([facts["labels"], facts["captions"]]).encode())
     for start in range(0, len(images), CHUNK):
         checksum = zlib.crc32(images[start : start + CHUNK].tobytes(), checksum)

@@ -83,7 +83,7 @@ class Pretraining:
 
     @property
     def name(self) -> str:
-        """Of the backbone: ``mini-<objective>``, and what makes a variant of it."""
+        """Name of the backbone: ``mini-<objective>``, and what makes a variant of it."""
         parts = [self.entry]
         if self.pooling is not None:
             parts.append(self.pooling)
@@ -102,7 +102,7 @@ class Pretraining:
 
     @property
     def command(self) -> str:
-        """That does the same again, without folders."""
+        """The command that does the same again, without folders."""
         optional = {
             "--pooling": self.pooling,
             "--no-skip": self.no_skip,

@@ -82,28 +82,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
             watcher,
             probe,
         )
-    card = Card(
-        name=wish.name,
-        objective=wish.objective,
-        supervision=chosen.supervision,
-        paper=spec.paper,
-        data=(
-            f"{len(data):,} images of {wish.image_size} px from the renderer of the mini suite (version "
-            f"{MINI_VERSION}, seed {wish.seed}), none of them in an evaluation set"
-        ),
-        steps=steps,
-        batch_size=wish.batch_size,
-        images=len(data),
-        seed=wish.seed,
-        device=f"{_in_words(device)}, {wish.dtype}",
-        version=VERSION,
-        commit=started_at,
-        command=wish.command,
-        recipe=pformat(asdict(chosen.recipe), width=100),
-        licence="Apache-2.0",
-        history=history,
-    )
-    export(objective.backbone, spec, card, folder)
+    export(objective.backbone, spec, _card(wish, chosen, spec, len(data), started_at, history), folder)
     if wish.install:
         install(folder, wish.name)
     return folder
@@ -198,3 +177,36 @@ def _in_words(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()
     return f"{device.type}, {threads} thread{'s' * (threads > 1)}"
+
+
+def _card(
+    wish: Pretraining,
+    chosen: Method,
+    spec: BackboneSpec,
+    images: int,
+    started_at: str | None,
+    history: list[HistoryRow],
+) -> Card:
+    """What is said of a trained backbone: its card, with the exact command and the commit."""
+    assert wish.steps is not None
+    return Card(
+        name=wish.name,
+        objective=wish.objective,
+        supervision=chosen.supervision,
+        paper=spec.paper,
+        data=(
+            f"{images:,} images of {wish.image_size} px from the renderer of the mini suite (version "
+            f"{MINI_VERSION}, seed {wish.seed}), none of them in an evaluation set"
+        ),
+        steps=wish.steps,
+        batch_size=wish.batch_size,
+        images=images,
+        seed=wish.seed,
+        device=f"{_in_words(find_device(wish.device))}, {wish.dtype}",
+        version=VERSION,
+        commit=started_at,
+        command=wish.command,
+        recipe=pformat(asdict(chosen.recipe), width=100),
+        licence="Apache-2.0",
+        history=history,
+    )

@@ -141,7 +141,7 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
 
 
 def _pooling(pooling: str, numbers: pd.DataFrame) -> str:
-    """Of which vectors the criteria are that stand beside scores of a pooling."""
+    """The pooling whose vectors the criteria are of that stand beside scores of a pooling."""
     return "cls" if pooling == "cls" and (numbers["pooling"] == "cls").any() else "mean"
 
 
@@ -201,7 +201,7 @@ def mean_regret(named: Sequence[Named], by: str, column: Column | None = None) -
 
 
 def mean_correlation(named: Sequence[Named], by: str, column: Column | None = None) -> Mean:
-    """The same of its rank correlation with the score."""
+    """The mean of a criterion's rank correlations with the score."""
     own = [choice for choice in named if choice.by == by and column in (None, choice.column)]
     return _mean(_by_backbone({(choice.backbone, choice.column.key): choice.correlation for choice in own}))
 

@@ -52,7 +52,7 @@ class Ceiling:
 
 
 def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
-    """By backbone, its best layer in a column with the ceiling of its grid; empty where none is known."""
+    """Each backbone's best layer in a column with the ceiling of its grid; empty where none is known."""
     fields = column.at_best[["backbone", "layer", "metric", "value"]].itertuples(index=False, name=None)
     values: dict[tuple[str, int], dict[str, float]] = {}
     for name, layer, metric, value in fields:

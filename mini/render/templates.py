@@ -25,7 +25,7 @@ class MaterialSlot(IntEnum):
 
 @unique
 class Facing(Enum):
-    """From where a class is seen.
+    """The side from which a class is seen.
 
     SIDE figures may be mirrored: that is the view from their other side, and landmarks are named near and
     far. TOP and FRONT figures have a left and a right, which a mirror would swap, so they never are. TOP

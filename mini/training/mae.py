@@ -115,7 +115,7 @@ def patches(images: Tensor, patch: int) -> Tensor:
 
 
 def normalised_patches(images: Tensor, patch: int) -> Tensor:
-    """The same with mean 0 and variance 1 in each patch."""
+    """Pixels of each patch with mean 0 and variance 1."""
     pixels = patches(images, patch)
     variance, mean = torch.var_mean(pixels, dim=-1, keepdim=True)
     return (pixels - mean) / (variance + 1e-6).sqrt()

@@ -58,7 +58,7 @@ class Optimisation:
 
 
 def cosine(first: float, last: float, share: float) -> float:
-    """From ``first`` to ``last`` on half a cosine, where ``share`` of the way is gone, 0 to 1."""
+    """The value on half a cosine from ``first`` to ``last`` where ``share`` of the way is gone, 0 to 1."""
     return last + (first - last) * (1 + math.cos(math.pi * min(share, 1.0))) / 2
 
 

@@ -20,7 +20,7 @@ class Draw(Protocol):
     """Which pairs of a split are taken; a frozen dataclass, so that its repr identifies it."""
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
-        """Those that are taken of each category, categories in the order in which they are given."""
+        """Pairs that are taken of each category, categories in the order in which they are given."""
         ...
 
 

@@ -314,7 +314,7 @@ class Matcher:
 
     @cached_property
     def _facts(self) -> Tensor:
-        """Of every point, float64 [10 points], in pixels.
+        """What is known of every point, float64 [10 points], in pixels.
 
         The true place in the target's view (x, y); scale and offset of that view (x, y of each); the true
         place in the target image (x, y); the longer side of the target's box and of the target image, in

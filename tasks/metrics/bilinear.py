@@ -31,7 +31,7 @@ class Places:
     corner: tuple[int, int] = (0, 0)
 
     def on(self, device: torch.device) -> "Places":
-        """The same on a device, which the host does not wait for."""
+        """The weights on a device, which the host does not wait for."""
         rows, columns = (weights.to(device, non_blocking=True) for weights in (self.rows, self.columns))
         return Places(rows, columns, self.corner)
 

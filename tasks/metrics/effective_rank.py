@@ -54,7 +54,7 @@ def effective_rank(values: Floats) -> float:
 
 
 def rankme(values: Floats) -> float:
-    """The same of features that are not centred, with `EPSILON` on every share, as RankMe has it."""
+    """Effective rank of features that are not centred, with `EPSILON` on every share, as RankMe has it."""
     total = values.sum()
     if not total > 0:
         return float("nan")

@@ -57,7 +57,7 @@ def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
 def most_similar_of_sets(
     queries: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int
 ) -> dict[Key, Voters]:
-    """The same for each set of layers, by the mean of its layers' inner products.
+    """The most similar cells for each set of layers, by the mean of its layers' inner products.
 
     The products of a layer are made once, however many sets it is in; what is held at a time is bounded as
     for one layer.
@@ -198,7 +198,7 @@ class Scale:
 
     @classmethod
     def of(cls, count: int, total: Floats, squares: Floats) -> "Scale":
-        """Of so many vectors with those sums, and sums of squares, float64 [dim]."""
+        """The scale of so many vectors with those sums, and sums of squares, float64 [dim]."""
         mean = total / count
         variance = np.maximum(squares / count - mean * mean, 0.0)
         constant = variance <= 10 * np.finfo(np.float64).eps * np.maximum(mean * mean, variance)

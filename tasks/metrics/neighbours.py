@@ -81,7 +81,7 @@ def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None
 
 
 def _search_torch(bank: Vectors, queries: Vectors, k: int, device: torch.device) -> Neighbours:
-    """The same search by matrix products: chunks of queries against chunks of the bank, both bounded."""
+    """The search by matrix products: chunks of queries against chunks of the bank, both bounded."""
     units, alone = {0: (bank, queries)}, {0: (0,)}
     parts = chunks(len(queries), min(len(bank), BANK_ROWS))
     return joined([products_of_sets(units, alone, rows, k, device)[0] for rows in parts], k)
@@ -154,7 +154,7 @@ class Cosines:
     layers: Sequence[tuple[Vectors, Vectors]]
 
     def of(self, rows: slice) -> "Cosines":
-        """Those of some queries."""
+        """The cosines of some queries."""
         return Cosines([(bank, queries[rows]) for bank, queries in self.layers])
 
     @property

@@ -46,18 +46,18 @@ class Overlaps:
 
     @classmethod
     def of(cls, table: Integers) -> "Overlaps":
-        """Of confusion matrices [... classes classes]."""
+        """The overlaps of confusion matrices [... classes classes]."""
         truth, inside = table.sum(-1), np.diagonal(table, axis1=-2, axis2=-1)
         return cls(truth, inside.copy(), truth + table.sum(-2) - inside)
 
     @classmethod
     def joined(cls, some: Sequence["Overlaps"]) -> "Overlaps":
-        """Those of several lists of images as one list."""
+        """The overlaps of several lists of images as one list."""
         names = ("truth", "intersection", "union")
         return cls(*(np.concatenate([getattr(part, name) for part in some]) for name in names))
 
     def sum(self, images: Mask) -> "Overlaps":
-        """Of some of the images [images] together."""
+        """The overlaps of some of the images [images] together."""
         return Overlaps(*(counts[images].sum(0) for counts in (self.truth, self.intersection, self.union)))
 
     @property

@@ -89,7 +89,7 @@ def members_of(names: Integers) -> list[Integers]:
 
 
 def span(members: Integers) -> Integers | slice:
-    """The same places as a slice where they follow each other: a matrix is then not copied to reach them."""
+    """Places as a slice where they follow each other: a matrix is then not copied to reach them."""
     first, last = int(members[0]), int(members[-1])
     return slice(first, last + 1) if last - first == len(members) - 1 else members
 

@@ -45,7 +45,7 @@ class Spread:
 
 
 def zscore(vectors: Sequence[Vectors]) -> Spread:
-    """By which each channel of the vectors has mean 0 and standard deviation 1.
+    """The change by which each channel of the vectors has mean 0 and standard deviation 1.
 
     Channels that are the same in all vectors become 0.
 
@@ -66,7 +66,7 @@ def zscore(vectors: Sequence[Vectors]) -> Spread:
 
 
 def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
-    """By which the vectors have covariance 1 in all directions, as far as the shrinkage lets them.
+    """The change to covariance 1 in all directions, as far as the shrinkage lets the vectors.
 
     The matrix is symmetric (ZCA): of all whitenings the one that turns vectors least. The covariance C
     becomes ``(1 - s) C + s (trace C / dim) 1`` first, so directions of little spread are not blown up: no

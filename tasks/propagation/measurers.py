@@ -72,7 +72,7 @@ class VideoMeasurer:
 
 
 class VideoSetsMeasurer:
-    """The same for sets of layers: it is fed each of their layers, and carries masks by the mean cosines.
+    """Propagation by sets of layers: fed each of their layers, it carries masks by the mean cosines.
 
     Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
     """

@@ -198,7 +198,7 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
 
 
 def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:
-    """The same with classes numbered as train items have them, without gaps; all others are -1.
+    """Labels with classes numbered as train items have them, without gaps; all others are -1.
 
     Raises:
         InputError: Train items are of a single class.
