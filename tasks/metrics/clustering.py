@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from tasks.metrics.arrays import Features, Floats, Integers
 
+CHUNK_FLOATS = 1 << 22  # numbers that are compared with their centres at once
 PRODUCT_FLOATS = 10 << 17
 """Distances and float64 copies up to which scikit-learn takes the distances of k-means++ in one product."""
 
@@ -58,8 +59,22 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different samples than clusters
         for _ in range(n_init):
             model.fit(features)
-            runs.append((float(model.inertia_), np.asarray(model.labels_, dtype=np.int64)))
+            labels = np.asarray(model.labels_, dtype=np.int64)
+            runs.append((_inertia(features, model.cluster_centers_, labels), labels))
     return np.stack([labels for _, labels in sorted(runs, key=lambda run: run[0])])
+
+
+def _inertia(features: Features, centres: Features, labels: Integers) -> float:
+    """Sum of the squared distances to the centres, to ten digits.
+
+    What k-means says of float32 features is a float32 sum, whose last digits depend on how many threads add
+    it up: runs that end in one partition would be ordered by them.
+    """
+    total = 0.0
+    for rows in np.array_split(np.arange(len(features)), -(-features.size // CHUNK_FLOATS)):
+        gap = features[rows].astype(np.float64) - centres[labels[rows]]
+        total += float(np.einsum("ij,ij->", gap, gap))
+    return float(f"{total:.9e}")
 
 
 def _spread_centres(features: Features, k: int, random_state: np.random.RandomState) -> Features:
