@@ -3,18 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Measurements
+from tasks.base import Device, Measurements, Source
+from tasks.registry import TaskEntry
 from zoo.features import Weights
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
-
-if TYPE_CHECKING:
-    from tasks.task import GradientTask
 
 
 class StoredVectors(Protocol):
@@ -115,6 +113,28 @@ class Fields:
     refused: Mapping[Layer, str]
 
 
+class GradientQuestion(Protocol):
+    """What a task asks about gradients (`tasks.task.GradientTask`)."""
+
+    @property
+    def entry(self) -> TaskEntry:
+        """What the task is called."""
+        ...
+
+    @property
+    def source(self) -> Source:
+        """The images."""
+        ...
+
+    def layers(self, scored: Sequence[Layer], /) -> tuple[Layer, ...]:
+        """Layers that are asked for where those are scored, in order."""
+        ...
+
+    def channels(self, width: int, /) -> Sequence[int]:
+        """The channels of a layer of so many that are looked at."""
+        ...
+
+
 class AskedBackbone(Protocol):
     """A loaded backbone that is asked something beside the passes."""
 
@@ -123,7 +143,7 @@ class AskedBackbone(Protocol):
         """The backbone's entry."""
         ...
 
-    def fields(self, task: "GradientTask") -> Fields:
+    def fields(self, task: GradientQuestion) -> Fields:
         """Which pixels of the task's images move the layers that it asks for."""
         ...
 

@@ -15,8 +15,7 @@ from benchmark.jobs.scores import keep
 from benchmark.plan.plan import view_for
 from tasks.analyses.cost import CostConfig, MeasuredCosts
 from tasks.checks import nothing_read
-from tasks.stored import Fields
-from tasks.task import GradientTask
+from tasks.stored import Fields, GradientQuestion
 from zoo.features import Weights
 from zoo.features.backbone import Backbone
 from zoo.spec import BackboneSpec, Layer
@@ -83,7 +82,7 @@ class LoadedBackbone:
         """Time, memory and size, measured now."""
         return measure_cost(self.backbone, config)
 
-    def fields(self, task: GradientTask) -> Fields:
+    def fields(self, task: GradientQuestion) -> Fields:
         """Which pixels of the task's images move the layers that it asks for."""
         setup, backbone = self.setup, self.backbone
         layers = [layer for layer in task.layers(setup.layers) if backbone.spec.has(layer)]
