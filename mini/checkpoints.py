@@ -38,18 +38,17 @@ def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
     return folder, None
 
 
-def install(folder: Path, name: str, package: Path | None = None) -> Path:
+def install(folder: Path, name: str) -> Path:
     """Copy a trained backbone into the package, where the mini suite takes it from.
 
     Args:
         folder: Its directory.
         name: Of its entry.
-        package: Folder of the package's weights; `WEIGHTS` if None.
 
     Raises:
         InputError: The package cannot be written.
     """
-    target = (package or WEIGHTS) / name
+    target = WEIGHTS / name
     try:
         target.mkdir(exist_ok=True)
         # The weights come last: a directory counts as a checkpoint from then on.

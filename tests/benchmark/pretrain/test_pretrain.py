@@ -310,9 +310,10 @@ def test_damaged_images_are_not_trained_on(tmp_path: Path, name: str) -> None:
         training_images(0, 4, 32, tmp_path, 1, Silent())
 
 
-def test_a_package_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mini.checkpoints.WEIGHTS", tmp_path / "missing")
     with pytest.raises(InputError, match=r"cannot be written: .*; install without --install"):
-        install(tmp_path, "mini-fs", tmp_path / "missing")
+        install(tmp_path, "mini-fs")
 
 
 def test_the_commit_is_read_from_the_checkouts_files(tmp_path: Path) -> None:
