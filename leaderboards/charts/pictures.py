@@ -12,32 +12,19 @@ from leaderboards.charts.raster import GAP, Sheet, Spot, map_png, merged
 from leaderboards.charts.style import SCHEMA, Spec, config, looks
 from tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
 
-WIDTH = 720
-"""Width of a picture about, in pixels at full size."""
-
-LETTER = 6.6
-"""Width of a letter about."""
-
+WIDTH = 720  # width of a picture about, in pixels at full size
+LETTER = 6.6  # width of a letter about
 PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
 """Heights of a plot alone and of one of several, and how many of these stand in a line at most."""
 
-MOST_BLOCKS = 26
-"""Whole numbers, such as blocks, up to which an axis ends half a step beside its ends."""
-
-SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4
-"""Heights of a matrix, and how many stand in a line at most."""
-
-MOST_CELLS = 256
-"""Rows and columns of a matrix that are drawn one by one."""
-
+MOST_BLOCKS = 26  # whole numbers, such as blocks, up to which an axis ends half a step beside its ends
+SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and how many stand in a line at most
+MOST_CELLS = 256  # rows and columns of a matrix that are drawn one by one
 SMALLEST, LARGEST, MOST_GROUPS = 30.0, 60.0, 4
 """Sides of a small map, and how many groups of maps stand in a line at most."""
 
-CELL, IMAGE = 32, 96
-"""Pixels of a small map's width on its sheet at least, and of an image's at most."""
-
-LABELS = 170.0
-"""Width of the names of rows at most."""
+CELL, IMAGE = 32, 96  # pixels of a small map's width on its sheet at least, and of an image's at most
+LABELS = 170.0  # width of the names of rows at most
 
 
 def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str) -> Spec:

@@ -14,35 +14,20 @@ from PIL import Image
 from leaderboards.charts.style import RAMP
 from tasks.blocks import Numbers2D, Rgb, Span, own_span
 
-LEVELS = 64
-"""Steps of a map; more cannot be told apart."""
-
-MOST_CELLS = 32
-"""Cells along a side of a map that is drawn; larger ones are averaged."""
-
-GAP = 4
-"""Pixels between the cells of a sheet."""
-
-_DARKEST = 205
-"""How much of an image the lowest number of a map hides, of 255."""
-
-Spot = tuple[int, int]
-"""Row and column of a cell."""
+LEVELS = 64  # steps of a map; more cannot be told apart
+MOST_CELLS = 32  # cells along a side of a map that is drawn; larger ones are averaged
+GAP = 4  # pixels between the cells of a sheet
+_DARKEST = 205  # how much of an image the lowest number of a map hides, of 255
+Spot = tuple[int, int]  # row and column of a cell
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Cells in rows and columns that one picture holds, with holes between them; all stretched to one size.
+    """Cells in rows and columns in one picture, with holes between them, all stretched to one size."""
 
-    Attributes:
-        rows: How many rows of cells.
-        columns: How many columns.
-        cell: Height and width of a cell in pixels of the picture.
-    """
-
-    rows: int
-    columns: int
-    cell: tuple[int, int]
+    rows: int  # how many rows of cells
+    columns: int  # how many columns
+    cell: tuple[int, int]  # height and width of a cell in pixels of the picture
 
     @property
     def shape(self) -> tuple[int, int]:

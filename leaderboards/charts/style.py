@@ -11,9 +11,7 @@ from typing import Any
 
 Spec = dict[str, Any]
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""The grammar's name; nothing is read from there."""
-
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # the grammar's name; nothing is read from there
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
 """Colours that people with any colour vision can tell apart (Okabe and Ito), the last one grey."""
 

@@ -28,9 +28,7 @@ _USUAL = {"opacity": "1", "stroke-width": "1", "font-weight": "normal", "stroke-
 _INHERITED = ("fill", "stroke", "stroke-width", "stroke-opacity", "font-size", "font-weight", "text-anchor")
 """Attributes that a group may say for all that it holds."""
 
-_PLACES = ("d", "transform", "x", "y", "x2", "y2", "width", "height")
-"""Attributes whose numbers are pixels."""
-
+_PLACES = ("d", "transform", "x", "y", "x2", "y2", "width", "height")  # attributes whose numbers are pixels
 _NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
 
 

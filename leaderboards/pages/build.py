@@ -31,8 +31,7 @@ WRITERS: dict[str, Callable[[Page], str]] = {
 }
 """For each ending of a file, what writes a page so."""
 
-ENDINGS = ("csv", "md")
-"""What is written where nothing else is asked for."""
+ENDINGS = ("csv", "md")  # what is written where nothing else is asked for
 
 
 def tables_folder() -> Path:

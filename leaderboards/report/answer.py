@@ -13,11 +13,8 @@ from leaderboards.report.frames import ReportFrames
 from leaderboards.report.html import filled
 from tasks.blocks import Strong, Text
 
-NAMED = 6
-"""Backbones that a card names at most of those that cannot be told from the best."""
-
-FEW = 3
-"""Backbones that a card names at most of those that were not compared."""
+NAMED = 6  # backbones that a card names at most of those that cannot be told from the best
+FEW = 3  # backbones that a card names at most of those that were not compared
 
 
 @dataclass(frozen=True, slots=True)

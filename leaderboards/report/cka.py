@@ -11,24 +11,17 @@ from leaderboards.board import Board
 from leaderboards.scores.frames import BoardBackbone
 from leaderboards.sections.similarity import CkaTable, cka_tables
 
-CELLS = 400_000
-"""Numbers that a page holds at most; matrices beyond it are left out and said."""
+CELLS = 400_000  # numbers that a page holds at most; matrices beyond it are left out and said
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCka:
-    """CKA of the blocks of two backbones.
+    """CKA of the blocks of two backbones."""
 
-    Attributes:
-        table: What was compared, in words: tokens, dataset, protocol.
-        first: Label of the backbone of the rows.
-        second: Label of the one of the columns.
-        values: CKA [blocks of the first, blocks of the second] in -1..1; NaN where it was not computed.
-    """
-
-    table: str
-    first: str
-    second: str
+    table: str  # what was compared, in words: tokens, dataset, protocol
+    first: str  # label of the backbone of the rows
+    second: str  # label of the one of the columns
+    # CKA [blocks of the first, blocks of the second] in -1..1; NaN where it was not computed
     values: NDArray[np.float64]
 
 

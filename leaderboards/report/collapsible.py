@@ -10,8 +10,7 @@ from leaderboards.charts.svg import svg_element
 from leaderboards.report.html import filled
 from tasks.blocks import Block, Heading, Numbers, Picture, Text
 
-ROOM = 1_500_000
-"""Characters that all pictures of a page have together at most."""
+ROOM = 1_500_000  # characters that all pictures of a page have together at most
 
 
 @dataclass(frozen=True, slots=True)

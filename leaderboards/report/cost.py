@@ -12,8 +12,7 @@ from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
 
-BYTES = 4
-"""Size of a number of a vector as it is stored, float32."""
+BYTES = 4  # size of a number of a vector as it is stored, float32
 
 AXES: tuple[tuple[str, str], ...] = (
     ("ms", "latency of one image, ms"),
@@ -25,16 +24,12 @@ AXES: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class BackboneCosts:
-    """Costs of the backbones of a page, under their labels.
+    """Costs of the backbones of a page, under their labels."""
 
-    Attributes:
-        layers: Columns `COST`: latency of one image in ms and weights up to each block, length and bytes of a
-            vector; NaN where one is not known.
-        measured: Whether anything was; else weights and lengths follow from facts, latencies are NaN.
-    """
-
+    # columns `COST`: latency of one image in ms and weights up to each block, length and bytes of a vector;
+    # NaN where one is not known
     layers: pd.DataFrame
-    measured: bool
+    measured: bool  # whether anything was; else weights and lengths follow from facts, latencies are NaN
 
     @property
     def axes(self) -> tuple[tuple[str, str], ...]:

@@ -21,12 +21,8 @@ from zoo.atomic import whole_file
 
 FORMATS = ("svg", "pdf")
 
-WIDTH = 420
-"""Width of a figure's plot, in points."""
-
-SERIES = 8
-"""Backbones that one figure of lines shows at most: the best of the task."""
-
+WIDTH = 420  # width of a figure's plot, in points
+SERIES = 8  # backbones that one figure of lines shows at most: the best of the task
 INK = "#1b2026"
 FONT = "Helvetica, Arial, sans-serif"
 

@@ -34,43 +34,31 @@ FIRST, MAYBE, WORSE, UNTESTED = "best score", "may be the best", "worse", "not c
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A backbone as filters and costs need it.
+    """A backbone as filters and costs need it."""
 
-    Attributes:
-        supervision: What it learned from in a word or two, such as ``labels``; "" where that is not known.
-        licence: SPDX id or name of its weights' licence; "" where that is not known.
-        parameters: Weights of the whole network; None where nobody has counted them.
-        widths: Length of a vector after each block, from block 1; empty where that is not known.
-    """
-
+    # what it learned from in a word or two, such as ``labels``; "" where that is not known
     supervision: str = ""
-    licence: str = ""
-    parameters: int | None = None
+    licence: str = ""  # SPDX id or name of its weights' licence; "" where that is not known
+    parameters: int | None = None  # weights of the whole network; None where nobody has counted them
+    # length of a vector after each block, from block 1; empty where that is not known
     widths: tuple[int, ...] = ()
 
 
-UNKNOWN = Facts()
-"""What is known of a backbone of somebody's own."""
+UNKNOWN = Facts()  # what is known of a backbone of somebody's own
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFrames:
-    """What the report shows of one suite; backbones stand under their labels, columns under their headings.
+    """What the report shows of a suite; backbones stand under their labels, columns under headings."""
 
-    Attributes:
-        backbones: Columns `BACKBONES`, in the order of the tables, without the random floor.
-        columns: Columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d.
-        best: Columns `BEST`: the best layer of each backbone in each column; ``group`` as the data tell.
-        layers: Columns `LAYERS`: every block in the backbone's primary pooling; ``place`` is ``best``,
-            ``tied`` or "".
-        published: Columns `PUBLISHED`: numbers of others beside which something was measured.
-    """
-
-    backbones: pd.DataFrame
+    backbones: pd.DataFrame  # columns `BACKBONES`, in the order of the tables, without the random floor
+    # columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d
     columns: pd.DataFrame
+    # columns `BEST`: the best layer of each backbone in each column; ``group`` as the data tell
     best: pd.DataFrame
+    # columns `LAYERS`: every block in the backbone's primary pooling; ``place`` is ``best``, ``tied`` or ""
     layers: pd.DataFrame
-    published: pd.DataFrame
+    published: pd.DataFrame  # columns `PUBLISHED`: numbers of others beside which something was measured
 
 
 def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:

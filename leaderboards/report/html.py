@@ -37,17 +37,10 @@ def filled(template: str, **values: object) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes:
-        anchor: Its ``id``: letters, digits and hyphens, none that another section has.
-        short: What it is called in the list of sections.
-        title: Its heading.
-        html: What stands below; it has no script, style or address outside the file, which the page's policy
-            forbids.
-    """
-
-    anchor: str
-    short: str
-    title: str
+    anchor: str  # its ``id``: letters, digits and hyphens, none that another section has
+    short: str  # what it is called in the list of sections
+    title: str  # its heading
+    # what stands below; it has no script, style or address outside the file, which the page's policy forbids
     html: Markup

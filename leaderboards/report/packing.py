@@ -11,9 +11,7 @@ import pandas as pd
 
 from leaderboards.report.cka import BlockCka
 
-DECIMALS = 4
-"""Digits of numbers after the point, as in the leaderboard's CSV."""
-
+DECIMALS = 4  # digits of numbers after the point, as in the leaderboard's CSV
 CKA_SCALE = 10_000
 """CKA is packed as whole numbers of this part of one; `CKA_NONE` stands where there is none."""
 

@@ -10,9 +10,7 @@ from typing import Any
 from leaderboards.charts.style import SCHEMA, Spec, config
 from leaderboards.report.frames import FIRST, MAYBE, UNTESTED, WORSE
 
-ROWS = "rows"
-"""Name of the data that a chart draws."""
-
+ROWS = "rows"  # name of the data that a chart draws
 GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}
 """Colour of each group of backbones in a column."""
 
@@ -24,11 +22,8 @@ STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
 
 FEW = 40
 
-APART = 0.1
-"""Share of the axis of costs by which names at a front are apart at least."""
-
-INK = "{ink}"
-"""Colour of text and axes, that of the paper or of the reader's theme."""
+APART = 0.1  # share of the axis of costs by which names at a front are apart at least
+INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 
 
 def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any depth

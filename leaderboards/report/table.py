@@ -22,8 +22,7 @@ FACTS = {
 }
 """Columns of facts and their heads."""
 
-LATER = ("supervision", "licence")
-"""Facts that stand behind the scores."""
+LATER = ("supervision", "licence")  # facts that stand behind the scores
 
 
 @dataclass(frozen=True, slots=True)

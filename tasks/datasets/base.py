@@ -107,15 +107,12 @@ class LevelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is there of a dataset, beside what should be.
-
-    Attributes:
-        notes: What a reader of the numbers must know, such as a replaced class list; each makes it partial.
-        remarks: How it was understood, such as a split that was made of it; that makes nothing partial.
-    """
+    """What is there of a dataset, beside what should be."""
 
     counts: tuple[Count | LevelCounts, ...]
+    # what a reader of the numbers must know, such as a replaced class list; each makes it partial
     notes: tuple[str, ...] = ()
+    # how it was understood, such as a split that was made of it; that makes nothing partial
     remarks: tuple[str, ...] = ()
 
     @property
@@ -172,16 +169,11 @@ class Data(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PackPart:
-    """Files of a dataset that are packed together.
+    """Files of a dataset that are packed together."""
 
-    Attributes:
-        name: Split, or ``files``.
-        paths: Their paths, in any order and several times even.
-        classes: Names of the classes of images that have some, which are those of their folders.
-    """
-
-    name: str
-    paths: Iterable[Path]
+    name: str  # split, or ``files``
+    paths: Iterable[Path]  # their paths, in any order and several times even
+    # names of the classes of images that have some, which are those of their folders
     classes: tuple[str, ...] = ()
 
 

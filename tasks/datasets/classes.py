@@ -16,16 +16,11 @@ from zoo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class ClassImages:
-    """Images with class labels, in sorted key order.
-
-    Attributes:
-        labels: Class index of each image, int64 [images].
-        classes: Class names; an index is the rank of the name in sorted order.
-    """
+    """Images with class labels, in sorted key order."""
 
     samples: tuple[Sample, ...]
-    labels: NDArray[np.int64]
-    classes: tuple[str, ...]
+    labels: NDArray[np.int64]  # class index of each image, int64 [images]
+    classes: tuple[str, ...]  # class names; an index is the rank of the name in sorted order
 
     def limited(self, limit: int) -> "ClassImages":
         """The first images of each class."""
@@ -39,17 +34,13 @@ class ClassImages:
 
 @dataclass(frozen=True, slots=True)
 class Classification(Data):
-    """A classification dataset: a bank (train) and queries (val) over the same classes.
-
-    Attributes:
-        split: What was read of it, for records; it says where ``val`` was made of ``train``.
-    """
+    """A classification dataset: a bank (train) and queries (val) over the same classes."""
 
     name: str
     train: ClassImages
     val: ClassImages
     coverage: Coverage
-    split: str = "train, val"
+    split: str = "train, val"  # what was read of it, for records; it says where ``val`` was made of ``train``
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -117,12 +108,8 @@ def class_labels(names: Iterable[str]) -> dict[str, int]:
     return {name: label for label, name in enumerate(sorted({*names}))}
 
 
-SHARE = 20
-"""Percent of each class that become queries."""
-
-SEED = 0
-"""Seed of the hash of names that chooses them."""
-
+SHARE = 20  # percent of each class that become queries
+SEED = 0  # seed of the hash of names that chooses them
 MADE = f"val made of {SHARE} % of each class of train by the hash of file names, seed {SEED}"
 """How the split was made, for people."""
 

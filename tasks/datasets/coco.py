@@ -36,8 +36,7 @@ LONGEST_OUTLINE = 2**22
 _FIRST, _LAST = "0", "o"
 """The characters of compressed run lengths: each holds five bits and whether more follow."""
 
-_MOST_CHARACTERS = 6
-"""Characters of one number: 30 bits, as many as pycocotools can shift."""
+_MOST_CHARACTERS = 6  # characters of one number: 30 bits, as many as pycocotools can shift
 
 
 class Region(Protocol):
@@ -69,18 +68,14 @@ class RegionImage:
 
 @dataclass(frozen=True, slots=True)
 class Regions(Data):
-    """Images with object or part masks.
-
-    Attributes:
-        categories: Names by the ids of categories.
-        edition: What tells them from others of the dataset that are shown alike: the images that a protocol
-            takes, or their order; "" for the usual ones.
-    """
+    """Images with object or part masks."""
 
     name: str
     images: tuple[RegionImage, ...]
-    categories: dict[int, str] = field(hash=False)
+    categories: dict[int, str] = field(hash=False)  # names by the ids of categories
     coverage: Coverage
+    # what tells them from others of the dataset that are shown alike: the images that a protocol takes, or
+    # their order; "" for the usual ones
     edition: str = ""
 
     def limited(self, limit: int | None) -> Self:
@@ -89,21 +84,14 @@ class Regions(Data):
 
 @dataclass(frozen=True, slots=True)
 class CocoEntry(DatasetEntry[Regions]):
-    """A dataset in the layout of COCO, and its official counts.
-
-    Attributes:
-        images_folder: Folder of the images; without its parent it is found, too.
-        annotations: File of instances.
-        images: Official number of images in that file.
-        first: Number of images that are used, by ascending id; those without annotations count.
-    """
+    """A dataset in the layout of COCO, and its official counts."""
 
     name: str = "coco-val2017"
     folder: str = "coco"
-    images_folder: str = "images/val2017"
-    annotations: str = "annotations/instances_val2017.json"
-    images: int = 5000
-    first: int = 1000
+    images_folder: str = "images/val2017"  # folder of the images; without its parent it is found, too
+    annotations: str = "annotations/instances_val2017.json"  # file of instances
+    images: int = 5000  # official number of images in that file
+    first: int = 1000  # number of images that are used, by ascending id; those without annotations count
 
     @property
     def layout(self) -> str:
@@ -154,17 +142,12 @@ COCO_VAL2017 = CocoEntry()
 
 @dataclass(frozen=True, slots=True)
 class CocoRegion:
-    """A region whose mask is drawn when it is asked for.
-
-    Attributes:
-        label: CocoCategory id.
-        size: Width and height of the image.
-        shape: Polygons, or run lengths as ``{"size": [height, width], "counts": list or text}``.
-    """
+    """A region whose mask is drawn when it is asked for."""
 
     key: str
-    label: int
-    size: tuple[int, int]
+    label: int  # CocoCategory id
+    size: tuple[int, int]  # width and height of the image
+    # polygons, or run lengths as ``{"size": [height, width], "counts": list or text}``
     shape: Polygons | RunLengths = field(hash=False)
 
     def mask(self) -> NDArray[np.uint8]:
@@ -205,17 +188,12 @@ class CocoCategory:
 
 @dataclass(frozen=True, slots=True)
 class CocoFile:
-    """The content of an instances file.
-
-    Attributes:
-        images: Its images, by ascending id.
-        categories: Its categories by ascending id.
-        annotations: For each image id, its annotations by ascending id; of images that are not listed, too.
-    """
+    """The content of an instances file."""
 
     path: Path
-    images: tuple[CocoImage, ...]
-    categories: Mapping[int, CocoCategory]
+    images: tuple[CocoImage, ...]  # its images, by ascending id
+    categories: Mapping[int, CocoCategory]  # its categories by ascending id
+    # for each image id, its annotations by ascending id; of images that are not listed, too
     annotations: Mapping[int, Sequence[JsonObject]]
 
     @property

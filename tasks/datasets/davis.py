@@ -28,8 +28,7 @@ class Video:
     name: str
     frames: tuple[FileSample, ...]
     masks: tuple[Path, ...]
-    size: tuple[int, int]
-    """Width and height of frames and masks, which agree."""
+    size: tuple[int, int]  # width and height of frames and masks, which agree
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,8 @@ FORMATS = (
 )
 """What images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it."""
 
-LONGEST_NAME = 255
-"""Bytes of the name of a file or folder; more than that no file system takes."""
-
-_packs: dict[str, Pack] = {}
-"""Open packs by name, in this process."""
-
+LONGEST_NAME = 255  # bytes of the name of a file or folder; more than that no file system takes
+_packs: dict[str, Pack] = {}  # open packs by name, in this process
 _opening = threading.Lock()
 
 

@@ -39,11 +39,8 @@ QUERY_SPLITS = ("val", "valid", "validation", "test")
 
 SPLITS = (TRAIN, *QUERY_SPLITS)
 
-NO_LABELS = Path("none")
-"""Stands for a table of labels where folders are no classes."""
-
-NO_CLASSES = "no classes: layers are described, not ranked"
-"""What is said of images without classes."""
+NO_LABELS = Path("none")  # stands for a table of labels where folders are no classes
+NO_CLASSES = "no classes: layers are described, not ranked"  # what is said of images without classes
 
 
 def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:

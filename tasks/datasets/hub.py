@@ -26,28 +26,19 @@ from zoo.errors import InputError
 from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box
 
-QUERY_SPLITS = ("validation", "test", "val")
-"""Names of the split of queries, in order of preference."""
-
-Table = Any
-"""A ``datasets.Dataset``; the library has no types of its own."""
+QUERY_SPLITS = ("validation", "test", "val")  # names of the split of queries, in order of preference
+Table = Any  # A ``datasets.Dataset``; the library has no types of its own
 
 
 @dataclass(frozen=True, slots=True)
 class TableSample:
-    """A row of a table whose image column is read undecoded.
+    """A row of a table whose image column is read undecoded."""
 
-    Attributes:
-        key: ``<split>/<row>``.
-        fingerprint: Identifies the table's content.
-        table: The table, which all samples of a split share.
-    """
-
-    key: str
+    key: str  # ``<split>/<row>``
     index: int
     column: str
-    fingerprint: str
-    table: Table = field(repr=False, compare=False)
+    fingerprint: str  # identifies the table's content
+    table: Table = field(repr=False, compare=False)  # the table, which all samples of a split share
     box: Box | None = None
 
     def open(self) -> Image.Image:

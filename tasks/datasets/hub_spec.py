@@ -16,21 +16,13 @@ OPTIONS = ("image", "label", "config", "train", "val")
 
 @dataclass(frozen=True, slots=True)
 class HubSpec:
-    """A dataset on the Hub, or one saved in a folder, as the user named it.
+    """A dataset on the Hub, or one saved in a folder, as the user named it."""
 
-    Attributes:
-        text: What the user wrote.
-        location: Id on the Hub, or path of a saved dataset.
-        local: Whether the location is a path.
-        revision: Revision on the Hub; None for the current one.
-        options: Chosen columns, configuration and splits, by the names in `OPTIONS`.
-    """
-
-    text: str
-    location: str
-    local: bool
-    revision: str | None
-    options: dict[str, str]
+    text: str  # what the user wrote
+    location: str  # id on the Hub, or path of a saved dataset
+    local: bool  # whether the location is a path
+    revision: str | None  # revision on the Hub; None for the current one
+    options: dict[str, str]  # chosen columns, configuration and splits, by the names in `OPTIONS`
 
 
 def parse_hub_spec(text: str) -> HubSpec:

@@ -38,20 +38,15 @@ _UNSORTED_VAL = (
 
 @dataclass(frozen=True, slots=True)
 class ImageNetEntry(DatasetEntry[Classification]):
-    """A dataset in the layout of ImageNet, its official counts, and its probe subset.
-
-    Attributes:
-        probe_wnids: Classes of the probe subset; None for all.
-        probe_per_class: Images of each class of the probe subset.
-    """
+    """A dataset in the layout of ImageNet, its official counts, and its probe subset."""
 
     name: str = "imagenet"
     folder: str = "imagenet"
     classes: int = 1000
     train: int = 1_281_167
     val: int = 50_000
-    probe_wnids: tuple[str, ...] | None = IMAGENET_50
-    probe_per_class: int = 100
+    probe_wnids: tuple[str, ...] | None = IMAGENET_50  # classes of the probe subset; None for all
+    probe_per_class: int = 100  # images of each class of the probe subset
 
     @property
     def layout(self) -> str:
@@ -99,15 +94,10 @@ def _images(
 
 @dataclass(frozen=True, slots=True)
 class ProbeSubset:
-    """A few images of a few classes of a training set, sorted by class, then by key.
+    """A few images of a few classes of a training set, sorted by class, then by key."""
 
-    Attributes:
-        indices: Positions in ``Classification.train``, int64 [images].
-        coverage: How many classes and images there are of those asked for.
-    """
-
-    indices: NDArray[np.int64]
-    coverage: Coverage
+    indices: NDArray[np.int64]  # positions in ``Classification.train``, int64 [images]
+    coverage: Coverage  # how many classes and images there are of those asked for
 
 
 def probe_subset(data: Classification, wnids: Sequence[str] | None, per_class: int) -> ProbeSubset:

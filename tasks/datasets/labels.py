@@ -23,45 +23,30 @@ FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
 LABEL_COLUMNS = ("label", "class")
 """Names of the column of classes, in order of preference; in any case of letters."""
 
-SPLIT_COLUMN = "split"
-"""Name of the column that says train or val; a table need not have it."""
-
-DELIMITERS = ",;\t|"
-"""What may stand between columns, the first of those that part a header best."""
-
+SPLIT_COLUMN = "split"  # name of the column that says train or val; a table need not have it
+DELIMITERS = ",;\t|"  # what may stand between columns, the first of those that part a header best
 METADATA = ("metadata.csv", "metadata.jsonl")
 """Files inside a folder of images that ``datasets`` writes and reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """What a table says of one image.
+    """What a table says of one image."""
 
-    Attributes:
-        number: Line of the file that it ends on, from 1.
-        file: Path of the image, as written.
-        label: Its class; "" where it has none.
-        split: Its split in small letters; "" where none is named.
-    """
-
-    number: int
-    file: str
-    label: str
-    split: str
+    number: int  # line of the file that it ends on, from 1
+    file: str  # path of the image, as written
+    label: str  # its class; "" where it has none
+    split: str  # its split in small letters; "" where none is named
 
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """A table of labels.
-
-    Attributes:
-        columns: Columns that were read, in words.
-        prefix: What its files are relative to, below the folder of images: "", or a folder ending with ``/``.
-    """
+    """A table of labels."""
 
     path: Path
     rows: tuple[LabelRow, ...]
-    columns: str
+    columns: str  # columns that were read, in words
+    # what its files are relative to, below the folder of images: "", or a folder ending with ``/``
     prefix: str
 
 
@@ -179,33 +164,21 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
 
 @dataclass(frozen=True, slots=True)
 class LabelledFile:
-    """An image and its class.
+    """An image and its class."""
 
-    Attributes:
-        path: Relative to the dataset's folder, with ``/`` between names; its key.
-        label: Name of its class.
-        name: What it is called within its class: the hash of it decides where a split is made.
-        split: The split that it was put into, in small letters; "" where none was named.
-    """
-
-    path: str
-    label: str
-    name: str
-    split: str
+    path: str  # relative to the dataset's folder, with ``/`` between names; its key
+    label: str  # name of its class
+    name: str  # what it is called within its class: the hash of it decides where a split is made
+    split: str  # the split that it was put into, in small letters; "" where none was named
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledFiles:
-    """The images of a dataset that have classes.
-
-    Attributes:
-        remarks: Where the classes come from, and what makes no difference.
-        notes: What was left out, and why.
-    """
+    """The images of a dataset that have classes."""
 
     files: tuple[LabelledFile, ...]
-    remarks: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...]  # where the classes come from, and what makes no difference
+    notes: tuple[str, ...] = ()  # what was left out, and why
 
 
 def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:

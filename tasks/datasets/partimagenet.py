@@ -20,8 +20,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     """A dataset in the layout of PartImageNet, and its official counts.
 
     Attributes:
-        splits: Names of the partitions that are merged.
-        per_supercategory: Images that are sampled from each super-category.
         by_partition: Whether the classes of the first partition come before those of the next,
             super-categories by their first class, and images class by class, as in the code of Walmer et al.,
             CVPR 2023; otherwise super-categories and classes are sorted, and images come in turns.
@@ -29,8 +27,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
 
     name: str = "partimagenet"
     folder: str = "PartImageNet"
-    splits: tuple[str, ...] = ("train", "val", "test")
-    per_supercategory: int = 100
+    splits: tuple[str, ...] = ("train", "val", "test")  # names of the partitions that are merged
+    per_supercategory: int = 100  # images that are sampled from each super-category
     images: int = 24_095
     classes: int = 158
     supercategories: int = 11

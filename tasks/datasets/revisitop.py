@@ -17,21 +17,15 @@ from zoo.view.geometry import Box
 
 @dataclass(frozen=True, slots=True)
 class Retrieval(Data):
-    """A revisited retrieval dataset.
-
-    Attributes:
-        database: Images that are ranked, in ground-truth order.
-        easy: For each query, indices of its easy positives in the database, int64.
-        hard: For each query, indices of its hard positives.
-        junk: For each query, indices of images that are ignored.
-    """
+    """A revisited retrieval dataset."""
 
     name: str
-    database: tuple[FileSample, ...]
+    database: tuple[FileSample, ...]  # images that are ranked, in ground-truth order
     queries: tuple[FileSample, ...]
+    # for each query, indices of its easy positives in the database, int64
     easy: tuple[NDArray[np.int64], ...]
-    hard: tuple[NDArray[np.int64], ...]
-    junk: tuple[NDArray[np.int64], ...]
+    hard: tuple[NDArray[np.int64], ...]  # for each query, indices of its hard positives
+    junk: tuple[NDArray[np.int64], ...]  # for each query, indices of images that are ignored
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
@@ -39,8 +33,7 @@ class Retrieval(Data):
         return self._first(limit, "queries", *RELEVANCE, noun="query", plural="queries")
 
 
-RELEVANCE = ("easy", "hard", "junk")
-"""The index lists of a query."""
+RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
 
 
 @dataclass(frozen=True, slots=True)

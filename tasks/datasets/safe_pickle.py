@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from tasks.datasets.files import read_bytes, stamp
 from zoo.errors import InputError, shortened
 
-LARGEST = 2**28
-"""Bytes of a pickle; the revisited ground truths have less than a million."""
-
+LARGEST = 2**28  # bytes of a pickle; the revisited ground truths have less than a million
 MOST_VALUES = 5_000_000
 """Values in a pickle, each counted as often as it is shown; the revisited ground truths have some 10,000."""
 

@@ -23,8 +23,7 @@ from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Labels
 from zoo.errors import InputError, MissingDataError
 
-Files = Mapping[str, tuple[Path, Path]]
-"""Image and mask of each key, whether they are there or not."""
+Files = Mapping[str, tuple[Path, Path]]  # image and mask of each key, whether they are there or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +37,16 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Scenes(Data):
-    """A semantic segmentation dataset: images to remember (train) and images to label (val), by sorted key.
-
-    Attributes:
-        classes: Names of the classes, from 0.
-        offset: Pixel value of class 0; lower values are no class, as 255 is.
-        memory: How many cells of the training images are remembered at most.
-        most: How many protocols with a number of their own remember at most; None for that number.
-    """
+    """Semantic segmentation: images to remember (train) and images to label (val), by sorted key."""
 
     name: str
     train: tuple[Scene, ...]
     val: tuple[Scene, ...]
-    classes: tuple[str, ...]
-    offset: int
-    memory: int
+    classes: tuple[str, ...]  # names of the classes, from 0
+    offset: int  # pixel value of class 0; lower values are no class, as 255 is
+    memory: int  # how many cells of the training images are remembered at most
     coverage: Coverage
+    # how many protocols with a number of their own remember at most; None for that number
     most: int | None = None
 
     def limited(self, limit: int | None) -> Self:
@@ -66,23 +59,16 @@ class Scenes(Data):
 
 
 class SceneEntry(DatasetEntry[Scenes]):
-    """A dataset with the class of every pixel.
-
-    Attributes:
-        train_images: Official number of training images.
-        val_images: Official number of validation images.
-        memory: Cells of training images that `standard` remembers at most.
-        most: Cells that protocols with a number of their own remember at most; None for theirs.
-    """
+    """A dataset with the class of every pixel."""
 
     __slots__ = ()
 
     classes: ClassVar[tuple[str, ...]]
     offset: ClassVar[int]
-    train_images: int
-    val_images: int
-    memory: int
-    most: int | None
+    train_images: int  # official number of training images
+    val_images: int  # official number of validation images
+    memory: int  # cells of training images that `standard` remembers at most
+    most: int | None  # cells that protocols with a number of their own remember at most; None for theirs
 
     @abstractmethod
     def splits(self, root: Path) -> dict[str, Files]:
@@ -119,12 +105,7 @@ class SceneEntry(DatasetEntry[Scenes]):
 
 @dataclass(frozen=True, slots=True)
 class VocEntry(SceneEntry):
-    """A dataset in the layout of PASCAL VOC 2012: images, palette masks and lists of ids.
-
-    Attributes:
-        train: File of the ids of training images, in ``ImageSets/Segmentation``.
-        train_masks: Folder of their masks.
-    """
+    """A dataset in the layout of PASCAL VOC 2012: images, palette masks and lists of ids."""
 
     # as the development kit numbers them
     classes = (
@@ -136,8 +117,8 @@ class VocEntry(SceneEntry):
     offset = 0
 
     name: str = "voc-2012-val"
-    train: str = "train"
-    train_masks: str = "SegmentationClass"
+    train: str = "train"  # file of the ids of training images, in ``ImageSets/Segmentation``
+    train_masks: str = "SegmentationClass"  # folder of their masks
     train_images: int = 1464
     val_images: int = 1449
     memory: int = 100_000

@@ -39,34 +39,20 @@ from zoo.view.geometry import Box
 
 @dataclass(frozen=True, slots=True)
 class KeypointPair:
-    """Two images of one category with corresponding keypoints.
+    """Two images of one category with corresponding keypoints."""
 
-    Attributes:
-        key: Name of the pair.
-        category: Its category.
-        source: Index of the source image in ``Keypoints.samples``.
-        target: Index of the target image.
-        source_size: Width and height of the source image in pixels.
-        target_size: Width and height of the target image in pixels.
-        source_box: Bounding box of the object in the source image, in pixels.
-        target_box: Bounding box of the object in the target image, in pixels.
-        source_points: Keypoints (x, y) visible in both images, float64 [points 2].
-        target_points: Where these keypoints are in the target image, in the same order.
-        facts: How hard it is; None where its annotation does not say so.
-        turn: Eighths of a turn between the viewpoints of the two images, 0 to 4; None if not known.
-    """
-
-    key: str
-    category: str
-    source: int
-    target: int
-    source_size: tuple[int, int]
-    target_size: tuple[int, int]
-    source_box: Box
-    target_box: Box
-    source_points: NDArray[np.float64]
-    target_points: NDArray[np.float64]
-    facts: PairFacts | None = None
+    key: str  # name of the pair
+    category: str  # its category
+    source: int  # index of the source image in ``Keypoints.samples``
+    target: int  # index of the target image
+    source_size: tuple[int, int]  # width and height of the source image in pixels
+    target_size: tuple[int, int]  # width and height of the target image in pixels
+    source_box: Box  # bounding box of the object in the source image, in pixels
+    target_box: Box  # bounding box of the object in the target image, in pixels
+    source_points: NDArray[np.float64]  # keypoints (x, y) visible in both images, float64 [points 2]
+    target_points: NDArray[np.float64]  # where these keypoints are in the target image, in the same order
+    facts: PairFacts | None = None  # how hard it is; None where its annotation does not say so
+    # eighths of a turn between the viewpoints of the two images, 0 to 4; None if not known
     turn: int | None = None
 
 
@@ -96,21 +82,17 @@ class Keypoints(Data):
 
 @dataclass(frozen=True, slots=True)
 class SpairEntry(DatasetEntry[Keypoints]):
-    """A dataset in the layout of SPair-71k, and its official counts.
-
-    Attributes:
-        split: Folder of pair annotations.
-        groups: By category, ids of keypoints that stand for the same.
-        levels: By field that says how hard a pair is, official numbers of pairs of each level, as a third
-            party tells them; none where they are not known.
-    """
+    """A dataset in the layout of SPair-71k, and its official counts."""
 
     name: str = "spair-71k-test"
     folder: str = "SPair-71k"
-    split: str = "test"
+    split: str = "test"  # folder of pair annotations
     pairs: int = 12_234
     categories: int = 18
+    # by category, ids of keypoints that stand for the same
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(GROUPS.items())
+    # by field that says how hard a pair is, official numbers of pairs of each level, as a third party tells
+    # them; none where they are not known
     levels: tuple[tuple[str, Levels], ...] = tuple(OFFICIAL_LEVELS.items())
 
     @property

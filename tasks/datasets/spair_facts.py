@@ -16,21 +16,14 @@ from zoo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """How hard a pair is, as its annotation says.
+    """How hard a pair is, as its annotation says."""
 
-    Attributes:
-        viewpoint: How far the viewpoints differ: 0 easy, 1 medium, 2 hard.
-        scale: How far the sizes of the objects differ: the same levels.
-        truncation: Which object is cut off: 0 none, 1 the source's, 2 the target's, 3 both.
-        occlusion: Which object is covered: the same levels.
-        mistakable: For each keypoint, whether the target image shows another one that stands for the same,
-            such as the other eye; None where it is not known which keypoints it shows.
-    """
-
-    viewpoint: int
-    scale: int
-    truncation: int
-    occlusion: int
+    viewpoint: int  # how far the viewpoints differ: 0 easy, 1 medium, 2 hard
+    scale: int  # how far the sizes of the objects differ: the same levels
+    truncation: int  # which object is cut off: 0 none, 1 the source's, 2 the target's, 3 both
+    occlusion: int  # which object is covered: the same levels
+    # for each keypoint, whether the target image shows another one that stands for the same, such as the
+    # other eye; None where it is not known which keypoints it shows
     mistakable: tuple[bool, ...] | None
 
 
@@ -48,8 +41,7 @@ OFFICIAL_LEVELS: Mapping[str, Levels] = {
 }
 """Pairs of each level in the test split, as a third party's script tells."""
 
-DIRECTIONS = 8
-"""Viewpoints around an object (``azimuth_id``), an eighth of a turn apart."""
+DIRECTIONS = 8  # viewpoints around an object (``azimuth_id``), an eighth of a turn apart
 
 
 def _pairs(first: int, last: int) -> tuple[Group, ...]:

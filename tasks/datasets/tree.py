@@ -9,27 +9,18 @@ from tasks.datasets.base import counted
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
 from zoo.errors import InputError
 
-Identity = tuple[int, int]
-"""Device and number of a folder, by which a file system tells it from others."""
-
-NO_FILE = "\0"
-"""Marks names that cannot be read; no name of a file holds it."""
+Identity = tuple[int, int]  # device and number of a folder, by which a file system tells it from others
+NO_FILE = "\0"  # marks names that cannot be read; no name of a file holds it
 
 
 @dataclass(frozen=True, slots=True)
 class ImageTree:
-    """The files below a folder but the hidden ones, by sorted paths relative to it, with ``/`` between names.
-
-    Attributes:
-        images: Files that end as images do (`IMAGE_EXTENSIONS`), in any case of letters.
-        others: All other files; broken links are among them.
-        empty: Folders without a file or folder.
-    """
+    """The files below a folder but hidden ones, by sorted paths relative to it, with ``/`` between."""
 
     root: Path
-    images: tuple[str, ...]
-    others: tuple[str, ...]
-    empty: tuple[str, ...]
+    images: tuple[str, ...]  # files that end as images do (`IMAGE_EXTENSIONS`), in any case of letters
+    others: tuple[str, ...]  # all other files; broken links are among them
+    empty: tuple[str, ...]  # folders without a file or folder
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -16,15 +16,9 @@ from leaderboards.records.thumbnails import is_whole
 from leaderboards.report.gallery.examples import ExampleSet
 from leaderboards.report.html import filled
 
-ROOM = 420_000
-"""Characters that all pictures together take at most; what comes after has its name only."""
-
-HEIGHT = 68
-"""Pixels at which a small picture is shown."""
-
-LARGE = 104
-"""Pixels at which one is shown on which something is drawn."""
-
+ROOM = 420_000  # characters that all pictures together take at most; what comes after has its name only
+HEIGHT = 68  # pixels at which a small picture is shown
+LARGE = 104  # pixels at which one is shown on which something is drawn
 Kind = Literal["lost", "found", "failed", "held"]
 
 WORDS: dict[Kind, str] = {
@@ -37,12 +31,8 @@ WORDS: dict[Kind, str] = {
 WANTED: dict[Kind, int] = {"lost": 2, "found": 2, "failed": 2, "held": 1}
 """How many of each kind are shown at most, in this order."""
 
-CHANGE = 25.0
-"""Points by which an example changes that is said to be lost or found."""
-
-GOOD, BAD = 75.0, 40.0
-"""Points from which on an example is held, and up to which it has failed."""
-
+CHANGE = 25.0  # points by which an example changes that is said to be lost or found
+GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to which it has failed
 Floats = NDArray[np.float64]
 
 
@@ -142,33 +132,19 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example as it is shown, in a line and, opened, as a table of layers or as clusters.
+    """An example as it is shown, in a line and, opened, as a table of layers or as clusters."""
 
-    Attributes:
-        name: What it is of.
-        summary: What the layers make of it, in a line.
-        picture: A picture beside that.
-        badge: Why it is shown.
-        note: A line above the table, or below the clusters.
-        table: What its table shows; "" without one.
-        heads: Names of the columns.
-        rows: For each row its name and its cells.
-        clusters: Groups of images.
-        subject: What the other backbones are told of.
-        others: What they make of it at their best layers.
-    """
-
-    name: str
-    summary: str
-    picture: Markup | str = ""
-    badge: str = ""
-    note: str = ""
-    table: str = ""
-    heads: tuple[str, ...] = ()
-    rows: tuple[tuple[str | Markup, ...], ...] = ()
-    clusters: tuple[Cluster, ...] = ()
-    subject: str = ""
-    others: tuple[str | Markup, ...] = ()
+    name: str  # what it is of
+    summary: str  # what the layers make of it, in a line
+    picture: Markup | str = ""  # a picture beside that
+    badge: str = ""  # why it is shown
+    note: str = ""  # a line above the table, or below the clusters
+    table: str = ""  # what its table shows; "" without one
+    heads: tuple[str, ...] = ()  # names of the columns
+    rows: tuple[tuple[str | Markup, ...], ...] = ()  # for each row its name and its cells
+    clusters: tuple[Cluster, ...] = ()  # groups of images
+    subject: str = ""  # what the other backbones are told of
+    others: tuple[str | Markup, ...] = ()  # what they make of it at their best layers
 
 
 def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
@@ -182,18 +158,13 @@ def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A kind of task.
+    """A kind of task."""
 
-    Attributes:
-        intro: What is to be seen.
-        quality: How good each drawn layer is on each example, 0 to 100: [layers examples].
-        subject: What an example is of; of each subject one is shown.
-        example: The example at a place, given the other backbones of the column and the section's pictures.
-    """
-
-    intro: Callable[[ExampleSet], str]
+    intro: Callable[[ExampleSet], str]  # what is to be seen
+    # how good each drawn layer is on each example, 0 to 100: [layers examples]
     quality: Callable[[ExampleSet], Floats]
-    subject: Callable[[ExampleSet, int], str]
+    subject: Callable[[ExampleSet, int], str]  # what an example is of; of each subject one is shown
+    # the example at a place, given the other backbones of the column and the section's pictures
     example: Callable[[ExampleSet, int, Sequence[ExampleSet], SharedPictures], Example]
 
 

@@ -22,23 +22,14 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class ExampleSet:
-    """The examples of one backbone and task.
+    """The examples of one backbone and task."""
 
-    Attributes:
-        backbone: The backbone.
-        layer: Its best layer.
-        value: The score of that layer.
-        metric: The metric of the score.
-        arrays: The arrays of the file of examples (docs/examples.md).
-        folder: Folder of the small pictures.
-    """
-
-    backbone: str
-    layer: int
-    value: float
-    metric: str
-    arrays: Mapping[str, Array]
-    folder: Path
+    backbone: str  # the backbone
+    layer: int  # its best layer
+    value: float  # the score of that layer
+    metric: str  # the metric of the score
+    arrays: Mapping[str, Array]  # the arrays of the file of examples (docs/examples.md)
+    folder: Path  # folder of the small pictures
 
     @cached_property
     def places(self) -> NDArray[np.int64]:

@@ -20,11 +20,8 @@ from leaderboards.report.gallery.examples import ExampleSet
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
 
-LEAST = 2
-"""Images that a cluster holds which is shown."""
-
-MOST = 8
-"""Clusters of a layer that are shown, the largest first."""
+LEAST = 2  # images that a cluster holds which is shown
+MOST = 8  # clusters of a layer that are shown, the largest first
 
 
 def _query(examples: ExampleSet, number: int) -> str:

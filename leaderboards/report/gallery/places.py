@@ -24,14 +24,9 @@ from leaderboards.report.html import filled
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
 """Colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first."""
 
-OPACITY = 165
-"""Opacity of the objects, of 255."""
-
-OUTLINE = 255
-"""Value of a mask's picture where the true outline runs."""
-
-OUTSIDE = 255
-"""Value of a mask outside of its image (`tasks.examples.draw.small_mask`)."""
+OPACITY = 165  # opacity of the objects, of 255
+OUTLINE = 255  # value of a mask's picture where the true outline runs
+OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
 
 
 # ---- masks --------------------------------------------------------------------------------------
@@ -116,8 +111,7 @@ def _png(indexes: NDArray[np.uint8]) -> bytes:
     return sink.getvalue()
 
 
-MASKS = Drawing(_masks_intro, _scores, _video, _masks_example)
-"""Frames with the masks that layers predicted."""
+MASKS = Drawing(_masks_intro, _scores, _video, _masks_example)  # frames with the masks that layers predicted
 
 
 # ---- points -------------------------------------------------------------------------------------

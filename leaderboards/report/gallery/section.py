@@ -23,8 +23,7 @@ DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[st
 }
 """What draws the examples of some backbones, the best first, below a paragraph; by name of the task."""
 
-BACKBONES = 8
-"""Backbones of a column whose examples are read, the best first."""
+BACKBONES = 8  # backbones of a column whose examples are read, the best first
 
 
 @dataclass(frozen=True, slots=True)

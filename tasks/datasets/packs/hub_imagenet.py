@@ -14,15 +14,9 @@ import numpy as np
 from tasks.datasets.packs.manifest import MANIFEST
 from zoo.errors import InputError
 
-FOLDER = "imagenet"
-"""Folder of the official layout below the data folder."""
-
-SPLITS = {"train": "train", "validation": "val"}
-"""Folder in it of each split."""
-
-FILES = tuple(f"*{split}-*.parquet" for split in SPLITS)
-"""Patterns of its files on the Hub."""
-
+FOLDER = "imagenet"  # folder of the official layout below the data folder
+SPLITS = {"train": "train", "validation": "val"}  # folder in it of each split
+FILES = tuple(f"*{split}-*.parquet" for split in SPLITS)  # patterns of its files on the Hub
 _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
 _NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
 

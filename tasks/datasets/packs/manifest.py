@@ -11,15 +11,9 @@ from tasks.datasets.packs.shards import Shard
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-MANIFEST = "layerboard.json"
-"""Name of the file."""
-
-FORMAT = 1
-"""Changes when packs are written in another way."""
-
-CARD = "README.md"
-"""Name of the card."""
-
+MANIFEST = "layerboard.json"  # name of the file
+FORMAT = 1  # changes when packs are written in another way
+CARD = "README.md"  # name of the card
 _CHUNK = 1 << 22
 
 T = TypeVar("T")
@@ -41,24 +35,16 @@ class PackedShard:
 
 @dataclass(frozen=True, slots=True)
 class PackedDataset:
-    """A dataset of a pack.
+    """A dataset of a pack."""
 
-    Attributes:
-        coverage: What was there of it when it was packed, in words.
-        files: Number of its files.
-        bytes: Their bytes.
-        digest: Digest of their paths, sizes and digests in order, whatever shards they are in.
-    """
-
-    coverage: str
-    files: int
-    bytes: int
-    digest: str
+    coverage: str  # what was there of it when it was packed, in words
+    files: int  # number of its files
+    bytes: int  # their bytes
+    digest: str  # digest of their paths, sizes and digests in order, whatever shards they are in
     shards: tuple[PackedShard, ...]
 
 
-Manifest = Mapping[str, PackedDataset]
-"""Datasets by name."""
+Manifest = Mapping[str, PackedDataset]  # datasets by name
 
 
 def rows_digest(shards: Sequence[Shard]) -> str:

@@ -199,18 +199,12 @@ def _whole(folder: Path, packed: PackedShard) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class PackLocation:
-    """Where a pack that was asked for is on this machine.
+    """Where a pack that was asked for is on this machine."""
 
-    Attributes:
-        name: By what it is found again, on any machine: with an absolute path, or with a commit.
-        folder: Its folder; of a dataset of the Hub, what was fetched of it so far.
-        manifest: What it says of itself; nothing where `data pack` did not write it.
-    """
-
-    name: str
+    name: str  # by what it is found again, on any machine: with an absolute path, or with a commit
     spec: HubSpec
-    folder: Path
-    manifest: Manifest
+    folder: Path  # its folder; of a dataset of the Hub, what was fetched of it so far
+    manifest: Manifest  # what it says of itself; nothing where `data pack` did not write it
 
 
 def find_pack(name: str) -> PackLocation:

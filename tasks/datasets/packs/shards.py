@@ -23,35 +23,20 @@ from pyarrow.parquet import ParquetFile, ParquetWriter
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-GROUP_ROWS = 1000
-"""Rows of a row group at most: what other readers hold at once."""
-
-GROUP_BYTES = 32 << 20
-"""Bytes of a row group, but for its last file."""
-
-LARGEST_FILE = 2**31 - 2**26
-"""Bytes of one file at most: a page holds less than 2 GiB."""
-
-LENGTH = struct.Struct("<I")
-"""Length before each value of a page (Apache Parquet, Encodings.md, Plain)."""
-
-_WHOLE_PAGE = 2**31 - 1
-"""Bytes at which a page is full: never, so that a row group has one."""
+GROUP_ROWS = 1000  # rows of a row group at most: what other readers hold at once
+GROUP_BYTES = 32 << 20  # bytes of a row group, but for its last file
+LARGEST_FILE = 2**31 - 2**26  # bytes of one file at most: a page holds less than 2 GiB
+LENGTH = struct.Struct("<I")  # length before each value of a page (Apache Parquet, Encodings.md, Plain)
+_WHOLE_PAGE = 2**31 - 1  # bytes at which a page is full: never, so that a row group has one
 
 
 @dataclass(frozen=True, slots=True)
 class PackedFile:
-    """A file to be packed.
+    """A file to be packed."""
 
-    Attributes:
-        path: Relative to the data folder, with ``/`` between names.
-        size: Bytes.
-        label: Class, of images that have one.
-    """
-
-    path: str
-    size: int
-    label: int | None = None
+    path: str  # relative to the data folder, with ``/`` between names
+    size: int  # bytes
+    label: int | None = None  # class, of images that have one
 
 
 @dataclass(frozen=True, slots=True)

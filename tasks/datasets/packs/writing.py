@@ -26,17 +26,11 @@ from zoo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class ShardPlan:
-    """A shard to be written.
+    """A shard to be written."""
 
-    Attributes:
-        name: Below the pack, such as ``davis-2017-val/files-00000-of-00002.parquet``.
-        files: Its rows.
-        classes: Names of the classes of its images; none where they have no labels.
-    """
-
-    name: str
-    files: tuple[PackedFile, ...]
-    classes: tuple[str, ...]
+    name: str  # below the pack, such as ``davis-2017-val/files-00000-of-00002.parquet``
+    files: tuple[PackedFile, ...]  # its rows
+    classes: tuple[str, ...]  # names of the classes of its images; none where they have no labels
 
     @property
     def bytes(self) -> int:
