@@ -14,13 +14,10 @@ from zoo.entries.mini import ENTRIES
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
-RECIPE = 1
-"""Version of the random weights: raise it when a change here changes them."""
-
+RECIPE = 1  # version of the random weights: raise it when a change here changes them
 SEED = 0
 
-WEIGHTS = Path(__file__).parent / "weights"
-"""Folder of the trained backbones, one directory each."""
+WEIGHTS = Path(__file__).parent / "weights"  # folder of the trained backbones, one directory each
 
 
 def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:

@@ -23,7 +23,7 @@ from mini.training.fs import require_block
 from mini.training.methods import Method, method
 from mini.training.objective import Optimisation
 from mini.training.probe import make_probe
-from mini.training.train import HistoryRow, Kept, Schedule, train, warning
+from mini.training.train import Checkpoint, HistoryRow, Schedule, train, warning
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 from zoo.features.hooked import multiplies_bfloat16
@@ -78,7 +78,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
             objective,
             data,
             schedule,
-            Kept(folder / "training" / "checkpoint.pt", identity(wish, spec, chosen), wish.resume),
+            Checkpoint(folder / "training" / "checkpoint.pt", identity(wish, spec, chosen), wish.resume),
             watcher,
             probe,
         )

@@ -11,8 +11,7 @@ from mini.render.lighting import Light
 from mini.render.shapes import Affine, Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp, rotation
 from mini.render.textures import Colour, Texture, draw_colour, draw_texture, draw_unlike, mixed, pattern
 
-_PLAIN = 0.5
-"""Share of backgrounds that have no pattern; of the rest, every eighth has none either."""
+_PLAIN = 0.5  # share of backgrounds that have no pattern; of the rest, every eighth has none either
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from mini.render.lighting import Light, brightness
 from mini.render.shapes import Affine, Field, Shape, clamp
 from mini.render.textures import pattern
 
-NOBODY = 0
-"""Owner of the background and of occluders."""
+NOBODY = 0  # owner of the background and of occluders
 
 
 @dataclass(frozen=True, slots=True)

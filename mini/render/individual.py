@@ -23,26 +23,17 @@ from mini.render.textures import (
     draw_unlike,
 )
 
-COAT = 0.7
-"""Share of individuals in a usual main colour; likewise, drawn apart, with a usual texture."""
-
-GROUND = 0.6
-"""Share of pictures of one figure with a usual background colour."""
+COAT = 0.7  # share of individuals in a usual main colour; likewise, drawn apart, with a usual texture
+GROUND = 0.6  # share of pictures of one figure with a usual background colour
 
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """What is usual for a class.
+    """What is usual for a class."""
 
-    Attributes:
-        coat: Hues of its main colour, 0 to 1.
-        textures: Of its main and second parts.
-        ground: Of the background, a name in ``GROUNDS``.
-    """
-
-    coat: tuple[float, ...]
-    textures: tuple[str, ...]
-    ground: str
+    coat: tuple[float, ...]  # hues of its main colour, 0 to 1
+    textures: tuple[str, ...]  # of its main and second parts
+    ground: str  # of the background, a name in ``GROUNDS``
 
 
 GROUNDS: dict[str, tuple[float, tuple[float, float], tuple[float, float]]] = {
@@ -129,17 +120,12 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Individual:
-    """One individual of a class, whatever the view.
+    """One individual of a class, whatever the view."""
 
-    Attributes:
-        class_index: Its class.
-        stretch: For each part type, factors along and across the bone.
-        materials: One for each MaterialSlot, in order.
-    """
-
-    class_index: int
+    class_index: int  # its class
+    # for each part type, factors along and across the bone
     stretch: Mapping[str, tuple[float, float]] = field(hash=False)
-    materials: tuple[Material, ...]
+    materials: tuple[Material, ...]  # one for each MaterialSlot, in order
 
     @property
     def template(self) -> Template:

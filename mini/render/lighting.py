@@ -12,31 +12,18 @@ from mini.render.shapes import Field, clamp
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """Directional light and camera response.
+    """Directional light and camera response."""
 
-    Attributes:
-        direction: Radians in the image plane that the light comes from.
-        height: Radians above the image plane.
-        ambient: Brightness of a surface that faces away, 0 to 1.
-        exposure: Brightness factor of the whole picture.
-        tint: Factor of each channel.
-        ramp: Strength of the brightness ramp over the picture, 0 to 1.
-        vignette: Darkening of the corners, 0 to 1.
-        shadow: Darkness of cast shadows, 0 to 1.
-        grain: Standard deviation of sensor noise, 0 to 1.
-        blur: Radius of the lens blur in pixels.
-    """
-
-    direction: float
-    height: float
-    ambient: float
-    exposure: float
-    tint: tuple[float, float, float]
-    ramp: float
-    vignette: float
-    shadow: float
-    grain: float
-    blur: float
+    direction: float  # radians in the image plane that the light comes from
+    height: float  # radians above the image plane
+    ambient: float  # brightness of a surface that faces away, 0 to 1
+    exposure: float  # brightness factor of the whole picture
+    tint: tuple[float, float, float]  # factor of each channel
+    ramp: float  # strength of the brightness ramp over the picture, 0 to 1
+    vignette: float  # darkening of the corners, 0 to 1
+    shadow: float  # darkness of cast shadows, 0 to 1
+    grain: float  # standard deviation of sensor noise, 0 to 1
+    blur: float  # radius of the lens blur in pixels
 
     @property
     def vector(self) -> tuple[float, float, float]:

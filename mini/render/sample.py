@@ -25,27 +25,16 @@ _GROUND = {
 
 @dataclass(frozen=True, slots=True)
 class RenderedImage:
-    """A picture and the facts of its scene.
+    """A picture and the facts of its scene."""
 
-    Attributes:
-        pixels: uint8 [height width 3].
-        class_index: Rank of the class in ``class_names``.
-        caption: A sentence made of the facts below.
-        colour: Word for the figure's main colour.
-        texture: Its texture.
-        pose: How it is turned, such as "facing left".
-        background: Colour and texture of the background.
-        shown: Share of the figure that nothing hides, 0 to 1.
-    """
-
-    pixels: NDArray[np.uint8]
-    class_index: int
-    caption: str
-    colour: str
-    texture: str
-    pose: str
-    background: str
-    shown: float
+    pixels: NDArray[np.uint8]  # uint8 [height width 3]
+    class_index: int  # rank of the class in ``class_names``
+    caption: str  # a sentence made of the facts below
+    colour: str  # word for the figure's main colour
+    texture: str  # its texture
+    pose: str  # how it is turned, such as "facing left"
+    background: str  # colour and texture of the background
+    shown: float  # share of the figure that nothing hides, 0 to 1
 
 
 def sample_image(

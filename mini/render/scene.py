@@ -15,19 +15,12 @@ from mini.render.templates import Facing
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """How a figure is turned before it is placed.
+    """How a figure is turned before it is placed."""
 
-    Attributes:
-        rotation: Degrees, clockwise in the image.
-        mirror: Seen from the other side.
-        squeeze: Foreshortening of the figure's x axis, at most 1.
-        shear: Horizontal shift a unit of height.
-    """
-
-    rotation: float = 0.0
-    mirror: bool = False
-    squeeze: float = 1.0
-    shear: float = 0.0
+    rotation: float = 0.0  # degrees, clockwise in the image
+    mirror: bool = False  # seen from the other side
+    squeeze: float = 1.0  # foreshortening of the figure's x axis, at most 1
+    shear: float = 0.0  # horizontal shift a unit of height
 
     def linear(self) -> Affine:
         """Template units to unscaled image directions."""
@@ -38,21 +31,13 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An individual with joint deviations in degrees (one a part), a camera, and its place.
+    """An individual with joint deviations in degrees (one a part), a camera, and its place."""
 
-    Attributes:
-        individual: Who it is.
-        angles: Deviation of each joint from rest, degrees.
-        camera: How it is turned.
-        scale: Image pixels a template unit.
-        offset: Image position of the template's origin, pixel edges.
-    """
-
-    individual: Individual
-    angles: tuple[float, ...]
-    camera: Camera
-    scale: float = 1.0
-    offset: tuple[float, float] = (0.0, 0.0)
+    individual: Individual  # who it is
+    angles: tuple[float, ...]  # deviation of each joint from rest, degrees
+    camera: Camera  # how it is turned
+    scale: float = 1.0  # image pixels a template unit
+    offset: tuple[float, float] = (0.0, 0.0)  # image position of the template's origin, pixel edges
 
     def frames(self) -> list[Affine]:
         """Map of each part's coordinates to the image."""
@@ -129,38 +114,24 @@ def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, s
 
 @dataclass(frozen=True, slots=True)
 class PaintedScene:
-    """What a picture shows, back to front.
+    """What a picture shows, back to front."""
 
-    Attributes:
-        backdrop: Background, float32 [3 height width].
-        clutter: Shapes behind the figures.
-        figures: Figures; number k owns pixels of value k + 1.
-        occluders: Shapes before the figures.
-        light: The light.
-    """
-
-    backdrop: Field
-    clutter: tuple[Prop, ...]
-    figures: tuple[Figure, ...]
-    occluders: tuple[Prop, ...]
-    light: Light
+    backdrop: Field  # background, float32 [3 height width]
+    clutter: tuple[Prop, ...]  # shapes behind the figures
+    figures: tuple[Figure, ...]  # figures; number k owns pixels of value k + 1
+    occluders: tuple[Prop, ...]  # shapes before the figures
+    light: Light  # the light
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A picture and its truth.
+    """A picture and its truth."""
 
-    Attributes:
-        pixels: uint8 [height width 3].
-        figures: Number of the figure that is seen at each pixel, from 1; 0 for none; int16 [height width].
-        parts: Number of its part, from 1, int16 [height width].
-        shown: For each figure, share of its own area that is seen, 0 to 1.
-    """
-
-    pixels: NDArray[np.uint8]
+    pixels: NDArray[np.uint8]  # uint8 [height width 3]
+    # number of the figure that is seen at each pixel, from 1; 0 for none; int16 [height width]
     figures: NDArray[np.int16]
-    parts: NDArray[np.int16]
-    shown: tuple[float, ...]
+    parts: NDArray[np.int16]  # number of its part, from 1, int16 [height width]
+    shown: tuple[float, ...]  # for each figure, share of its own area that is seen, 0 to 1
 
     def mask(self, number: int) -> NDArray[np.bool_]:
         """Where figure ``number`` (from 1) is seen, [height width]."""

@@ -9,9 +9,7 @@ from enum import IntEnum, unique
 
 import numpy as np
 
-MINI_VERSION = "2"
-"""Changes whenever the pixels or annotations of a mini dataset would."""
-
+MINI_VERSION = "2"  # changes whenever the pixels or annotations of a mini dataset would
 ENTROPY = 20_230_619
 
 

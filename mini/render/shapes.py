@@ -12,8 +12,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Bounds = tuple[float, float, float, float]
-"""(left, top, right, bottom)."""
+Bounds = tuple[float, float, float, float]  # (left, top, right, bottom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +84,11 @@ def clamp(values: Field, low: float, high: float) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A shape seen at some points.
+    """A shape seen at some points."""
 
-    Attributes:
-        distance: Signed distance to the outline, template units.
-        tilt_x: x of the surface normal, -1 to 1; 0 faces the viewer.
-        tilt_y: y of it.
-    """
-
-    distance: Field
-    tilt_x: Field
-    tilt_y: Field
+    distance: Field  # signed distance to the outline, template units
+    tilt_x: Field  # x of the surface normal, -1 to 1; 0 faces the viewer
+    tilt_y: Field  # y of it
 
 
 class Shape(Protocol):

@@ -22,31 +22,20 @@ from mini.render.scene import (
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How much the pictures of a set differ from each other.
+    """How much the pictures of a set differ from each other."""
 
-    Attributes:
-        fill: Smallest and largest share of the frame that the figure's box takes.
-        drift: How far from the centre it may be, as a share of the room that is left; beyond 1 it is cut off.
-        turn: Share of the class's largest tilt.
-        squeeze: Largest foreshortening.
-        pose: Share of each joint's swing.
-        light: Strength of light, 0 to 1.
-        clutter: Least and most shapes behind the figure.
-        occluders: Least and most shapes before it.
-        least_shown: Share of the figure that occluders leave at least.
-        most_shown: Share that they leave at most.
-    """
-
+    # smallest and largest share of the frame that the figure's box takes
     fill: tuple[float, float] = (0.7, 1.0)
+    # how far from the centre it may be, as a share of the room that is left; beyond 1 it is cut off
     drift: float = 1.0
-    turn: float = 0.6
-    squeeze: float = 0.2
-    pose: float = 0.8
-    light: float = 0.6
-    clutter: tuple[int, int] = (0, 3)
-    occluders: tuple[int, int] = (0, 1)
-    least_shown: float = 0.8
-    most_shown: float = 1.0
+    turn: float = 0.6  # share of the class's largest tilt
+    squeeze: float = 0.2  # largest foreshortening
+    pose: float = 0.8  # share of each joint's swing
+    light: float = 0.6  # strength of light, 0 to 1
+    clutter: tuple[int, int] = (0, 3)  # least and most shapes behind the figure
+    occluders: tuple[int, int] = (0, 1)  # least and most shapes before it
+    least_shown: float = 0.8  # share of the figure that occluders leave at least
+    most_shown: float = 1.0  # share that they leave at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,54 +48,31 @@ class Landmark:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a figure: a shape on a joint.
+    """A part of a figure: a shape on a joint."""
 
-    Attributes:
-        name: Unique within the class.
-        kind: Part type, shared between classes; parts of a kind share an individual's proportions.
-        shape: Outline.
-        parent: Name of the part that it hangs on; "" for the root.
-        at: Joint in the parent's coordinates.
-        angle: Degrees from the parent's x axis at rest; y is down, so 90 points down.
-        swing: Largest deviation in degrees.
-        depth: Painted in ascending order.
-        slot: Material.
-        shade: Brightness factor; limbs on the far side are darker.
-        landmarks: Named points.
-    """
-
-    name: str
-    kind: str
-    shape: Shape
-    parent: str = ""
-    at: tuple[float, float] = (0.0, 0.0)
-    angle: float = 0.0
-    swing: float = 0.0
-    depth: int = 0
-    slot: MaterialSlot = MaterialSlot.MAIN
-    shade: float = 1.0
-    landmarks: tuple[Landmark, ...] = ()
+    name: str  # unique within the class
+    kind: str  # part type, shared between classes; parts of a kind share an individual's proportions
+    shape: Shape  # outline
+    parent: str = ""  # name of the part that it hangs on; "" for the root
+    at: tuple[float, float] = (0.0, 0.0)  # joint in the parent's coordinates
+    angle: float = 0.0  # degrees from the parent's x axis at rest; y is down, so 90 points down
+    swing: float = 0.0  # largest deviation in degrees
+    depth: int = 0  # painted in ascending order
+    slot: MaterialSlot = MaterialSlot.MAIN  # material
+    shade: float = 1.0  # brightness factor; limbs on the far side are darker
+    landmarks: tuple[Landmark, ...] = ()  # named points
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A class that can be drawn: its parts and how it stands.
+    """A class that can be drawn: its parts and how it stands."""
 
-    Attributes:
-        name: Class name.
-        wnid: Folder name in the ImageNet layout; 9 in front keeps it apart from real WordNet ids.
-        supercategory: Group of classes.
-        facing: From where it is seen.
-        parts: Parents before their children.
-        tilt: Largest rotation in the image in degrees, for figures that do not turn freely.
-    """
-
-    name: str
-    wnid: str
-    supercategory: str
-    facing: Facing
-    parts: tuple[Part, ...]
-    tilt: float = 25.0
+    name: str  # class name
+    wnid: str  # folder name in the ImageNet layout; 9 in front keeps it apart from real WordNet ids
+    supercategory: str  # group of classes
+    facing: Facing  # from where it is seen
+    parts: tuple[Part, ...]  # parents before their children
+    tilt: float = 25.0  # largest rotation in the image in degrees, for figures that do not turn freely
 
     @property
     def interchangeable(self) -> tuple[tuple[int, ...], ...]:
@@ -137,9 +114,7 @@ def _read() -> tuple[Template, ...]:
     )
 
 
-TEMPLATES = _read()
-"""Sorted by wnid, so that a class index is the rank of the folder name."""
-
+TEMPLATES = _read()  # sorted by wnid, so that a class index is the rank of the folder name
 class_names = tuple(template.name for template in TEMPLATES)
 supercategories = tuple(dict.fromkeys(template.supercategory for template in TEMPLATES))
 part_types = tuple(sorted({part.kind for template in TEMPLATES for part in template.parts}))

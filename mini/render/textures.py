@@ -12,21 +12,13 @@ from mini.render.shapes import Field, clamp
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """A pattern that mixes two colours.
+    """A pattern that mixes two colours."""
 
-    Attributes:
-        kind: Name in ``TEXTURES``.
-        frequency: Radians a template unit.
-        angle: Direction in radians.
-        phase: Offset in radians; also what tells two noises apart.
-        amount: How much of the second colour shows at most, 0 to 1.
-    """
-
-    kind: str
-    frequency: float
-    angle: float
-    phase: float
-    amount: float
+    kind: str  # name in ``TEXTURES``
+    frequency: float  # radians a template unit
+    angle: float  # direction in radians
+    phase: float  # offset in radians; also what tells two noises apart
+    amount: float  # how much of the second colour shows at most, 0 to 1
 
 
 def _stripes(x: Field, y: Field, phase: float) -> Field:
@@ -77,8 +69,7 @@ PATTERNS: dict[str, Callable[[Field, Field, float], Field]] = {
     "ringed": _rings,
     "shaded": _gradient,
 }
-TEXTURES = ("plain", *PATTERNS)
-"""Names of all textures."""
+TEXTURES = ("plain", *PATTERNS)  # names of all textures
 
 
 def pattern(texture: Texture, u: Field, v: Field, pixels: float) -> Field:

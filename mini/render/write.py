@@ -17,15 +17,10 @@ from zoo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Files that were rendered together.
+    """Files that were rendered together."""
 
-    Attributes:
-        files: Digest of each by its path below the datasets' folder.
-        notes: What the annotation files need to know of the images.
-    """
-
-    files: Mapping[str, str]
-    notes: list[Note] = field(default_factory=list)
+    files: Mapping[str, str]  # digest of each by its path below the datasets' folder
+    notes: list[Note] = field(default_factory=list)  # what the annotation files need to know of the images
 
 
 def manifest_of(root: Path, notes: Iterable[Note] = ()) -> Manifest:
@@ -77,26 +72,17 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
-MARKER = "mini-version.txt"
-"""File in a complete folder of mini datasets that holds their version."""
-
-MANIFESTS = ".manifests"
-"""Folder, below that of the datasets, of the manifests."""
+MARKER = "mini-version.txt"  # file in a complete folder of mini datasets that holds their version
+MANIFESTS = ".manifests"  # folder, below that of the datasets, of the manifests
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Images that are rendered together.
+    """Images that are rendered together."""
 
-    Attributes:
-        dataset: Name of the dataset.
-        unit: Which of its units.
-        images: How many.
-    """
-
-    dataset: str
-    unit: int
-    images: int
+    dataset: str  # name of the dataset
+    unit: int  # which of its units
+    images: int  # how many
 
 
 def missing_pieces(root: Path) -> tuple[Piece, ...]:

@@ -18,37 +18,22 @@ _YIQ = (_LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingView:
-    """How views of a picture differ.
+    """How views of a picture differ."""
 
-    Attributes:
-        side: Height and width of the view in pixels.
-        scale: Least and largest share of the picture's area that a crop covers.
-        ratio: Least and largest width by height of a crop.
-        flip: Probability of a horizontal flip.
-        jitter: Probability that colours are changed.
-        brightness: Factors are drawn from 1 - b to 1 + b; likewise contrast and saturation.
-        contrast: See brightness.
-        saturation: See brightness.
-        hue: Largest turn of the hue, as a share of the circle.
-        grey: Probability of a greyscale view.
-        blur: Probability of a Gaussian blur.
-        sigma: Least and largest standard deviation of a blur in pixels.
-        solarise: Probability that values of at least 0.5 are inverted.
-    """
-
-    side: int
+    side: int  # height and width of the view in pixels
+    # least and largest share of the picture's area that a crop covers
     scale: tuple[float, float] = (1.0, 1.0)
-    ratio: tuple[float, float] = (3 / 4, 4 / 3)
-    flip: float = 0.0
-    jitter: float = 0.0
-    brightness: float = 0.4
-    contrast: float = 0.4
-    saturation: float = 0.2
-    hue: float = 0.1
-    grey: float = 0.0
-    blur: float = 0.0
-    sigma: tuple[float, float] = (0.1, 1.0)
-    solarise: float = 0.0
+    ratio: tuple[float, float] = (3 / 4, 4 / 3)  # least and largest width by height of a crop
+    flip: float = 0.0  # probability of a horizontal flip
+    jitter: float = 0.0  # probability that colours are changed
+    brightness: float = 0.4  # factors are drawn from 1 - b to 1 + b; likewise contrast and saturation
+    contrast: float = 0.4  # see brightness
+    saturation: float = 0.2  # see brightness
+    hue: float = 0.1  # largest turn of the hue, as a share of the circle
+    grey: float = 0.0  # probability of a greyscale view
+    blur: float = 0.0  # probability of a Gaussian blur
+    sigma: tuple[float, float] = (0.1, 1.0)  # least and largest standard deviation of a blur in pixels
+    solarise: float = 0.0  # probability that values of at least 0.5 are inverted
 
 
 def augment(images: Tensor, view: TrainingView, generator: torch.Generator) -> Tensor:

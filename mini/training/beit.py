@@ -25,25 +25,17 @@ from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
-_AT_ONCE = 16384
-"""Points that are compared with all centres at once, which bounds the memory."""
+_AT_ONCE = 16384  # points that are compared with all centres at once, which bounds the memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokenizing:
-    """Numbers of the tokenizer.
+    """Numbers of the tokenizer."""
 
-    Attributes:
-        codes: Visual tokens.
-        components: Principal components by which patches are compared.
-        images: Training images whose patches are clustered.
-        rounds: Iterations of k-means.
-    """
-
-    codes: int
-    components: int
-    images: int
-    rounds: int
+    codes: int  # visual tokens
+    components: int  # principal components by which patches are compared
+    images: int  # training images whose patches are clustered
+    rounds: int  # iterations of k-means
 
 
 class Tokenizer(nn.Module):
@@ -102,36 +94,17 @@ def _moved(points: Tensor, centres: Tensor, generator: torch.Generator) -> Tenso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeitRecipe:
-    """Numbers of the objective.
+    """Numbers of the objective."""
 
-    Attributes:
-        optimisation: How weights move.
-        view: What the network and the tokenizer see.
-        masked: Share of the patches that are hidden.
-        least: Patches of the smallest hidden block.
-        aspect: Least height by width of a block; the largest is one by it.
-        blocks: Blocks that are drawn for an image; those beyond the share are not used.
-        tokenizing: Numbers of the tokenizer; the network says how many tokens there are.
-    """
-
-    optimisation: Optimisation
-    view: TrainingView
-    masked: float
-    least: int
-    aspect: float
-    blocks: int
-    tokenizing: Tokenizing
-
-
-RECIPE = BeitRecipe(
-    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, clip=3.0),
-    view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5),
-    masked=0.4,
-    least=4,
-    aspect=0.3,
-    blocks=16,
-    tokenizing=Tokenizing(codes=512, components=32, images=1024, rounds=20),
-)
+    optimisation: Optimisation = Optimisation(learning_rate=1.5e-3, weight_decay=0.05, clip=3.0)
+    # what the network and the tokenizer see
+    view: TrainingView = TrainingView(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5)
+    masked: float = 0.4  # share of the patches that are hidden
+    least: int = 4  # patches of the smallest hidden block
+    aspect: float = 0.3  # least height by width of a block; the largest is one by it
+    blocks: int = 16  # blocks that are drawn for an image; those beyond the share are not used
+    # the network says how many tokens there are
+    tokenizing: Tokenizing = Tokenizing(codes=512, components=32, images=1024, rounds=20)
 
 
 class MaskedTokens(Objective):

@@ -76,39 +76,16 @@ class TextTower(nn.Module):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipRecipe:
-    """Numbers of the objective.
+    """Numbers of the objective."""
 
-    Attributes:
-        optimisation: How weights move.
-        view: What the network sees.
-        text_width: Channels of the text tower.
-        text_depth: Its blocks.
-        text_heads: Its attention heads.
-        shared: Channels of the space in which images and captions meet.
-        temperature: Of the soft-max at the start; it is learned.
-        largest_scale: Bound of one by the temperature.
-    """
-
-    optimisation: Optimisation
-    view: TrainingView
-    text_width: int
-    text_depth: int
-    text_heads: int
-    shared: int
-    temperature: float
-    largest_scale: float
-
-
-RECIPE = ClipRecipe(
-    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.2, betas=(0.9, 0.98)),
-    view=TrainingView(side=48, scale=(0.6, 1.0)),
-    text_width=96,
-    text_depth=3,
-    text_heads=3,
-    shared=96,
-    temperature=0.07,
-    largest_scale=100.0,
-)
+    optimisation: Optimisation = Optimisation(learning_rate=1.5e-3, weight_decay=0.2, betas=(0.9, 0.98))
+    view: TrainingView = TrainingView(side=48, scale=(0.6, 1.0))  # what the network sees
+    text_width: int = 96  # channels of the text tower
+    text_depth: int = 3  # its blocks
+    text_heads: int = 3  # its attention heads
+    shared: int = 96  # channels of the space in which images and captions meet
+    temperature: float = 0.07  # of the soft-max at the start; it is learned
+    largest_scale: float = 100.0  # bound of one by the temperature
 
 
 class ImageText(Objective):

@@ -10,38 +10,25 @@ from torch import Tensor
 
 from zoo.errors import InputError
 
-_KEPT = 8 * 1024**3
-"""Bytes of images that may stay on a GPU."""
+_KEPT = 8 * 1024**3  # bytes of images that may stay on a GPU
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """A batch.
+    """A batch."""
 
-    Attributes:
-        images: uint8 [batch 3 height width].
-        labels: int64 [batch].
-        captions: One for each image.
-    """
-
-    images: Tensor
-    labels: Tensor
-    captions: tuple[str, ...]
+    images: Tensor  # uint8 [batch 3 height width]
+    labels: Tensor  # int64 [batch]
+    captions: tuple[str, ...]  # one for each image
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Images to train on; the arrays may be memory-mapped.
+    """Images to train on; the arrays may be memory-mapped."""
 
-    Attributes:
-        images: uint8 [images 3 height width].
-        labels: int64 [images], from 0.
-        captions: One for each image.
-    """
-
-    images: NDArray[np.uint8]
-    labels: NDArray[np.int64]
-    captions: tuple[str, ...]
+    images: NDArray[np.uint8]  # uint8 [images 3 height width]
+    labels: NDArray[np.int64]  # int64 [images], from 0
+    captions: tuple[str, ...]  # one for each image
 
     def __post_init__(self) -> None:
         """Raise InputError where the parts do not fit together."""

@@ -17,43 +17,24 @@ from zoo.spec import BackboneSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What a model card says.
+    """What a model card says."""
 
-    Attributes:
-        name: Of the backbone.
-        objective: The method.
-        supervision: What it learned from.
-        paper: Where the method is from.
-        data: What the images are.
-        steps: Updates.
-        batch_size: Images in each.
-        images: Different training images.
-        seed: Of weights, order and draws.
-        device: Where it was trained, in words.
-        version: Of the package.
-        commit: Of its repository; None where that is not known.
-        command: That trains it again.
-        recipe: All numbers of the objective, in words.
-        licence: SPDX id of the weights' licence.
-        history: Rows of the training, the last of which is shown.
-    """
-
-    name: str
-    objective: str
-    supervision: str
-    paper: str
-    data: str
-    steps: int
-    batch_size: int
-    images: int
-    seed: int
-    device: str
-    version: str
-    commit: str | None
-    command: str
-    recipe: str
-    licence: str
-    history: Sequence[Mapping[str, float]]
+    name: str  # of the backbone
+    objective: str  # the method
+    supervision: str  # what it learned from
+    paper: str  # where the method is from
+    data: str  # what the images are
+    steps: int  # updates
+    batch_size: int  # images in each
+    images: int  # different training images
+    seed: int  # of weights, order and draws
+    device: str  # where it was trained, in words
+    version: str  # of the package
+    commit: str | None  # of its repository; None where that is not known
+    command: str  # that trains it again
+    recipe: str  # all numbers of the objective, in words
+    licence: str  # SPDX id of the weights' licence
+    history: Sequence[Mapping[str, float]]  # rows of the training, the last of which is shown
 
 
 def export(backbone: PreTrainedModel, spec: BackboneSpec, card: Card, folder: Path) -> None:

@@ -23,27 +23,13 @@ from zoo.spec import BackboneSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisedRecipe:
-    """Numbers of the objective.
+    """Numbers of the objective."""
 
-    Attributes:
-        optimisation: How weights move.
-        view: What the network sees.
-        pooling: What the classifier sees; the class token stays in the network either way.
-        no_skip: Block (from 1) without skip connections; None for all with.
-    """
-
-    optimisation: Optimisation
-    view: TrainingView
-    pooling: Literal["cls", "mean"]
-    no_skip: int | None
-
-
-RECIPE = SupervisedRecipe(
-    optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.05),
-    view=TrainingView(side=48, scale=(0.5, 1.0), flip=0.5),
-    pooling="cls",
-    no_skip=None,
-)
+    optimisation: Optimisation = Optimisation(learning_rate=2e-3, weight_decay=0.05)
+    view: TrainingView = TrainingView(side=48, scale=(0.5, 1.0), flip=0.5)  # what the network sees
+    # what the classifier sees; the class token stays in the network either way
+    pooling: Literal["cls", "mean"] = "cls"
+    no_skip: int | None = None  # block (from 1) without skip connections; None for all with
 
 
 class Supervised(Objective):
@@ -98,16 +84,10 @@ class ResNetRecipe:
     SGD with momentum 0.9 and a learning rate of 0.1 for batches of 256 (He et al., arXiv:1512.03385).
     """
 
-    optimisation: Optimisation
-    view: TrainingView
-
-
-RESNET_RECIPE = ResNetRecipe(
-    optimisation=Optimisation(
+    optimisation: Optimisation = Optimisation(
         kind="sgd", learning_rate=0.1, betas=(0.9, 0.0), weight_decay=1e-4, warmup=0.05, clip=None
-    ),
-    view=TrainingView(side=48, scale=(0.5, 1.0), flip=0.5),
-)
+    )
+    view: TrainingView = TrainingView(side=48, scale=(0.5, 1.0), flip=0.5)
 
 
 def make_resnet(spec: BackboneSpec, recipe: ResNetRecipe, data: Pictures, seed: int) -> "Supervised":

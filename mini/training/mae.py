@@ -19,33 +19,16 @@ from zoo.spec import BackboneSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaeRecipe:
-    """Numbers of the objective.
+    """Numbers of the objective."""
 
-    Attributes:
-        optimisation: How weights move.
-        view: What the network sees a quarter of.
-        masked: Share of the patches that are hidden.
-        width: Channels of the decoder.
-        depth: Its blocks.
-        heads: Its attention heads.
-    """
-
-    optimisation: Optimisation
-    view: TrainingView
-    masked: float
-    width: int
-    depth: int
-    heads: int
-
-
-RECIPE = MaeRecipe(
-    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, betas=(0.9, 0.95)),
-    view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5),
-    masked=0.75,
-    width=64,
-    depth=2,
-    heads=2,
-)
+    optimisation: Optimisation = Optimisation(learning_rate=1.5e-3, weight_decay=0.05, betas=(0.9, 0.95))
+    view: TrainingView = TrainingView(
+        side=64, scale=(0.4, 1.0), flip=0.5
+    )  # what the network sees a quarter of
+    masked: float = 0.75  # share of the patches that are hidden
+    width: int = 64  # channels of the decoder
+    depth: int = 2  # its blocks
+    heads: int = 2  # its attention heads
 
 
 class MaskedAutoencoder(Objective):

@@ -17,21 +17,13 @@ Make = Callable[[BackboneSpec, Any, Pictures, int], Objective]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """An objective with its numbers.
+    """An objective with its numbers."""
 
-    Attributes:
-        name: What it is asked for by; the backbone is ``mini-<name>``.
-        recipe: Its numbers; every method's are of its own type.
-        make: Gives the objective of an entry with fresh weights, from recipe, images and seed.
-        supervision: What it learns from.
-        steps: Updates that the packaged weights had, of 64 images each.
-    """
-
-    name: str
-    recipe: Any
-    make: Make
-    supervision: str
-    steps: int
+    name: str  # what it is asked for by; the backbone is ``mini-<name>``
+    recipe: Any  # its numbers; every method's are of its own type
+    make: Make  # gives the objective of an entry with fresh weights, from recipe, images and seed
+    supervision: str  # what it learns from
+    steps: int  # updates that the packaged weights had, of 64 images each
 
     def objective(self, spec: BackboneSpec, data: Pictures, seed: int) -> Objective:
         """The objective of an entry with fresh weights; the process's random state stays as it is.
@@ -57,13 +49,13 @@ class Method:
 
 
 METHODS: tuple[Method, ...] = (
-    Method("fs", fs.RECIPE, fs.make, "class labels", 3000),
-    Method("clip", clip.RECIPE, clip.make, "captions", 3000),
-    Method("dino", dino.RECIPE, dino.make, "images alone", 10_000),
-    Method("moco", moco.RECIPE, moco.make, "images alone", 20_000),
-    Method("mae", mae.RECIPE, mae.make, "images alone", 3500),
-    Method("beit", beit.RECIPE, beit.make, "images alone", 6000),
-    Method("resnet", fs.RESNET_RECIPE, fs.make_resnet, "class labels", 4000),
+    Method("fs", fs.SupervisedRecipe(), fs.make, "class labels", 3000),
+    Method("clip", clip.ClipRecipe(), clip.make, "captions", 3000),
+    Method("dino", dino.DinoRecipe(), dino.make, "images alone", 10_000),
+    Method("moco", moco.MocoRecipe(), moco.make, "images alone", 20_000),
+    Method("mae", mae.MaeRecipe(), mae.make, "images alone", 3500),
+    Method("beit", beit.BeitRecipe(), beit.make, "images alone", 6000),
+    Method("resnet", fs.ResNetRecipe(), fs.make_resnet, "class labels", 4000),
 )
 
 

@@ -26,42 +26,21 @@ from mini.training.network import (
 from mini.training.objective import Moment, Objective, Optimisation, StepOutcome, cosine, follow
 from zoo.spec import BackboneSpec
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MocoRecipe:
-    """Numbers of the objective.
-
-    Attributes:
-        optimisation: How weights move.
-        first: First view.
-        second: Second view.
-        hidden: Channels inside projector and predictor.
-        shared: Channels of the space in which views meet.
-        temperature: Of the soft-max.
-        momentum: Of the momentum network at first; it rises to 1 on a cosine.
-    """
-
-    optimisation: Optimisation
-    first: TrainingView
-    second: TrainingView
-    hidden: int
-    shared: int
-    temperature: float
-    momentum: float
-
-
 # Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time (docs/mini.md).
 _FIRST = TrainingView(side=32, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
-RECIPE = MocoRecipe(
-    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.1),
-    first=_FIRST,
-    second=replace(_FIRST, blur=0.1, solarise=0.2),
-    hidden=512,
-    shared=128,
-    temperature=0.2,
-    momentum=0.99,
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MocoRecipe:
+    """Numbers of the objective."""
+
+    optimisation: Optimisation = Optimisation(learning_rate=1.5e-3, weight_decay=0.1)
+    first: TrainingView = _FIRST  # first view
+    second: TrainingView = replace(_FIRST, blur=0.1, solarise=0.2)  # second view
+    hidden: int = 512  # channels inside projector and predictor
+    shared: int = 128  # channels of the space in which views meet
+    temperature: float = 0.2  # of the soft-max
+    momentum: float = 0.99  # of the momentum network at first; it rises to 1 on a cosine
 
 
 class MomentumContrast(Objective):

@@ -19,28 +19,17 @@ _UNDECAYED = ("token", "position", "class_embedding")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimisation:
-    """How weights move.
+    """How weights move."""
 
-    Attributes:
-        learning_rate: Peak, for batches of 256; scaled with the square root of the batch size for AdamW and
-            linearly for SGD.
-        weight_decay: Of matrices; norms, biases, tokens and positions have none.
-        final_weight_decay: Reached on a cosine at the end; the same if None.
-        betas: Of AdamW; the first is the momentum of SGD.
-        warmup: Share of the steps over which the learning rate rises linearly.
-        floor: Learning rate at the end of the cosine, as a share of the peak.
-        clip: Largest norm of the gradient; not clipped if None.
-        kind: The optimiser; SGD has Nesterov momentum.
-    """
-
+    # peak, for batches of 256; scaled with the square root of the batch size for AdamW and linearly for SGD
     learning_rate: float
-    weight_decay: float = 0.05
-    final_weight_decay: float | None = None
-    betas: tuple[float, float] = (0.9, 0.999)
-    warmup: float = 0.1
-    floor: float = 0.001
-    clip: float | None = 1.0
-    kind: Literal["adamw", "sgd"] = "adamw"
+    weight_decay: float = 0.05  # of matrices; norms, biases, tokens and positions have none
+    final_weight_decay: float | None = None  # reached on a cosine at the end; the same if None
+    betas: tuple[float, float] = (0.9, 0.999)  # of AdamW; the first is the momentum of SGD
+    warmup: float = 0.1  # share of the steps over which the learning rate rises linearly
+    floor: float = 0.001  # learning rate at the end of the cosine, as a share of the peak
+    clip: float | None = 1.0  # largest norm of the gradient; not clipped if None
+    kind: Literal["adamw", "sgd"] = "adamw"  # the optimiser; SGD has Nesterov momentum
 
     def rate(self, step: int, steps: int, batch_size: int) -> float:
         """Learning rate of a step (from 0): linear warm-up, then a cosine."""
@@ -85,17 +74,11 @@ def set_numbers(optimiser: torch.optim.Optimizer, rate: float, decay: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a training is.
+    """Where a training is."""
 
-    Attributes:
-        step: Steps that are done.
-        steps: Steps in all.
-        generator: All draws of this step come from it.
-    """
-
-    step: int
-    steps: int
-    generator: torch.Generator
+    step: int  # steps that are done
+    steps: int  # steps in all
+    generator: torch.Generator  # all draws of this step come from it
 
     @property
     def share(self) -> float:
@@ -105,15 +88,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What a batch gave.
+    """What a batch gave."""
 
-    Attributes:
-        loss: To be minimised, a scalar.
-        metrics: Scalars to be shown, without gradient.
-    """
-
-    loss: Tensor
-    metrics: Mapping[str, Tensor]
+    loss: Tensor  # to be minimised, a scalar
+    metrics: Mapping[str, Tensor]  # scalars to be shown, without gradient
 
 
 class Objective(nn.Module, ABC):

@@ -18,17 +18,11 @@ _BATCH = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probing:
-    """Numbers of the probe.
+    """Numbers of the probe."""
 
-    Attributes:
-        neighbours: Of each image, fewer where there are not so many.
-        temperature: Of their votes, exp(cosine / temperature).
-        ridge: Weight of the penalty on the linear probe, for standardised features, a sample.
-    """
-
-    neighbours: int = 20
-    temperature: float = 0.07
-    ridge: float = 0.1
+    neighbours: int = 20  # of each image, fewer where there are not so many
+    temperature: float = 0.07  # of their votes, exp(cosine / temperature)
+    ridge: float = 0.1  # weight of the penalty on the linear probe, for standardised features, a sample
 
 
 def make_probe(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
 from transformers import PreTrainedModel
 
 from mini.training.data import Order, Pictures, TrainingBatches, seeded
@@ -18,75 +17,40 @@ from zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingState:
-    """All that a training needs to go on.
-
-    Attributes:
-        step: Steps that are done; the random state follows from it.
-        objective: Tensors of the objective, its momentum networks and averages among them.
-        optimiser: State of the optimiser.
-        history: Rows so far.
-    """
-
-    step: int
-    objective: dict[str, Tensor]
-    optimiser: dict[str, Any]
-    history: list[dict[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Where a training keeps its checkpoint, and whose it is.
-
-    Attributes:
-        path: File of the checkpoint.
-        identity: What the training is, in words; a checkpoint of another is refused.
-        resume: Whether to go on from a checkpoint that is there.
-    """
+class Checkpoint:
+    """The file from which a training goes on; that of another training is refused."""
 
     path: Path
-    identity: str
-    resume: bool = True
+    identity: str  # what the training is, in words
+    resume: bool = True  # whether to go on from a file that is there
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write a state; the one before stays until this one is whole."""
+        # Given a path, torch refuses names that begin with a dot.
+        with whole_file(self.path) as draft, draft.open("wb") as file:
+            torch.save({"identity": self.identity} | state, file)
+
+    def load(self, device: torch.device) -> dict[str, Any] | None:
+        """The state to go on from, its tensors on a device; None if there is none, or it is not wanted.
+
+        Raises:
+            InputError: It is damaged, or another training's.
+        """
+        if not self.resume or not self.path.is_file():
+            return None
+        try:
+            state: dict[str, Any] = torch.load(self.path, map_location=device, weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+            raise InputError(f"{self.path} is a damaged checkpoint; start over with --no-resume") from error
+        if state["identity"] != self.identity:
+            raise InputError(
+                f"{self.path} is a checkpoint of another training ({state['identity']}), this one is "
+                f"{self.identity}; choose another --output, or start over with --no-resume"
+            )
+        return state
 
 
-def save_state(kept: Kept, state: TrainingState) -> None:
-    """Write a checkpoint; the one before stays until this one is whole."""
-    content = {
-        "identity": kept.identity,
-        "step": state.step,
-        "objective": state.objective,
-        "optimiser": state.optimiser,
-        "history": state.history,
-    }
-    # Given a path, torch refuses names that begin with a dot.
-    with whole_file(kept.path) as draft, draft.open("wb") as file:
-        torch.save(content, file)
-
-
-def load_state(kept: Kept, device: torch.device) -> TrainingState | None:
-    """The checkpoint to go on from, its tensors on a device; None if there is none, or it is not wanted.
-
-    Raises:
-        InputError: It is damaged, or another training's.
-    """
-    path, identity = kept.path, kept.identity
-    if not kept.resume or not path.is_file():
-        return None
-    try:
-        content = torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise InputError(f"{path} is a damaged checkpoint; start over with --no-resume") from error
-    if content["identity"] != identity:
-        raise InputError(
-            f"{path} is a checkpoint of another training ({content['identity']}), this one is {identity}; "
-            "choose another --output, or start over with --no-resume"
-        )
-    return TrainingState(content["step"], content["objective"], content["optimiser"], content["history"])
-
-
-HistoryRow = dict[str, float]
-"""Numbers of one step by name, ``step`` among them (from 1)."""
-
+HistoryRow = dict[str, float]  # numbers of one step by name, ``step`` among them (from 1)
 Probe = Callable[[Objective], HistoryRow]
 
 CPU = torch.device("cpu")
@@ -97,27 +61,17 @@ COLLAPSED = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Options of a training that are not the objective's.
+    """Options of a training that are not the objective's."""
 
-    Attributes:
-        steps: Updates in all.
-        batch_size: Images in a step.
-        seed: Of the order of the images and of every draw.
-        device: Where it runs.
-        dtype: Of the forward, float32 or bfloat16; in the latter, weights, soft-max and losses stay float32.
-        log_every: Steps from one row of the history to the next.
-        checkpoint_every: Steps from one checkpoint to the next.
-        probe_every: Steps from one probe to the next; 0 for none but at the end.
-    """
-
-    steps: int
-    batch_size: int
-    seed: int = 0
-    device: torch.device = CPU
+    steps: int  # updates in all
+    batch_size: int  # images in a step
+    seed: int = 0  # of the order of the images and of every draw
+    device: torch.device = CPU  # where it runs
+    # of the forward, float32 or bfloat16; in the latter, weights, soft-max and losses stay float32
     dtype: torch.dtype = torch.float32
-    log_every: int = 50
-    checkpoint_every: int = 500
-    probe_every: int = 0
+    log_every: int = 50  # steps from one row of the history to the next
+    checkpoint_every: int = 500  # steps from one checkpoint to the next
+    probe_every: int = 0  # steps from one probe to the next; 0 for none but at the end
 
 
 class Watcher(Protocol):
@@ -136,7 +90,7 @@ def train(
     objective: Objective,
     data: Pictures,
     schedule: Schedule,
-    kept: Kept,
+    checkpoint: Checkpoint,
     watcher: Watcher,
     probe: Probe | None = None,
 ) -> list[HistoryRow]:
@@ -149,7 +103,7 @@ def train(
         objective: With fresh weights, on any device.
         data: What to train on.
         schedule: Steps, batch, seed, device.
-        kept: The checkpoint that is written every so often, and gone on from if it is there.
+        checkpoint: What is written every so often, and gone on from if it is there.
         watcher: Told every step.
         probe: Gives numbers about the features, which go into the history; never trains anything.
 
@@ -165,11 +119,11 @@ def train(
     _choose_attention(objective, schedule)
     batches = TrainingBatches(data, schedule.device)
     optimiser = make_optimiser(objective, objective.optimisation)
-    state = load_state(kept, schedule.device)
-    step, history = (0, []) if state is None else (state.step, state.history)
-    if state is not None:
-        objective.load_state_dict(state.objective)
-        optimiser.load_state_dict(state.optimiser)
+    step, history = 0, []
+    if (state := checkpoint.load(schedule.device)) is not None:
+        step, history = state["step"], state["history"]
+        objective.load_state_dict(state["objective"])
+        optimiser.load_state_dict(state["optimiser"])
     watcher.stepped(step)
     while step < schedule.steps:
         generator = seeded("step", schedule.seed, step, device=schedule.device)
@@ -188,8 +142,8 @@ def train(
             history.append(row)
             watcher.noted(row)
         if step % schedule.checkpoint_every == 0 or step == schedule.steps:
-            saved = TrainingState(step, objective.state_dict(), optimiser.state_dict(), history)
-            save_state(kept, saved)
+            states = {"objective": objective.state_dict(), "optimiser": optimiser.state_dict()}
+            checkpoint.save({"step": step, "history": history} | states)
     return history
 
 

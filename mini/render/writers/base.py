@@ -17,18 +17,13 @@ JPEG_QUALITY = 92
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """One dataset, in units that are rendered independently of each other.
+    """One dataset, in units that are rendered independently of each other."""
 
-    Attributes:
-        name: Dataset name.
-        images: Number of images of each unit.
-        render: Writes the images of a unit under the root and returns what ``finish`` needs.
-        finish: Writes the annotation files from all units' notes, in unit order.
-    """
-
-    name: str
-    images: tuple[int, ...]
+    name: str  # dataset name
+    images: tuple[int, ...]  # number of images of each unit
+    # writes the images of a unit under the root and returns what ``finish`` needs
     render: Callable[[Path, int], list[Note]]
+    # writes the annotation files from all units' notes, in unit order
     finish: Callable[[Path, Sequence[Sequence[Note]]], None]
 
 

@@ -28,10 +28,8 @@ from mini.render.writers.base import (
 )
 
 SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
-_UNIT = 8
-"""Images of a unit."""
-_LEAST_AREA = 40
-"""Objects of which fewer pixels are seen are not annotated."""
+_UNIT = 8  # images of a unit
+_LEAST_AREA = 40  # objects of which fewer pixels are seen are not annotated
 _CROWD_EVERY = COCO_IMAGES // COCO_CROWDS
 
 
@@ -64,17 +62,11 @@ _VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
 
 @dataclass(frozen=True, slots=True)
 class ObjectScene:
-    """A picture of several objects.
+    """A picture of several objects."""
 
-    Attributes:
-        rendering: The picture.
-        categories: Index in ``CATEGORIES`` of each figure.
-        crowd: Whether the last two figures, of one category, are annotated as a crowd.
-    """
-
-    rendering: Rendering
-    categories: tuple[int, ...]
-    crowd: bool
+    rendering: Rendering  # the picture
+    categories: tuple[int, ...]  # index in ``CATEGORIES`` of each figure
+    crowd: bool  # whether the last two figures, of one category, are annotated as a crowd
 
 
 def _draw_objects(

@@ -26,21 +26,13 @@ _WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who moves in a sequence.
+    """Who moves in a sequence."""
 
-    Attributes:
-        class_name: Its class.
-        start: Centre in the first frame, as shares of the frame.
-        travel: Movement from the first to the last frame, as shares of the frame.
-        size: Height and width of its box at most, as a share of the frame's height.
-        turn: Rotation from the first to the last frame, degrees.
-    """
-
-    class_name: str
-    start: tuple[float, float]
-    travel: tuple[float, float]
-    size: float
-    turn: float = 0.0
+    class_name: str  # its class
+    start: tuple[float, float]  # centre in the first frame, as shares of the frame
+    travel: tuple[float, float]  # movement from the first to the last frame, as shares of the frame
+    size: float  # height and width of its box at most, as a share of the frame's height
+    turn: float = 0.0  # rotation from the first to the last frame, degrees
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpe
 SIZES = ((112, 112), (128, 96), (96, 128), (120, 104))
 _VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
 _UNIT = 8
-_LEAST_AREA = 16
-"""Parts of which fewer pixels are seen are not annotated."""
+_LEAST_AREA = 16  # parts of which fewer pixels are seen are not annotated
 
 _PLAN = (
     ("Quadruped", ("horse", "dog", "elephant", "giraffe"), 3),

@@ -26,8 +26,7 @@ _EASY = Variation((0.6, 0.95), 0.8, 0.5, 0.12, 0.5, 0.35, (0, 3), (0, 1), 0.85)
 _HARD = Variation((0.45, 0.85), 1.1, 0.8, 0.25, 1.0, 0.9, (1, 6), (0, 2), 0.55)
 _TINY = Variation((0.16, 0.24), 1.0, 1.0, 0.3, 1.0, 0.8, (3, 8), (0, 1), 0.6)
 _HIDDEN = Variation((0.5, 0.8), 1.0, 1.0, 0.3, 1.0, 0.8, (2, 6), (3, 4), 0.12, 0.4)
-_PICKLE_PROTOCOL = 3
-"""That of the official file."""
+_PICKLE_PROTOCOL = 3  # that of the official file
 
 
 @dataclass(frozen=True, slots=True)

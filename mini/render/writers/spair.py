@@ -16,8 +16,7 @@ from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpe
 CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 88), (88, 112))
 _VIEW = Variation((0.7, 0.98), 1.0, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
-_SLOTS = 30
-"""Keypoint slots of an image annotation; unused ones are null."""
+_SLOTS = 30  # keypoint slots of an image annotation; unused ones are null
 
 
 def spair_still(category: int, number: int) -> Still:

@@ -20,12 +20,9 @@ from tasks.datasets.masks import write_mask
 SIZES = ((128, 96), (96, 128))
 VOID = 255
 _ROOT = Path("VOCdevkit") / "VOC2012"
-_UNIT = 8
-"""Images of a unit."""
-_LEAST_AREA = 40
-"""Figures of which fewer pixels are seen have no class."""
-_MOST = 3
-"""Figures of an image at most."""
+_UNIT = 8  # images of a unit
+_LEAST_AREA = 40  # figures of which fewer pixels are seen have no class
+_MOST = 3  # figures of an image at most
 
 CLASSES = (
     (1, "plane"),
