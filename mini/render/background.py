@@ -81,8 +81,7 @@ def draw_backdrop(
     main = draw_unlike(rng, unlike, 0.35, lambda rng: draw_ground(rng, ground))
     other = draw_unlike(rng, unlike, 0.25, draw_colour)
     # Neighbouring shades are commoner than two contrasting colours.
-    blend = rng.uniform(0.15, 0.85)
-    other = mixed(main, other, float(blend))
+    other = mixed(main, other, float(rng.uniform(0.15, 0.85)))
     texture = draw_texture(rng, (12, 110), plain=_PLAIN)
     pixels = _fill(rng, size, (main, other), texture)
     if rng.uniform() < 0.4:
@@ -125,14 +124,27 @@ def draw_prop(rng: np.random.Generator, centre: tuple[float, float], scale: floa
     return Prop(_draw_shape(rng), rotation(float(rng.uniform(0, 360)), centre, scale), material)
 
 
+def scatter(
+    rng: np.random.Generator, size: tuple[int, int], count: int, extent: tuple[float, float], unit: float = 1
+) -> tuple[Prop, ...]:
+    """Random shapes anywhere in a picture, of lengths that are drawn in that unit of pixels."""
+    return tuple(
+        draw_prop(
+            rng,
+            (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))),
+            float(rng.uniform(*extent) * unit),
+        )
+        for _ in range(count)
+    )
+
+
 def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
     """An upright post through the whole height at about that x."""
-    colour = draw_colour(rng)
-    lean = float(rng.uniform(83, 97))
+    colour, lean = draw_colour(rng), float(rng.uniform(83, 97))
     half = float(rng.uniform(0.02, 0.045))
-    shape = Capsule(1.3, half, half * 0.8)
     material = Material(colour, draw_colour(rng), draw_texture(rng, (10, 40)))
-    return Prop(shape, rotation(lean, (x, -0.15 * height), height), material)
+    frame = rotation(lean, (x, -0.15 * height), height)
+    return Prop(Capsule(1.3, half, half * 0.8), frame, material)
 
 
 def paint_props(canvas: Canvas, props: tuple[Prop, ...], light: Light) -> None:

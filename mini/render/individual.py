@@ -122,7 +122,7 @@ class Material:
 class Individual:
     """One individual of a class, whatever the view."""
 
-    class_index: int  # its class
+    class_index: int
     # for each part type, factors along and across the bone
     stretch: Mapping[str, tuple[float, float]] = field(hash=False)
     materials: tuple[Material, ...]  # one for each MaterialSlot, in order

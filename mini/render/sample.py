@@ -11,27 +11,16 @@ from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import TEMPLATES, Facing
 from mini.render.textures import colour_name
 
-_GROUND = {
-    "plain": "plain",
-    "striped": "striped",
-    "spotted": "dotted",
-    "checked": "checked",
-    "mottled": "mottled",
-    "zigzag": "zigzag",
-    "ringed": "ringed",
-    "shaded": "shaded",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class RenderedImage:
     """A picture and the facts of its scene."""
 
-    pixels: NDArray[np.uint8]  # uint8 [height width 3]
+    pixels: NDArray[np.uint8]  # [height width 3]
     class_index: int  # rank of the class in ``class_names``
     caption: str  # a sentence made of the facts below
     colour: str  # word for the figure's main colour
-    texture: str  # its texture
+    texture: str
     pose: str  # how it is turned, such as "facing left"
     background: str  # colour and texture of the background
     shown: float  # share of the figure that nothing hides, 0 to 1
@@ -64,7 +53,8 @@ def describe(still: Still) -> RenderedImage:
     colour = colour_name(material.colour)
     texture = material.texture.kind
     pose = _pose(individual, still)
-    background = f"{_GROUND[still.backdrop.texture]} {colour_name(still.backdrop.colour)}"
+    ground = "dotted" if still.backdrop.texture == "spotted" else still.backdrop.texture
+    background = f"{ground} {colour_name(still.backdrop.colour)}"
     return RenderedImage(
         pixels=still.rendering.pixels,
         class_index=individual.class_index,

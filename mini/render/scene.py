@@ -33,9 +33,9 @@ class Camera:
 class Figure:
     """An individual with joint deviations in degrees (one a part), a camera, and its place."""
 
-    individual: Individual  # who it is
+    individual: Individual
     angles: tuple[float, ...]  # deviation of each joint from rest, degrees
-    camera: Camera  # how it is turned
+    camera: Camera
     scale: float = 1.0  # image pixels a template unit
     offset: tuple[float, float] = (0.0, 0.0)  # image position of the template's origin, pixel edges
 
@@ -116,21 +116,21 @@ def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, s
 class PaintedScene:
     """What a picture shows, back to front."""
 
-    backdrop: Field  # background, float32 [3 height width]
+    backdrop: Field  # [3 height width]
     clutter: tuple[Prop, ...]  # shapes behind the figures
-    figures: tuple[Figure, ...]  # figures; number k owns pixels of value k + 1
+    figures: tuple[Figure, ...]  # number k owns pixels of value k + 1
     occluders: tuple[Prop, ...]  # shapes before the figures
-    light: Light  # the light
+    light: Light
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
     """A picture and its truth."""
 
-    pixels: NDArray[np.uint8]  # uint8 [height width 3]
-    # number of the figure that is seen at each pixel, from 1; 0 for none; int16 [height width]
+    pixels: NDArray[np.uint8]  # [height width 3]
+    # number of the figure that is seen at each pixel, from 1; 0 for none; [height width]
     figures: NDArray[np.int16]
-    parts: NDArray[np.int16]  # number of its part, from 1, int16 [height width]
+    parts: NDArray[np.int16]  # number of its part, from 1, [height width]
     shown: tuple[float, ...]  # for each figure, share of its own area that is seen, 0 to 1
 
     def mask(self, number: int) -> NDArray[np.bool_]:

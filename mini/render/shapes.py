@@ -118,20 +118,16 @@ class Ellipse:
 
     def surface(self, u: Field, v: Field) -> Surface:
         """See Shape; the distance is the first-order one, exact on the outline."""
-        x, y = (
-            (u - np.float32(self.cx)) / np.float32(self.rx),
-            (v - np.float32(self.cy)) / np.float32(self.ry),
-        )
+        x = (u - np.float32(self.cx)) / np.float32(self.rx)
+        y = (v - np.float32(self.cy)) / np.float32(self.ry)
         radius = np.sqrt(x * x + y * y) + np.float32(1e-6)
         gradient = np.sqrt((x / np.float32(self.rx)) ** 2 + (y / np.float32(self.ry)) ** 2) + np.float32(1e-6)
         return Surface(radius * (radius - 1) / gradient, x, y)
 
     def bounds(self) -> Bounds:
-        """See Shape."""
         return (self.cx - self.rx, self.cy - self.ry, self.cx + self.rx, self.cy + self.ry)
 
     def scaled(self, along: float, across: float) -> "Ellipse":
-        """See Shape."""
         return Ellipse(self.cx * along, self.cy * across, self.rx * along, self.ry * across)
 
 
@@ -144,19 +140,16 @@ class Capsule:
     end: float
 
     def surface(self, u: Field, v: Field) -> Surface:
-        """See Shape."""
         share = clamp(u / np.float32(self.length), 0, 1)
         radius = np.float32(self.start) + np.float32(self.end - self.start) * share
         x = u - share * np.float32(self.length)
         return Surface(np.sqrt(x * x + v * v) - radius, x / radius, v / radius)
 
     def bounds(self) -> Bounds:
-        """See Shape."""
         widest = max(self.start, self.end)
         return (-self.start, -widest, self.length + self.end, widest)
 
     def scaled(self, along: float, across: float) -> "Capsule":
-        """See Shape."""
         return Capsule(self.length * along, self.start * across, self.end * across)
 
 
@@ -186,7 +179,6 @@ class Polygon:
         return Surface(sign * length - np.float32(self.rounding), dx * bevel, dy * bevel)
 
     def bounds(self) -> Bounds:
-        """See Shape."""
         xs, ys = [x for x, _ in self.points], [y for _, y in self.points]
         margin = self.rounding
         return (min(xs) - margin, min(ys) - margin, max(xs) + margin, max(ys) + margin)
@@ -206,7 +198,6 @@ class Ring:
     half: float
 
     def surface(self, u: Field, v: Field) -> Surface:
-        """See Shape."""
         x, y = u - np.float32(self.cx), v - np.float32(self.cy)
         length = np.sqrt(x * x + y * y) + np.float32(1e-6)
         offset = length - np.float32(self.radius)
@@ -214,7 +205,6 @@ class Ring:
         return Surface(np.abs(offset) - np.float32(self.half), x * tilt, y * tilt)
 
     def bounds(self) -> Bounds:
-        """See Shape."""
         outer = self.radius + self.half
         return (self.cx - outer, self.cy - outer, self.cx + outer, self.cy + outer)
 

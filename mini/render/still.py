@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop
+from mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop, scatter
 from mini.render.individual import HABITS, Individual
 from mini.render.lighting import draw_light
 from mini.render.scene import (
@@ -74,7 +74,8 @@ def draw_still(
     """
     ground = HABITS[individual.template.name].ground
     backdrop = draw_backdrop(rng, size, individual.materials[0].colour, ground)
-    clutter = _draw_clutter(rng, size, variation.clutter)
+    few, most = variation.clutter
+    clutter = scatter(rng, size, int(rng.integers(few, most + 1)), (0.12, 0.45), max(size))
     figure = draw_figure(rng, individual, size, variation)
     light = draw_light(rng, variation.light)
     count = int(rng.integers(variation.occluders[0], variation.occluders[1] + 1))
@@ -86,19 +87,6 @@ def draw_still(
             break
         scale *= 0.7 if rendering.shown[0] < variation.least_shown else 1.3
     return Still(rendering, figure, backdrop)
-
-
-def _draw_clutter(
-    rng: np.random.Generator, size: tuple[int, int], limits: tuple[int, int]
-) -> tuple[Prop, ...]:
-    return tuple(
-        draw_prop(
-            rng,
-            (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))),
-            float(rng.uniform(0.12, 0.45) * max(size)),
-        )
-        for _ in range(rng.integers(limits[0], limits[1] + 1))
-    )
 
 
 def draw_occluder(

@@ -52,24 +52,24 @@ class Part:
 
     name: str  # unique within the class
     kind: str  # part type, shared between classes; parts of a kind share an individual's proportions
-    shape: Shape  # outline
+    shape: Shape
     parent: str = ""  # name of the part that it hangs on; "" for the root
     at: tuple[float, float] = (0.0, 0.0)  # joint in the parent's coordinates
     angle: float = 0.0  # degrees from the parent's x axis at rest; y is down, so 90 points down
     swing: float = 0.0  # largest deviation in degrees
     depth: int = 0  # painted in ascending order
-    slot: MaterialSlot = MaterialSlot.MAIN  # material
+    slot: MaterialSlot = MaterialSlot.MAIN
     shade: float = 1.0  # brightness factor; limbs on the far side are darker
-    landmarks: tuple[Landmark, ...] = ()  # named points
+    landmarks: tuple[Landmark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
     """A class that can be drawn: its parts and how it stands."""
 
-    name: str  # class name
+    name: str
     wnid: str  # folder name in the ImageNet layout; 9 in front keeps it apart from real WordNet ids
-    supercategory: str  # group of classes
+    supercategory: str
     facing: Facing  # from where it is seen
     parts: tuple[Part, ...]  # parents before their children
     tilt: float = 25.0  # largest rotation in the image in degrees, for figures that do not turn freely

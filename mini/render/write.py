@@ -80,9 +80,9 @@ MANIFESTS = ".manifests"  # folder, below that of the datasets, of the manifests
 class Piece:
     """Images that are rendered together."""
 
-    dataset: str  # name of the dataset
-    unit: int  # which of its units
-    images: int  # how many
+    dataset: str
+    unit: int
+    images: int
 
 
 def missing_pieces(root: Path) -> tuple[Piece, ...]:

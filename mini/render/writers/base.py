@@ -1,9 +1,10 @@
 """What a dataset writer is, masks as numbers, and how pictures and annotations reach the disk."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ JPEG_QUALITY = 92
 class Writer:
     """One dataset, in units that are rendered independently of each other."""
 
-    name: str  # dataset name
+    name: str
     images: tuple[int, ...]  # number of images of each unit
     # writes the images of a unit under the root and returns what ``finish`` needs
     render: Callable[[Path, int], list[Note]]
@@ -60,11 +61,12 @@ def mask_box(mask: Mask) -> tuple[int, int, int, int]:
     return (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
 
 
-def run_lengths(mask: Mask) -> list[int]:
+def _run_lengths(mask: Mask) -> dict[str, list[int]]:
     """COCO's uncompressed counts: runs of zeros and ones in turn, column by column, zeros first."""
     flat = np.concatenate([[False], mask.ravel(order="F")])
     edges = np.flatnonzero(flat[1:] != flat[:-1])
-    return [int(run) for run in np.diff(np.concatenate([[0], edges, [mask.size]]))]
+    runs = np.diff(np.concatenate([[0], edges, [mask.size]]))
+    return {"counts": [int(run) for run in runs], "size": list(mask.shape)}
 
 
 def outlines(mask: Mask) -> list[list[Point]]:
@@ -123,9 +125,34 @@ def _turns_right(loop: list[Point]) -> bool:
     return sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(loop, loop[1:] + loop[:1], strict=True)) > 0
 
 
-def segmentation(mask: Mask) -> list[list[int]] | dict[str, list[int]]:
+def _segmentation(mask: Mask) -> list[list[int]] | dict[str, list[int]]:
     """A mask in COCO's terms: polygons, or run lengths where it has holes, which polygons cannot have."""
     loops = outlines(mask)
     if all(_turns_right(loop) for loop in loops):
         return [[value for point in loop for value in point] for loop in loops]
-    return {"counts": run_lengths(mask), "size": list(mask.shape)}
+    return _run_lengths(mask)
+
+
+def annotation(mask: Mask, category_id: int, *, crowd: bool = False) -> Note:
+    """What COCO's format says of a region; crowds have run lengths."""
+    left, top, right, bottom = mask_box(mask)
+    return {
+        "segmentation": _run_lengths(mask) if crowd else _segmentation(mask),
+        "area": int(np.count_nonzero(mask)),
+        "iscrowd": int(crowd),
+        "bbox": [left, top, right - left, bottom - top],
+        "category_id": category_id,
+    }
+
+
+def instances(notes: Iterable[Note], first: int, step: int) -> dict[str, object]:
+    """The images and numbered annotations of a COCO file from ``image`` and ``annotations`` of each note."""
+    images: list[Note] = []
+    annotations: list[Note] = []
+    for note in notes:
+        image = cast("Note", note["image"])
+        images.append(image)
+        for region in cast("list[Note]", note["annotations"]):
+            number = first + step * len(annotations)
+            annotations.append({**region, "image_id": image["id"], "id": number})
+    return {"images": images, "annotations": annotations}

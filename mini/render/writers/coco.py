@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
-from mini.render.background import draw_backdrop, draw_prop
+from mini.render.background import draw_backdrop, scatter
 from mini.render.counts import COCO_CROWDS, COCO_IMAGES
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
@@ -15,17 +14,7 @@ from mini.render.scene import Figure, PaintedScene, Rendering, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
-from mini.render.writers.base import (
-    Mask,
-    Note,
-    Writer,
-    draw_size,
-    mask_box,
-    run_lengths,
-    save_jpeg,
-    save_json,
-    segmentation,
-)
+from mini.render.writers.base import Note, Writer, annotation, draw_size, instances, save_jpeg, save_json
 
 SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
 _UNIT = 8  # images of a unit
@@ -64,7 +53,7 @@ _VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
 class ObjectScene:
     """A picture of several objects."""
 
-    rendering: Rendering  # the picture
+    rendering: Rendering
     categories: tuple[int, ...]  # index in ``CATEGORIES`` of each figure
     crowd: bool  # whether the last two figures, of one category, are annotated as a crowd
 
@@ -102,26 +91,9 @@ def object_scene(number: int) -> ObjectScene:
     size = draw_size(rng, SIZES)
     figures = _draw_objects(rng, size, categories)
     backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
-    clutter = tuple(
-        draw_prop(
-            rng, (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))), float(rng.uniform(12, 40))
-        )
-        for _ in range(int(rng.integers(1, 5)))
-    )
+    clutter = scatter(rng, size, int(rng.integers(1, 5)), (12, 40))
     scene = PaintedScene(backdrop.pixels, clutter, figures, (), draw_light(rng, 0.7))
     return ObjectScene(render(scene, rng), tuple(categories), crowd)
-
-
-def _annotation(mask: Mask, category_id: int, crowd: bool) -> Note:
-    left, top, right, bottom = mask_box(mask)
-    runs = {"counts": run_lengths(mask), "size": list(mask.shape)}
-    return {
-        "segmentation": runs if crowd else segmentation(mask),
-        "area": int(np.count_nonzero(mask)),
-        "iscrowd": int(crowd),
-        "bbox": [left, top, right - left, bottom - top],
-        "category_id": category_id,
-    }
 
 
 def _annotations(scene: ObjectScene) -> list[Note]:
@@ -133,7 +105,7 @@ def _annotations(scene: ObjectScene) -> list[Note]:
         mask = np.isin(scene.rendering.figures, numbers)
         if np.count_nonzero(mask) >= _LEAST_AREA:
             category = CATEGORIES[scene.categories[numbers[0] - 1]]
-            notes.append(_annotation(mask, category.id, len(numbers) > 1))
+            notes.append(annotation(mask, category.id, crowd=len(numbers) > 1))
     return notes
 
 
@@ -155,18 +127,10 @@ def _render(root: Path, unit: int) -> list[Note]:
 
 
 def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    images: list[Note] = []
-    annotations: list[Note] = []
-    for note in (note for unit in notes for note in unit):
-        image = cast("Note", note["image"])
-        images.append(image)
-        for annotation in cast("list[Note]", note["annotations"]):
-            annotations.append({**annotation, "image_id": image["id"], "id": 900_001 + 7 * len(annotations)})
     content: Note = {
         "info": {"description": "layerboard mini: rendered objects", "version": "1.0", "year": 2026},
         "licenses": [{"url": "https://www.apache.org/licenses/LICENSE-2.0", "id": 1, "name": "Apache-2.0"}],
-        "images": images,
-        "annotations": annotations,
+        **instances((note for unit in notes for note in unit), first=900_001, step=7),
         "categories": [
             {"supercategory": category.supercategory, "id": category.id, "name": category.name}
             for category in CATEGORIES

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from mini.render import counts
-from mini.render.background import Prop, draw_backdrop, draw_pole, draw_prop, paint_props
+from mini.render.background import Prop, draw_backdrop, draw_pole, paint_props, scatter
 from mini.render.canvas import Canvas
 from mini.render.individual import draw_individual
 from mini.render.lighting import Light, draw_light
@@ -20,15 +20,14 @@ from mini.render.templates import Facing, class_index
 from mini.render.writers.base import Note, Writer, save_jpeg, save_text
 
 SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
-_WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)
-"""Size of the scenery that the camera moves over, pixels."""
+_WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)  # scenery that the camera moves over
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who moves in a sequence."""
 
-    class_name: str  # its class
+    class_name: str
     start: tuple[float, float]  # centre in the first frame, as shares of the frame
     travel: tuple[float, float]  # movement from the first to the last frame, as shares of the frame
     size: float  # height and width of its box at most, as a share of the frame's height
@@ -94,15 +93,7 @@ class _Cast:
 def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, float, float]) -> _Stage:
     canvas = Canvas(draw_backdrop(rng, _WORLD, unlike).pixels)
     light = draw_light(rng, 0.6)
-    props = tuple(
-        draw_prop(
-            rng,
-            (float(rng.uniform(0, _WORLD[0])), float(rng.uniform(0, _WORLD[1]))),
-            float(rng.uniform(20, 60)),
-        )
-        for _ in range(int(rng.integers(5, 12)))
-    )
-    paint_props(canvas, props, light)
+    paint_props(canvas, scatter(rng, _WORLD, int(rng.integers(5, 12)), (20, 60)), light)
     world = Image.fromarray(
         np.ascontiguousarray((np.clip(canvas.pixels, 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0))
     )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from mini.render.individual import draw_individual
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import TEMPLATES, class_index
-from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpeg, save_json, segmentation
+from mini.render.writers.base import Note, Writer, annotation, draw_size, instances, save_jpeg, save_json
 
 SIZES = ((112, 112), (128, 96), (96, 128), (120, 104))
 _VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
@@ -75,18 +74,8 @@ def _annotations(group: str, still: Still) -> list[Note]:
     for part, kinds in _PARTS[group].items():
         numbers = [i for i, member in enumerate(template.parts, 1) if member.kind in kinds]
         mask = np.isin(still.rendering.parts, numbers) & still.rendering.mask(1)
-        if np.count_nonzero(mask) < _LEAST_AREA:
-            continue
-        left, top, right, bottom = mask_box(mask)
-        notes.append(
-            {
-                "segmentation": segmentation(mask),
-                "area": int(np.count_nonzero(mask)),
-                "iscrowd": 0,
-                "bbox": [left, top, right - left, bottom - top],
-                "category_id": CATEGORIES.index((group, part)),
-            }
-        )
+        if np.count_nonzero(mask) >= _LEAST_AREA:
+            notes.append(annotation(mask, CATEGORIES.index((group, part))))
     return notes
 
 
@@ -111,16 +100,8 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
         for i, (group, part) in enumerate(CATEGORIES)
     ]
     for split in ("train", "val", "test"):
-        images: list[Note] = []
-        annotations: list[Note] = []
-        for note in flat:
-            if note["split"] == split:
-                image = cast("Note", note["image"])
-                images.append(image)
-                for annotation in cast("list[Note]", note["annotations"]):
-                    annotations.append({**annotation, "image_id": image["id"], "id": len(annotations)})
-        content: Note = {"images": images, "annotations": annotations, "categories": categories}
-        save_json(root / "PartImageNet" / f"{split}.json", content)
+        content = instances((note for note in flat if note["split"] == split), first=0, step=1)
+        save_json(root / "PartImageNet" / f"{split}.json", content | {"categories": categories})
 
 
 WRITER = Writer("partimagenet", (_UNIT,) * (len(items()) // _UNIT), _render, _finish)

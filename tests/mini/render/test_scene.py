@@ -34,7 +34,7 @@ from mini.render.seeds import ENTROPY, Namespace, generator
 from mini.render.shapes import Affine, Capsule, Ellipse, Polygon, Ring, Shape, rotation
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import Facing
-from mini.render.writers.base import outlines, run_lengths, segmentation
+from mini.render.writers.base import annotation, outlines
 from mini.render.writers.coco import object_scene
 from mini.render.writers.davis import video_frames
 from mini.render.writers.imagenet import imagenet_still
@@ -204,10 +204,13 @@ def test_affine_maps_undo_and_compose() -> None:
 def test_outlines_and_runs_of_a_mask_with_a_hole() -> None:
     mask = np.zeros((5, 6), bool)
     mask[1:4, 1:5] = True
-    assert segmentation(mask) == [[1, 1, 5, 1, 5, 4, 1, 4]]
+    assert annotation(mask, 1)["segmentation"] == [[1, 1, 5, 1, 5, 4, 1, 4]]
     mask[2, 2] = False
     assert len(outlines(mask)) == 2
-    assert segmentation(mask) == {"counts": run_lengths(mask), "size": [5, 6]}
-    assert sum(run_lengths(mask)) == mask.size
-    assert run_lengths(mask)[:2] == [6, 3]
-    assert run_lengths(np.ones((2, 2), bool)) == [0, 4]
+    holed = annotation(mask, 1)["segmentation"]
+    assert holed == annotation(mask, 1, crowd=True)["segmentation"]
+    assert holed["size"] == [5, 6]  # type: ignore[index]
+    assert sum(holed["counts"]) == mask.size  # type: ignore[index]
+    assert holed["counts"][:2] == [6, 3]  # type: ignore[index]
+    full = annotation(np.ones((2, 2), bool), 1, crowd=True)
+    assert full["segmentation"] == {"counts": [0, 4], "size": [2, 2]}
