@@ -11,20 +11,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-READABLE = 0o644
-"""Others may read what is written: a cache or an output folder can be shared."""
-
-PARTIAL = ".partial-"
-"""What the names of temporary files and folders begin with."""
-
-_GRACE = 10.0
-"""Seconds for which a new file may lack its lock."""
-
-_FULL = 2**16
-"""Free bytes under which a disk is full."""
-
-_DAY = 24 * 3600.0
-"""Seconds after which a temporary file is a leftover where locks do not work."""
+READABLE = 0o644  # for others, too: a cache or an output folder can be shared
+PARTIAL = ".partial-"  # begins the names of temporary files and folders
+_GRACE = 10.0  # seconds for which a new file may lack its lock
+_FULL = 2**16  # free bytes under which a disk is full
+_DAY = 24 * 3600.0  # seconds after which a temporary file is a leftover where locks do not work
 
 
 @contextmanager
@@ -32,9 +23,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     """A temporary file beside ``path`` to write; it takes that name at the end, unless something raises.
 
     The name appears after the bytes are on the disk, so it holds after a power cut, too. Its folder is made.
-
-    Raises:
-        OSError: The disk is full (ENOSPC), whatever the library that wrote made of it.
+    Where the disk is full it raises OSError (ENOSPC), whatever the library that wrote made of it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
@@ -79,7 +68,11 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
             left = [Path(parent, name) for name in (*below, *files) if name.startswith(PARTIAL)]
             below[:] = [name for name in below if not name.startswith(PARTIAL)]
             for path in filter(_is_leftover, left):
-                _remove(path)
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    with contextlib.suppress(OSError):
+                        path.unlink()
 
 
 def _lock(handle: int) -> None:
@@ -105,11 +98,3 @@ def _is_leftover(path: Path) -> bool:
     finally:
         os.close(handle)
     return True
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            path.unlink()

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PATIENCE = 5.0
-"""Seconds in which the Hub must connect, and answer."""
+PATIENCE = 5.0  # seconds in which the Hub must connect, and answer
 
 
 def hub_answers() -> bool:

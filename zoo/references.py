@@ -18,19 +18,15 @@ def is_reference(text: str) -> bool:
 
 
 def find_object(reference: str) -> object:
-    """The object of that name; None where its module has none.
+    """The object of a name ``module:name``; None where its module has none.
 
-    Args:
-        reference: ``module:name``; the module is looked for in the current directory and among those that are
-            installed.
-
-    Raises:
-        InputError: The module cannot be imported.
+    The module is looked for in the current directory and among those that are installed. Raises InputError
+    where it cannot be imported.
     """
     module, _, name = reference.partition(":")
     with current_directory():
         try:
-            value: object = getattr(importlib.import_module(module), name, None)
+            return getattr(importlib.import_module(module), name, None)
         except ModuleNotFoundError as error:
             if error.name is None or not module.startswith(error.name):
                 raise InputError(f"{reference}: {module} cannot be imported: {error}.") from error
@@ -38,10 +34,8 @@ def find_object(reference: str) -> object:
                 f"{reference}: there is no module {module} in {Path.cwd()} or among those installed."
             ) from error
         except Exception as error:
-            raise InputError(
-                f"{reference}: {module} cannot be imported: {type(error).__name__}: {error}."
-            ) from error
-    return value
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(f"{reference}: {module} cannot be imported: {reason}.") from error
 
 
 @contextmanager

@@ -20,19 +20,13 @@ def all_specs() -> tuple[BackboneSpec, ...]:
 
 
 def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[BackboneSpec, ...]:
-    """The backbones that a user asked for.
+    """The backbones that a user asked for: of the registry in its order, then others as given; none twice.
 
     A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
     Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
     Python object, or ``timm:NAME``. Facts about a backbone that is not in the registry are read from its
-    configuration or its object, for which alone heavy libraries are imported and the Hub is asked.
-
-    Args:
-        patterns: What to look for.
-        cache_dir: Where files from the Hub are kept; only the Hub's own cache is looked at if None.
-
-    Returns:
-        Those of the registry in its order, then the others in the order given; none twice.
+    configuration or its object, for which alone heavy libraries are imported and the Hub is asked. Files from
+    the Hub are kept in ``cache_dir``; only the Hub's own cache is looked at if None.
 
     Raises:
         InputError: Something matches nothing, or two backbones have one name.
@@ -53,11 +47,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
 
 
 def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
-    """A backbone named by a Hub id, a directory or a revision.
-
-    Raises:
-        InputError: The text is none of these.
-    """
+    """A backbone named by a Hub id, a directory or a revision; InputError where the text is none of these."""
     is_directory = Path(text).is_dir()
     if text.startswith(("given:", "timm:")) or (not is_directory and is_reference(text)):
         return _not_by_file(text)

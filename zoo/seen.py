@@ -6,30 +6,19 @@ Nothing is filtered by it: a score of a backbone that has seen the dataset is sh
 from dataclasses import dataclass
 from typing import Literal
 
+# Images and labels of the dataset's training split or of all of it; by a teacher: a network that it was
+# distilled from has seen such images; similar images were looked for, with the dataset's as queries;
+# images of its source: of the collection that the dataset was drawn from, so that some may be the same.
 Kind = Literal["images", "labels", "by a teacher", "similar images", "images of its source"]
-"""``images`` and ``labels`` of the dataset's training split or of all of it; ``by a teacher``: a network that
-it was distilled from has seen such images; ``similar images`` were looked for, with the dataset's as queries;
-``images of its source``: of the collection that the dataset was drawn from, so that some may be the same."""
 
-UNKNOWN = "unknown"
-"""The mark where nobody can tell: images of the web, or of a collection that is not public."""
-
-TEXTS = "with texts"
-"""What is added to a mark where the training's images came with texts."""
-
-NO = "no"
-"""The mark where the training data are known, and the dataset is not among them."""
+UNKNOWN = "unknown"  # nobody can tell: images of the web, or of a collection that is not public
+TEXTS = "with texts"  # added to a mark where the training's images came with texts
+NO = "no"  # the training data are known, and the dataset is not among them
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a training has seen of one dataset.
-
-    Attributes:
-        dataset: The dataset, as the pages call it.
-        kinds: What of it.
-        source: Who says so.
-    """
+    """What a training has seen of one dataset, which has the name that pages give it, and who says so."""
 
     dataset: str
     kinds: tuple[Kind, ...]
@@ -38,17 +27,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a training has seen.
-
-    Attributes:
-        seen: Of the datasets that it is known to have seen.
-        listed: Whether all its images are of collections that are listed, so that it has seen nothing else.
-        texts: Whether images came with texts.
-    """
+    """What a training has seen of the datasets of tasks."""
 
     seen: tuple[Seen, ...] = ()
-    listed: bool = True
-    texts: bool = False
+    listed: bool = True  # whether all its images are of collections that are listed: it has seen nothing else
+    texts: bool = False  # whether images came with texts
 
     def mark(self, dataset: str) -> str:
         """What it has seen of a dataset in a few words; "" where the dataset is none of `DATASETS`."""
@@ -75,11 +58,10 @@ class Training:
         return tuple(dict.fromkeys(seen.source for seen in self.seen))
 
 
-DATASETS = (
+DATASETS = (  # official ones of tasks, which marks are about
     *("imagenet", "roxford5k", "rparis6k", "davis-2017-val", "spair-71k-test", "voc-2012-val"),
     *("voc-2012-aug-val", "ade20k-val", "coco-val2017", "partimagenet"),
 )
-"""Official datasets of tasks that marks are about."""
 
 _VOC = ("voc-2012-val", "voc-2012-aug-val")
 _PARTS = "He et al., PartImageNet, arXiv:2112.00933: images of 158 classes of ImageNet"
@@ -106,9 +88,7 @@ _LVD_MARKS = (
     Seen("spair-71k-test", ("similar images",), _SPAIR),
 )
 
-NOTHING = Training()
-"""Of rendered images, or untrained."""
-
+NOTHING = Training()  # of rendered images, or untrained
 IMAGENET_1K = Training(_imagenet("images", source=_1K))
 IMAGENET_1K_LABELS = Training(_imagenet("images", "labels", source=_1K))
 IMAGENET_21K = Training(_imagenet("images", source=_21K))
@@ -126,25 +106,13 @@ VIDEOMIX = Training(
     listed=False,
 )
 # SA-1B's own images were licensed for it, and are in none of the datasets of tasks.
-MAE_AND_SA_1B = Training(
-    _imagenet(
-        "images", source="Kirillov et al., Segment Anything, arXiv:2304.02643, section 3: it began as an MAE"
-    )
-)
-PLACES = Training(
-    (
-        Seen(
-            "ade20k-val",
-            ("images of its source",),
-            "Zhou et al., Scene Parsing through ADE20K Dataset, CVPR 2017: images of LabelMe, SUN and Places",
-        ),
-    )
-)
+_SA_1B = "Kirillov et al., Segment Anything, arXiv:2304.02643, section 3: it began as an MAE"
+MAE_AND_SA_1B = Training(_imagenet("images", source=_SA_1B))
+_ADE20K = "Zhou et al., Scene Parsing through ADE20K Dataset, CVPR 2017: images of LabelMe, SUN and Places"
+PLACES = Training((Seen("ade20k-val", ("images of its source",), _ADE20K),))
+# Images of the web or of a collection that is not public, without and with texts.
 WEB = Training(listed=False)
-"""Images of the web or of a collection that is not public, without texts."""
-
 WEB_TEXTS = Training(listed=False, texts=True)
-"""Images of the web or of a collection that is not public, with texts."""
 
 
 def taught_by_dino(source: str) -> Training:

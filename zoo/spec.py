@@ -1,67 +1,31 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from zoo.seen import Training
 
+# Families of the registry in the order of the tables; own backbones may be of others.
 FAMILIES: tuple[str, ...] = (
-    *(
-        "FS",
-        "CLIP",
-        "DINO",
-        "MoCo",
-        "MAE",
-        "BEiT",
-        "ResNet",
-        "DINOv2",
-        "DINOv3",
-        "SigLIP",
-        "AIMv2",
-        "data2vec",
-    ),
-    *("I-JEPA", "iBOT", "MSN", "ConvNeXt", "Swin", "Franca", "CAPI", "RADIO", "PE", "TIPS", "SAM", "V-JEPA"),
-    *("Hiera", "Pixio", "other", "random"),
+    *("FS", "CLIP", "DINO", "MoCo", "MAE", "BEiT", "ResNet", "DINOv2", "DINOv3", "SigLIP", "AIMv2"),
+    *("data2vec", "I-JEPA", "iBOT", "MSN", "ConvNeXt", "Swin", "Franca", "CAPI", "RADIO", "PE", "TIPS"),
+    *("SAM", "V-JEPA", "Hiera", "Pixio", "other", "random"),
 )
-"""Families of the registry in the order of the tables; own backbones may be of others."""
+_AttentionTap = Literal["input", "norm1", "query", "key", "value", "probabilities", "heads", "attention"]
+Tap = Literal[_AttentionTap, "mid", "norm2", "mlp_hidden", "mlp", "skip", "branch", "block", "final"]
 
-Tap = Literal[
-    "input",
-    "norm1",
-    "query",
-    "key",
-    "value",
-    "probabilities",
-    "heads",
-    "attention",
-    "mid",
-    "norm2",
-    "mlp_hidden",
-    "mlp",
-    "skip",
-    "branch",
-    "block",
-    "final",
-]
-
+# Taps inside a block that have features: of a transformer, in the order of a forward; of a ConvNet; all.
 TRANSFORMER_TAPS: tuple[Tap, ...] = (
     *("input", "norm1", "query", "key", "value", "heads"),
     *("attention", "mid", "norm2", "mlp_hidden", "mlp"),
 )
-"""Taps inside a block of a transformer that have features, in the order of a forward."""
-
 CONVNET_TAPS: tuple[Tap, ...] = ("input", "skip", "branch")
-"""Taps inside a residual block of a ConvNet, in the order in which they are shown."""
-
 SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
-"""All taps inside a block that have features."""
-
 _ORDER: tuple[Tap, ...] = get_args(Tap)
 
+# How absolute position embeddings are fitted to another grid: zoo.load.adapters.
 Interpolation = Literal["huggingface", "dino", "timm"]
-"""How absolute position embeddings are fitted to another grid: `zoo.load.adapters`."""
-
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 
@@ -134,10 +98,7 @@ def stands_for_set(tap: str) -> bool:
     return "+" in tap
 
 
-WHOLE_BACKBONE = Layer(-1)
-"""Stands where a score is of no single layer."""
-
-
+WHOLE_BACKBONE = Layer(-1)  # stands where a score is of no single layer
 _SIZED = re.compile(r"(.+)@([0-9]{1,6})px")
 
 
@@ -168,8 +129,8 @@ class Normalisation:
 IMAGENET = Normalisation((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 HALF = Normalisation((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 CLIP = Normalisation((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+# Nothing is done to pixels in [0, 1]: the network takes them so, or normalises them itself.
 UNIT = Normalisation((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-"""Nothing is done to pixels in [0, 1]: the network takes them so, or normalises them itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,83 +146,49 @@ class Stage:
 class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
 
-    Attributes:
-        name: Short unique name, such as ``dino-b16``; ``dino-b16@448px`` beside it at another input size.
-        family: Group in the tables: one of `FAMILIES`, or any other word for a backbone of somebody's own.
-        supervision: What it learned from, in a few words: labels, texts, images alone.
-        data: What it was trained on, in a few words.
-        seen: What of the datasets of tasks its training has seen; None where nobody has said.
-        parameters: Weights of the network as it is run, without heads and other towers; None where nobody has
-            counted them.
-        repository: Hub id, or a local directory in Hugging Face format, or a file of weights as the authors
-            publish it; "" where no repository has them and the file must be given.
-        original: Where the authors' file is, for a backbone without a repository.
-        revision: Pinned commit of the repository; None where it is not known, and then resolved and recorded
-            when the backbone is loaded.
-        checkpoint: Format of the weights: ``transformers``, ``original`` (a state dict under the names of the
-            authors' code, see `zoo.load.convert`), ``packaged`` (files that come with this package),
-            ``generated`` (files written from a seed; none of a random floor), of both of which ``repository``
-            names the Python function that gives their directory and revision, ``object`` (no file:
-            ``repository`` names a Python function, see `zoo.load.own`), ``module`` (no file: a network of
-            this process, see `zoo.load.module`) or ``timm`` (a network that timm builds).
-        stages: Blocks with their widths and strides; a plain ViT has one stage.
-        model_types: What ``model_type`` in ``config.json`` may be, and what `zoo.load.convert` may make of a
-            state dict under original names; anything if empty.
-        taps: What a backbone of somebody's own shows inside its blocks, beside probabilities; None where it
-            shows nothing, and for all that is no Python object: a transformer is taken to have all
-            `TRANSFORMER_TAPS`, a ConvNet all `CONVNET_TAPS`.
-        mlp_width: Channels inside the MLP of a plain Vision Transformer; None where they are 4 x the width.
-        heads: Attention heads, of the last stage where stages differ; None for a ConvNet.
-        prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.
-        has_cls: Whether the first prefix token is a class token.
-        has_final: Whether a final norm exists, so that the layer ``final`` does.
-        stem_width: Channels of layer 0; None where it equals the first stage's width.
-        stem_stride: Input pixels a cell of layer 0; None where it equals the first stage's stride.
-        input_size: Side in pixels at which the backbone is evaluated; every view scales with it.
-        trained_size: Side in pixels of the images that its checkpoint must be made for, whatever it is
-            evaluated at; None where that is not compared.
-        fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
-            transformers take all multiples of the patch size.
-        interpolation: Rule by which absolute position embeddings are fitted to another grid than that of the
-            training, the authors' where their code has one; says nothing where there are none.
-        mean: Per-channel mean (RGB, pixels in [0, 1]) of the input normalisation.
-        std: Per-channel standard deviation of the same.
-        licence: SPDX id or name of the weights' licence.
-        gated: Whether the repository gives its files only to who has accepted its terms.
-        paper: Reference of the training method.
-        trained: False for seeded random weights; tables then call the backbone untrained.
+    ``checkpoint`` is the format of its weights: ``transformers``; ``original``, a state dict under the names
+    of the authors' code (`zoo.load.convert`); ``packaged``, files that come with this package; ``generated``,
+    files written from a seed, none of a random floor; ``object``, a Python object (`zoo.load.own`);
+    ``module``, a network of this process (`zoo.load.module`); or ``timm``, a network that timm builds.
+    ``repository`` is a Hub id, a local directory in Hugging Face format, or a file of weights as the authors
+    publish it; of packaged and generated weights the Python function that gives their directory and revision,
+    of an object that which gives it; "" where no repository has the weights and the file must be given.
     """
 
-    name: str
-    family: str
-    supervision: str
+    name: str  # short and unique, such as dino-b16; dino-b16@448px beside it at another input size
+    family: str  # group in the tables: one of FAMILIES, or any other word for somebody's own
+    supervision: str  # what it learned from, in a few words: labels, texts, images alone
     repository: str
-    revision: str | None = None
+    revision: str | None = None  # pinned commit; where it is None, it is resolved and recorded when loaded
     checkpoint: CheckpointFormat = "transformers"
+    # What model_type in config.json, and what a state dict under original names is, may be; () for anything.
     model_types: tuple[str, ...] = ()
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage, ...]  # a plain ViT has one
+    # What somebody's own shows inside its blocks, beside probabilities. Where it is None: nothing of a Python
+    # object, all TRANSFORMER_TAPS of a transformer, all CONVNET_TAPS of a ConvNet.
     taps: tuple[Tap, ...] | None = None
-    mlp_width: int | None = None
-    heads: int | None
-    prefix_tokens: int
-    has_cls: bool
-    has_final: bool
-    stem_width: int | None = None
-    stem_stride: int | None = None
-    input_size: int = 224
+    mlp_width: int | None = None  # channels inside the MLP of a plain ViT; None for 4 x the width
+    heads: int | None  # attention heads, of the last stage where stages differ; None for a ConvNet
+    prefix_tokens: int  # before the patch tokens, class and registers; 0 for a ConvNet
+    has_cls: bool  # whether the first prefix token is a class token
+    has_final: bool  # whether a final norm exists, so that the layer final does
+    stem_width: int | None = None  # channels of layer 0; None where they are the first stage's
+    stem_stride: int | None = None  # input pixels a cell of layer 0; None where they are the first stage's
+    input_size: int = 224  # side in pixels at which it is evaluated; every view scales with it
+    # Side in pixels of the images that its checkpoint must be made for; None where that is not compared.
     trained_size: int | None = None
-    fixed_size: bool = False
-    interpolation: Interpolation = "huggingface"
-    mean: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
-    std: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
-    licence: str = "unknown"
-    gated: bool = False
-    data: str = "unknown"
-    seen: Training | None = None
-    parameters: int | None = None
-    paper: str = ""
-    original: str = ""
-    trained: bool = True
+    fixed_size: bool = False  # whether it takes squares of input_size only, not all multiples of the patch
+    interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
+    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of the input normalisation, RGB in [0, 1]
+    std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+    licence: str = "unknown"  # SPDX id or name of the weights' licence
+    gated: bool = False  # whether the repository gives its files only to who has accepted its terms
+    data: str = "unknown"  # what it was trained on, in a few words
+    seen: Training | None = None  # of the datasets of tasks; None where nobody has said
+    parameters: int | None = None  # weights as it is run, without heads and other towers
+    paper: str = ""  # reference of the training method
+    original: str = ""  # where the authors' file is, for a backbone without a repository
+    trained: bool = True  # False for seeded random weights; tables then call the backbone untrained
 
     @property
     def entry(self) -> str:

@@ -132,7 +132,7 @@ DINOV2_GATED_NAMES = replace(
     DINOV2_NAMES,
     block={
         **_BLOCK,
-        **split_affine({"mlp.w12": ("mlp.gate_proj", "mlp.up_proj")}),
+        **split_affine("mlp.w12", "mlp.gate_proj", "mlp.up_proj"),
         **affine({"mlp.w3": "mlp.down_proj"}),
     },
     hidden="",

@@ -28,7 +28,7 @@ VIT = Architecture(
     pooling_option=True,
     parts=VIT_PARTS,
 )
-QKV = split_affine({"attn.qkv": tuple(f"attention.{part}_proj" for part in "qkv")})
+QKV = split_affine("attn.qkv", *(f"attention.{part}_proj" for part in "qkv"))
 VIT_NAMES = AuthorsNames(
     layout="a Vision Transformer with timm's names",
     fixed={

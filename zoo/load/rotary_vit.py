@@ -96,7 +96,6 @@ class RotaryEmbeddings(nn.Module):
         A grid of another size is resized bilinearly, without antialiasing: ``_sample_abs_posemb`` in the
         Perception Encoder's ``pe.py``.
         """
-        del tokens
         assert self.position_embeddings is not None
         cells = (height // self.patch_size, width // self.patch_size)
         return fitted_positions(self.position_embeddings, cells, "bilinear")

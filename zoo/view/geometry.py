@@ -9,25 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Box = tuple[float, float, float, float]
-"""(left, top, right, bottom) in pixel edges."""
+Box = tuple[float, float, float, float]  # (left, top, right, bottom) in pixel edges
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Affine map from image coordinates to view coordinates: view = image * scale + offset, per axis.
+    """Affine map from image coordinates to view coordinates: view = image * scale + offset, per axis."""
 
-    Attributes:
-        scale: View pixels per image pixel, (x, y).
-        offset: View coordinates of the image's upper left corner, (x, y).
-        size: Width and height of the view in pixels.
-        content: Part of the view that shows the image; the rest is padding.
-    """
-
-    scale: tuple[float, float]
-    offset: tuple[float, float]
-    size: tuple[int, int]
-    content: Box
+    scale: tuple[float, float]  # view pixels per image pixel, (x, y)
+    offset: tuple[float, float]  # view coordinates of the image's upper left corner
+    size: tuple[int, int]  # width and height of the view in pixels
+    content: Box  # the part of the view that shows the image; the rest is padding
 
     def to_view(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Image coordinates [..., 2] as view coordinates."""

@@ -15,9 +15,8 @@ from torch.nn import functional
 from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
 from zoo.view.views import Letterbox, Resized, Stretch, crop_to_box, to_tensor
 
+# Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly.
 IMAGENET_MEAN = (124, 116, 104)
-"""Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly."""
-
 WHITE = (255, 255, 255)
 
 
@@ -28,11 +27,9 @@ class _Square:
     view: Letterbox | Stretch
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of the square."""
         return self.view.geometry(size, box)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 side side]."""
         return self.view.render(image, box)
 
 
@@ -43,8 +40,6 @@ class OfTokens(_Square):
     tokens: int
 
     def scaled(self, input_size: int, multiple: int) -> "OfTokens":
-        """The view with as many pixels as those tokens have."""
-        del input_size
         return replace(self, view=replace(self.view, side=self.tokens * multiple))
 
 
@@ -53,8 +48,6 @@ class OfPixels(_Square):
     """A square view of so many pixels a side, rounded to whole tokens."""
 
     def scaled(self, input_size: int, multiple: int) -> "OfPixels":
-        """The view with its side rounded to the multiple."""
-        del input_size
         return OfPixels(replace(self.view, side=nearest_multiple(self.view.side, multiple)))
 
 
@@ -70,31 +63,23 @@ class CornerSquare:
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "CornerSquare":
-        """The view with the same side, padded to a multiple."""
-        del input_size
         return replace(self, multiple=multiple)
 
     def stated(self, size: tuple[int, int]) -> Geometry:
-        """Coordinate map as the released code has it, which takes the padding around the square for none.
-
-        Args:
-            size: Width and height of the image.
-        """
+        """Coordinate map for an image of that size as the released code has it, which forgets the padding."""
         scale, side = self.side / max(size), float(self.side)
         content = (0.0, 0.0, min(side, size[0] * scale), min(side, size[1] * scale))
         return Geometry((scale, scale), (0.0, 0.0), (self.side, self.side), content)
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map; ``content`` leaves both paddings out."""
-        cropped, (left, top) = cropped_size(size, box)
+        cropped, (x, y) = cropped_size(size, box)
         seen, before = self.stated(cropped), self._padding // 2
         scale, whole = seen.scale[0], self.side + self._padding
-        offset = (before - left * scale, before - top * scale)
-        content = tuple(edge + before for edge in seen.content)
-        return Geometry(seen.scale, offset, (whole, whole), (content[0], content[1], content[2], content[3]))
+        offset = (before - x * scale, before - y * scale)
+        left, top, right, bottom = (edge + before for edge in seen.content)
+        return Geometry(seen.scale, offset, (whole, whole), (left, top, right, bottom))
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 side side], the side raised to the multiple."""
         image = crop_to_box(image, box)
         square = Image.new("RGB", (max(image.size),) * 2, WHITE)
         square.paste(image)
@@ -123,8 +108,6 @@ class ScriptFrame(Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "ScriptFrame":
-        """The view with the same sizes, in multiples."""
-        del input_size
         return replace(self, multiple=multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
@@ -134,7 +117,6 @@ class ScriptFrame(Resized):
         return (long, short) if size[0] >= size[1] else (short, long)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 height width]."""
         image = crop_to_box(image, box)
         width, height = self._resized(image.size)
         pixels = to_tensor(image)[None].float()

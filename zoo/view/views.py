@@ -18,8 +18,7 @@ from torch import Tensor
 
 from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
 
-REFERENCE_SIZE = 224
-"""Input size in pixels for which the sizes of the protocols are stated."""
+REFERENCE_SIZE = 224  # input size in pixels for which the sizes of the protocols are stated
 
 
 def to_tensor(image: Image.Image) -> Tensor:
@@ -52,7 +51,7 @@ class View(Protocol):
 
 
 class Resized(ABC):
-    """The image at another size, some of which may be cut off or padded with black."""
+    """The image at another size, some of which may be cut off or padded with black, which is no content."""
 
     __slots__ = ()
 
@@ -60,34 +59,25 @@ class Resized(ABC):
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height that an image of that width and height is shown at."""
 
-    def _view(self, resized: tuple[int, int]) -> tuple[int, int]:
-        """Width and height of the view."""
-        return resized
+    def _frame(self, resized: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Size of the view, and where it has the image's upper left corner: below 0 where that is cut off."""
+        return resized, (0, 0)
 
     @property
     def _resampling(self) -> Image.Resampling:
-        """How pixels are computed."""
         return Image.Resampling.BICUBIC
 
-    def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
-        """Where the view has the image's upper left corner: below 0 where that is cut off."""
-        return 0, 0
-
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of crop and resize, of which the two scales may differ; padding is no content."""
         width, height = resized = self._resized(cropped_size(size, box)[0])
-        left, top = corner = self._corner(resized)
-        scale, offset = resize_geometry(size, box, resized, corner)
-        view = self._view(resized)
+        view, (left, top) = self._frame(resized)
+        scale, offset = resize_geometry(size, box, resized, (left, top))
         content = (max(0, left), max(0, top), min(view[0], left + width), min(view[1], top + height))
         return Geometry(scale, offset, view, content)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 height width]."""
         image = crop_to_box(image, box)
         image = image.resize(self._resized(image.size), self._resampling)
-        left, top = self._corner(image.size)
-        width, height = self._view(image.size)
+        (width, height), (left, top) = self._frame(image.size)
         if (width, height) != image.size:
             image = image.crop((-left, -top, width - left, height - top))
         return to_tensor(image)[None]
@@ -101,7 +91,6 @@ class ResizeCrop(Resized):
     crop: int
 
     def scaled(self, input_size: int, multiple: int) -> "ResizeCrop":
-        """Both sizes in proportion to the input size."""
         crop = nearest_multiple(self.crop * input_size / REFERENCE_SIZE, multiple)
         return ResizeCrop(max(crop, round(self.short * input_size / REFERENCE_SIZE)), crop)
 
@@ -111,32 +100,27 @@ class ResizeCrop(Resized):
             return self.short, int(self.short * height / width)
         return int(self.short * width / height), self.short
 
-    def _view(self, resized: tuple[int, int]) -> tuple[int, int]:
-        return self.crop, self.crop
-
-    def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
-        return -round((resized[0] - self.crop) / 2), -round((resized[1] - self.crop) / 2)
+    def _frame(self, resized: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+        left, top = (-round((side - self.crop) / 2) for side in resized)
+        return (self.crop, self.crop), (left, top)
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """What another view shows, left and right exchanged, pixel by pixel."""
+    """What another view shows, left and right exchanged, pixel by pixel: its horizontal scale is negative."""
 
     view: View
 
     def scaled(self, input_size: int, multiple: int) -> "Mirrored":
-        """The other view, scaled."""
         return Mirrored(self.view.scaled(input_size, multiple))
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map, whose horizontal scale is negative."""
         seen = self.view.geometry(size, box)
         width, (left, top, right, bottom) = seen.size[0], seen.content
         scale, offset = (-seen.scale[0], seen.scale[1]), (width - seen.offset[0], seen.offset[1])
         return Geometry(scale, offset, seen.size, (width - right, top, width - left, bottom))
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8, as many as of the other view."""
         return self.view.render(image, box).flip(-1)
 
 
@@ -152,30 +136,23 @@ class ThumbnailCrop:
     crop: int
 
     def scaled(self, input_size: int, multiple: int) -> "ThumbnailCrop":
-        """Both sizes in proportion to the input size."""
         crop = nearest_multiple(self.crop * input_size / REFERENCE_SIZE, multiple)
         return ThumbnailCrop(max(1, round(self.long * crop / self.crop)), crop)
 
-    @property
-    def _enlarged(self) -> ResizeCrop:
-        return ResizeCrop(self.crop, self.crop)
-
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of both steps; points outside the crop fall outside the view."""
         cropped, _ = cropped_size(size, box)
         small = Image.new("1", cropped)
         small.thumbnail((self.long, self.long))
         first, offset = resize_geometry(size, box, small.size)
-        second = self._enlarged.geometry(small.size)
+        second = ResizeCrop(self.crop, self.crop).geometry(small.size)
         (scale_x, scale_y), (x, y) = second.scale, second.offset
         offset = (offset[0] * scale_x + x, offset[1] * scale_y + y)
         return replace(second, scale=(first[0] * scale_x, first[1] * scale_y), offset=offset)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 crop crop]."""
         small = crop_to_box(image, box).copy()
         small.thumbnail((self.long, self.long), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        return self._enlarged.render(small)
+        return ResizeCrop(self.crop, self.crop).render(small)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +163,6 @@ class FitLongSide(Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "FitLongSide":
-        """The longer side in proportion to the input size, rounded to the multiple."""
         return FitLongSide(nearest_multiple(self.long * input_size / REFERENCE_SIZE, multiple), multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
@@ -198,16 +174,12 @@ class FitLongSide(Resized):
 
 @dataclass(frozen=True, slots=True)
 class Stretch(Resized):
-    """All of the image as a square, whatever its proportions.
-
-    ``bilinear`` resizes by a triangle, anti-aliased when it shrinks, instead of bicubic.
-    """
+    """All of the image as a square, whatever its proportions."""
 
     side: int
-    bilinear: bool = False
+    bilinear: bool = False  # by a triangle, anti-aliased when it shrinks, instead of bicubic
 
     def scaled(self, input_size: int, multiple: int) -> "Stretch":
-        """The side in proportion to the input size, rounded to the multiple."""
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
     @property
@@ -215,7 +187,6 @@ class Stretch(Resized):
         return Image.Resampling.BILINEAR if self.bilinear else Image.Resampling.BICUBIC
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        del size
         return self.side, self.side
 
 
@@ -228,7 +199,6 @@ class LoweredSquare(Stretch):
     """
 
     def scaled(self, input_size: int, multiple: int) -> "LoweredSquare":
-        """The side in proportion to the input size, lowered to the multiple."""
         side = self.side * input_size // REFERENCE_SIZE
         return replace(self, side=max(multiple, side - side % multiple))
 
@@ -238,15 +208,13 @@ class Letterbox(Resized):
     """Longer side to ``side``, centred on a black square; scale is the same on both axes.
 
     The shorter side is rounded to whole pixels, half to even, while coordinates use the exact scale, as
-    SPair-71k's public evaluations do; the two differ by at most half a pixel. ``lanczos`` resizes by Lanczos
-    instead of bicubic.
+    SPair-71k's public evaluations do; the two differ by at most half a pixel.
     """
 
     side: int
-    lanczos: bool = False
+    lanczos: bool = False  # instead of bicubic
 
     def scaled(self, input_size: int, multiple: int) -> "Letterbox":
-        """The side in proportion to the input size, rounded to the multiple."""
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
     @property
@@ -258,14 +226,11 @@ class Letterbox(Resized):
         # one division, as in the published code: by a rounded scale, halves such as 115.5 go either way
         return max(1, round(self.side * size[0] / long)), max(1, round(self.side * size[1] / long))
 
-    def _view(self, resized: tuple[int, int]) -> tuple[int, int]:
-        return self.side, self.side
-
-    def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
-        return (self.side - resized[0]) // 2, (self.side - resized[1]) // 2
+    def _frame(self, resized: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+        left, top = ((self.side - side) // 2 for side in resized)
+        return (self.side, self.side), (left, top)
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map by the exact scale; ``content`` leaves the padding out."""
         cropped, (left, top) = cropped_size(size, box)
         rounded, scale = Resized.geometry(self, size, box), self.side / max(cropped)
         x, y, *_ = rounded.content
@@ -280,15 +245,12 @@ class WholeFrame(Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "WholeFrame":
-        """The shorter side in proportion to the input size, rounded to the multiple."""
         return WholeFrame(nearest_multiple(self.short * input_size / REFERENCE_SIZE, multiple), multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         scale = self.short / min(size)
-        return (
-            nearest_multiple(size[0] * scale, self.multiple),
-            nearest_multiple(size[1] * scale, self.multiple),
-        )
+        width, height = (nearest_multiple(side * scale, self.multiple) for side in size)
+        return width, height
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +264,6 @@ class RaisedFrame(Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "RaisedFrame":
-        """The view with that shorter side, whatever the input size, raised to the multiple."""
-        del input_size
         return RaisedFrame(self.short, multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
@@ -326,7 +286,6 @@ class Tiles(Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "Tiles":
-        """Tile in proportion to the input size, shorter side as many tiles as before."""
         tile = nearest_multiple(self.tile * input_size / REFERENCE_SIZE, multiple)
         return replace(self, short=tile * self.short // self.tile, tile=tile, multiple=multiple)
 
@@ -338,19 +297,17 @@ class Tiles(Resized):
 
     def corners(self, resized: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """(left, top) of every tile in row-major order, for a resized image of (width, height)."""
-        columns = range(ceil(resized[0] / self.tile))
-        rows = range(ceil(resized[1] / self.tile))
-        lefts = [min(column * self.tile, resized[0] - self.tile) for column in columns]
-        tops = [min(row * self.tile, resized[1] - self.tile) for row in rows]
+        lefts, tops = (
+            [min(index * self.tile, side - self.tile) for index in range(ceil(side / self.tile))]
+            for side in resized
+        )
         return tuple((left, top) for top in tops for left in lefts)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [tiles 3 tile tile]."""
         (pixels,) = Resized.render(self, image, box)
         corners = self.corners((pixels.shape[2], pixels.shape[1]))
-        return torch.stack(
-            [pixels[:, top : top + self.tile, left : left + self.tile] for left, top in corners]
-        )
+        tiles = [pixels[:, top : top + self.tile, left : left + self.tile] for left, top in corners]
+        return torch.stack(tiles)
 
     def assemble(self, grids: Tensor, resized: tuple[int, int]) -> Tensor:
         """One grid [height width dim] of the resized image from its tiles' grids [tiles height width dim]."""
