@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from mini.render.seeds import MINI_VERSION
@@ -14,66 +14,8 @@ from mini.render.writers.base import Note, Writer
 from zoo.atomic import temporary_folder, whole_file
 from zoo.errors import InputError
 
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """Files that were rendered together."""
-
-    files: Mapping[str, str]  # digest of each by its path below the datasets' folder
-    notes: list[Note] = field(default_factory=list)  # what the annotation files need to know of the images
-
-
-def manifest_of(root: Path, notes: Iterable[Note] = ()) -> Manifest:
-    """The manifest of all files below a folder."""
-    files = sorted(path for path in root.rglob("*") if path.is_file())
-    return Manifest({path.relative_to(root).as_posix(): _digest(path) for path in files}, list(notes))
-
-
-def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest, with a digest of its own in the first line."""
-    content = {"version": MINI_VERSION, "files": dict(manifest.files), "notes": manifest.notes}
-    text = json.dumps(content)
-    with whole_file(path) as draft:
-        draft.write_text(f"{_hash(text.encode())}\n{text}", encoding="utf-8")
-
-
-def read_manifest(path: Path) -> Manifest | None:
-    """The manifest; None where there is none, or a damaged one, or one of another version."""
-    try:
-        first, _, text = path.read_text(encoding="utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
-    if first != _hash(text.encode()):
-        return None
-    content = json.loads(text)
-    return Manifest(content["files"], content["notes"]) if content["version"] == MINI_VERSION else None
-
-
-def is_intact(root: Path, manifest: Manifest | None) -> bool:
-    """Whether every file of a manifest is there, bit for bit."""
-    return manifest is not None and all(
-        is_file(root / name, digest) for name, digest in manifest.files.items()
-    )
-
-
-def is_file(path: Path, digest: str) -> bool:
-    """Whether a file with those bytes is there."""
-    try:
-        return _digest(path) == digest
-    except OSError:
-        return False
-
-
-def _digest(path: Path) -> str:
-    return _hash(path.read_bytes())
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
-
-
 MARKER = "mini-version.txt"  # file in a complete folder of mini datasets that holds their version
-MANIFESTS = ".manifests"  # folder, below that of the datasets, of the manifests
+MANIFESTS = ".manifests"  # folder of manifests: which files were rendered together, with a digest of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +36,12 @@ def missing_pieces(root: Path) -> tuple[Piece, ...]:
         InputError: Something else is at ``root``.
     """
     _require_own(root)
-    pieces = [
-        Piece(writer.name, unit, images) for writer in WRITERS for unit, images in enumerate(writer.images)
-    ]
-    missing = (piece for piece in pieces if not is_intact(root, read_manifest(_manifest_path(root, piece))))
+    missing = (
+        piece
+        for writer in WRITERS
+        for piece in _pieces(writer)
+        if not _is_intact(root, _manifest_path(root, piece))
+    )
     return tuple(sorted(missing, key=lambda piece: -piece.images))
 
 
@@ -110,49 +54,80 @@ def render_piece(root: Path, piece: Piece) -> None:
     writer = next(writer for writer in WRITERS if writer.name == piece.dataset)
     with temporary_folder(root.parent) as draft:
         notes = writer.render(draft, piece.unit)
-        manifest = manifest_of(draft, notes)
-        _move(draft, root, manifest)
-    write_manifest(_manifest_path(root, piece), manifest)
+        _publish(draft, root, _manifest_path(root, piece), notes)
 
 
 def finish(root: Path) -> None:
     """Write the annotation files that are not there or damaged, once no piece is missing."""
     for writer in WRITERS:
         path = root / MANIFESTS / f"{writer.name}.json"
-        if not is_intact(root, read_manifest(path)):
-            _annotate(root, writer, path)
+        if not _is_intact(root, path):
+            notes = [_notes(root, piece) for piece in _pieces(writer)]
+            with temporary_folder(root.parent) as draft:
+                writer.finish(draft, notes)
+                _publish(draft, root, path, ())
     if not _is_marked(root):
         (root / MARKER).write_text(f"{MINI_VERSION}\n", encoding="utf-8")
 
 
-def _annotate(root: Path, writer: Writer, path: Path) -> None:
-    pieces = [Piece(writer.name, unit, images) for unit, images in enumerate(writer.images)]
-    notes = [_notes(root, piece) for piece in pieces]
-    with temporary_folder(root.parent) as draft:
-        writer.finish(draft, notes)
-        manifest = manifest_of(draft)
-        _move(draft, root, manifest)
-    write_manifest(path, manifest)
-
-
-def _notes(root: Path, piece: Piece) -> Sequence[dict[str, object]]:
-    manifest = read_manifest(_manifest_path(root, piece))
-    if manifest is None:
-        raise InputError(f"{root} was changed while it was read; run again")
-    return [dict(note) for note in manifest.notes]
-
-
-def _move(draft: Path, root: Path, manifest: Manifest) -> None:
-    """Put files into place; equal ones keep their time, by which features know them."""
-    for name, digest in manifest.files.items():
-        target = root / name
-        if not is_file(target, digest):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(draft / name, target)
+def _pieces(writer: Writer) -> list[Piece]:
+    return [Piece(writer.name, unit, images) for unit, images in enumerate(writer.images)]
 
 
 def _manifest_path(root: Path, piece: Piece) -> Path:
     return root / MANIFESTS / f"{piece.dataset}-{piece.unit:03d}.json"
+
+
+def _notes(root: Path, piece: Piece) -> list[Note]:
+    manifest = _read_manifest(_manifest_path(root, piece))
+    if manifest is None:
+        raise InputError(f"{root} was changed while it was read; run again")
+    return manifest[1]
+
+
+def _publish(draft: Path, root: Path, path: Path, notes: Iterable[Note]) -> None:
+    """Put all files of a draft into place, then their manifest; equal files keep their time.
+
+    By that time features know them. The manifest has a digest of its own in the first line.
+    """
+    files = sorted(file for file in draft.rglob("*") if file.is_file())
+    digests = {file.relative_to(draft).as_posix(): _digest(file.read_bytes()) for file in files}
+    for name, digest in digests.items():
+        target = root / name
+        if not _is_file(target, digest):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(draft / name, target)
+    text = json.dumps({"version": MINI_VERSION, "files": digests, "notes": list(notes)})
+    with whole_file(path) as manifest:
+        manifest.write_text(f"{_digest(text.encode())}\n{text}", encoding="utf-8")
+
+
+def _read_manifest(path: Path) -> tuple[dict[str, str], list[Note]] | None:
+    """Digests of files and the notes; None where there is none, or it is damaged, or of another version."""
+    try:
+        first, _, text = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if first != _digest(text.encode()) or (content := json.loads(text))["version"] != MINI_VERSION:
+        return None
+    return content["files"], content["notes"]
+
+
+def _is_intact(root: Path, path: Path) -> bool:
+    """Whether every file of a manifest is there, bit for bit."""
+    manifest = _read_manifest(path)
+    return manifest is not None and all(_is_file(root / name, digest) for name, digest in manifest[0].items())
+
+
+def _is_file(path: Path, digest: str) -> bool:
+    try:
+        return _digest(path.read_bytes()) == digest
+    except OSError:
+        return False
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _require_own(root: Path) -> None:

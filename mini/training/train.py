@@ -129,19 +129,20 @@ def train(
         generator = seeded("step", schedule.seed, step, device=schedule.device)
         moment = Moment(step, schedule.steps, generator)
         batch = batches.of(order.indices(step))
-        is_short = schedule.dtype == torch.bfloat16
-        with torch.autocast(schedule.device.type, torch.bfloat16, enabled=is_short):
+        with torch.autocast(schedule.device.type, torch.bfloat16, enabled=schedule.dtype == torch.bfloat16):
             outcome = objective(batch, moment)
         _update(objective, optimiser, outcome, moment, schedule)
         step += 1
         watcher.stepped(step)
-        if step % schedule.log_every == 0 or step == schedule.steps:
+        is_last = step == schedule.steps
+        if step % schedule.log_every == 0 or is_last:
             row = _row(outcome, step, optimiser)
-            if probe is not None and _is_due(step, schedule):
-                row |= _probed(objective, probe)
+            every = schedule.probe_every
+            if probe is not None and (is_last or (every > 0 and step % every < schedule.log_every)):
+                row |= probe(objective)
             history.append(row)
             watcher.noted(row)
-        if step % schedule.checkpoint_every == 0 or step == schedule.steps:
+        if step % schedule.checkpoint_every == 0 or is_last:
             states = {"objective": objective.state_dict(), "optimiser": optimiser.state_dict()}
             checkpoint.save({"step": step, "history": history} | states)
     return history
@@ -184,20 +185,6 @@ def _row(outcome: StepOutcome, step: int, optimiser: torch.optim.Optimizer) -> H
         raise InputError(f"the training diverged: the loss is {loss} at step {step}; choose a smaller rate")
     metrics = {name: float(value) for name, value in outcome.metrics.items()}
     return {"step": step, "loss": loss, "rate": float(optimiser.param_groups[0]["lr"]), **metrics}
-
-
-def _is_due(step: int, schedule: Schedule) -> bool:
-    return step == schedule.steps or (
-        schedule.probe_every > 0 and step % schedule.probe_every < schedule.log_every
-    )
-
-
-def _probed(objective: Objective, probe: Probe) -> HistoryRow:
-    objective.eval()
-    try:
-        return probe(objective)
-    finally:
-        objective.train()
 
 
 def warning(row: HistoryRow) -> str | None:

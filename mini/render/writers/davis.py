@@ -18,6 +18,7 @@ from mini.render.seeds import Namespace, generator
 from mini.render.shapes import Field, rotation
 from mini.render.templates import Facing, class_index
 from mini.render.writers.base import Note, Writer, save_jpeg, save_text
+from tasks.datasets.masks import write_mask
 
 SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
 _WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)  # scenery that the camera moves over
@@ -161,27 +162,13 @@ def video_frames(index: int) -> list[Rendering]:
     return frames
 
 
-def palette() -> list[int]:
-    """The DAVIS palette: bits of the id in turn to red, green and blue, highest first; 768 values."""
-    values = []
-    for number in range(256):
-        channels = [0, 0, 0]
-        for bit in range(8):
-            for channel in range(3):
-                channels[channel] |= (number >> (3 * (bit % 3) + channel) & 1) << (7 - bit) if bit < 3 else 0
-        values += channels
-    return values
-
-
 def _render(root: Path, unit: int) -> list[Note]:
     name = SEQUENCES[unit].name
     masks = root / "DAVIS" / "Annotations" / "480p" / name
     masks.mkdir(parents=True)
     for number, frame in enumerate(video_frames(unit)):
         save_jpeg(root / "DAVIS" / "JPEGImages" / "480p" / name / f"{number:05d}.jpg", frame.pixels)
-        mask = Image.fromarray(frame.figures.astype(np.uint8)).convert("P")
-        mask.putpalette(palette())
-        mask.save(masks / f"{number:05d}.png")
+        write_mask(masks / f"{number:05d}.png", frame.figures.astype(np.uint8))
     return []
 
 
