@@ -1,14 +1,14 @@
 """One task by several rules at once, on the same features: what the steps between two protocols need.
 
 Every rule is scored as the task itself would score it; what is shared is the pass, and of keypoints the grids
-that are kept.
+that are kept. Rules of one view, and of one transform, are a task and a protocol of their own.
 """
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -35,18 +35,80 @@ from tasks.datasets.davis import Videos
 from tasks.datasets.spair import Keypoints
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.task import PULL, KeypointTask
+from tasks.paths import End, Read, Rule, Steps, steps_between
 from tasks.propagation.task import PropagationTask
 from tasks.protocols import EvaluationProtocol
-from tasks.registry import TaskEntry
+from tasks.registry import Role, TaskEntry, config_of
 from tasks.task import AnalysisTask, MeasuredTask, Task
+from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import View
 
 Kept = TypeVar("Kept")
 
-CEILING = "ceiling"
-"""What is said beside a rule's score of how high it can be."""
+RULES = ("spair", "davis")  # tasks whose protocols can be decomposed
+CEILING = "ceiling"  # what is said beside a rule's score of how high it can be
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A protocol, and which features it is given: as `tasks.paths.End` has them."""
+
+    protocol: EvaluationProtocol
+    tap: Read = "block"
+    transform: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the protocol, and of what its features are where that is not usual."""
+        tap = "" if self.tap == "block" else f"+{self.tap}"
+        return f"{self.protocol.name}{tap}" + (f"+{self.transform}" if self.transform else "")
+
+    def end(self, task: str) -> End:
+        """Its rule of a task with those features; raises InputError where grids do not take the transform."""
+        if self.transform and not parse_transform(self.transform).of_tokens:
+            raise InputError(f"{task} is scored on tokens, and {self.transform} acts on vectors of images")
+        return End(config_of(self.protocol, task), self.tap, self.transform)
+
+
+def task_steps(task: str, first: Given, second: Given) -> Steps:
+    """The steps between two protocols of a task, and between the features that each is given.
+
+    Raises:
+        InputError: The task has no such rules, a protocol does not speak of it, a transform is none of
+            tokens, or nothing differs.
+    """
+    if task not in RULES:
+        raise InputError(f"protocols of {' and '.join(RULES)} can be decomposed, not of {task}")
+    for protocol in (first.protocol, second.protocol):
+        if not protocol.speaks_of(task):
+            raise InputError(
+                f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ())}, not of {task}"
+            )
+    steps = steps_between(first.end(task), second.end(task))
+    if not steps.choices:
+        raise InputError(f"{first.name} and {second.name} do the same in {task}")
+    return steps
+
+
+def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tuple[EvaluationProtocol, ...]:
+    """One protocol for each view, and for each transform of its features, among the stops of the steps."""
+    groups: dict[tuple[View, str], list[tuple[int, Rule]]] = {}
+    for number in sorted({*steps.scored}):
+        stop = steps.stops[number]
+        groups.setdefault((stop.rule.view, stop.transform), []).append((number, stop.rule))
+    name = f"{first.name}-to-{second.name}".replace(":", "-")  # which names files, too
+    return tuple(
+        EvaluationProtocol(
+            name=f"{name}-{number}",
+            title=first.protocol.title,
+            tasks=None,
+            unlike=first.protocol.unlike,
+            own=((f"{task}-steps", StepsConfig(tuple(rules), transform)),),
+        )
+        for number, ((_, transform), rules) in enumerate(groups.items())
+    )
 
 
 def step_metric(number: int) -> str:
@@ -56,15 +118,10 @@ def step_metric(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepsConfig:
-    """Some rules between two protocols, all of one view and of features that are transformed alike.
-
-    Attributes:
-        rules: The rules and their numbers.
-        transform: What is done to features first; "" for nothing.
-    """
+    """Some rules between two protocols, with their numbers: all of one view and of one transform."""
 
     rules: tuple[tuple[int, Any], ...]
-    transform: str
+    transform: str  # "" for nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +130,7 @@ class StepsTask(AnalysisTask):
 
     config: StepsConfig
     pooling = "grid"
+    task: ClassVar[type[MeasuredTask]]
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
@@ -83,14 +141,13 @@ class StepsTask(AnalysisTask):
         return cls(data, config, row=row, protocol=protocol.name, transform=config.transform)
 
     @property
-    @abstractmethod
-    def tasks(self) -> Mapping[int, MeasuredTask]:
-        """The task by each rule, by the rule's number."""
+    def split(self) -> str:
+        return str(self.task.split)
 
-    @property
-    @abstractmethod
-    def primary(self) -> Mapping[int, str]:
-        """Primary metric of each rule."""
+    @cached_property
+    def tasks(self) -> Mapping[int, Any]:
+        """The task by each rule, by the rule's number."""
+        return {number: self.task(self.data, rule) for number, rule in self.config.rules}
 
     @abstractmethod
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
@@ -106,35 +163,38 @@ class StepsTask(AnalysisTask):
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
         """The primary score of each rule, layer by layer."""
         return Findings(
-            tuple(LayerOutcome(layer, "grid", self._outcome(groups)) for layer, groups in measured.items())
+            tuple(
+                LayerOutcome(layer, self.pooling, self._outcome(groups)) for layer, groups in measured.items()
+            )
         )
 
     def _outcome(self, groups: Sequence[Measurements]) -> Outcome:
         """What all rules say of one layer."""
-        outcomes = {
+        outcomes: dict[int, Outcome] = {
             number: task.score([_own(group, number) for group in groups])
             for number, task in self.tasks.items()
         }
-        empty = next((outcome.empty for outcome in outcomes.values() if outcome.empty), "")
-        if empty:
+        if empty := next((outcome.empty for outcome in outcomes.values() if outcome.empty), ""):
             return Outcome((), empty=empty)
         scores: list[Score] = []
         for number, outcome in outcomes.items():
+            primary, metric = self.tasks[number].config.primary, step_metric(number)
+            names = {
+                primary: metric,
+                PULL: f"{metric} {PULL}",
+                ceiling_metric(primary): f"{metric} {CEILING}",
+            }
             by_name = {score.metric: score for score in outcome.scores}
-            scores.append(replace(by_name[self.primary[number]], metric=step_metric(number)))
-            beside = {PULL: PULL, ceiling_metric(self.primary[number]): CEILING}
-            scores += [
-                replace(by_name[name], metric=f"{step_metric(number)} {ending}")
-                for name, ending in beside.items()
-                if name in by_name
-            ]
+            scores += [replace(by_name[old], metric=new) for old, new in names.items() if old in by_name]
         return Outcome(
             tuple(scores), self._items({number: outcome.items for number, outcome in outcomes.items()})
         )
 
-    def _items(self, found: Mapping[int, Items | None]) -> Items | None:
+    def _items(self, by_rule: Mapping[int, Items | None]) -> Items | None:
         """The items of all rules, with a column of hits or means for each; NaN where a rule lacks an item."""
-        there = {number: items for number, items in found.items() if items is not None}
+        there = {number: items for number, items in by_rule.items() if items is not None}
+        if not there:
+            return None
         facts = {
             key: (cluster, stratum)
             for items in there.values()
@@ -144,12 +204,10 @@ class StepsTask(AnalysisTask):
         values: dict[str, NDArray[np.float64]] = {}
         statistics: dict[str, Statistic] = {}
         for number, items in there.items():
-            statistic, name = items.statistics[self.primary[number]], step_metric(number)
+            statistic, name = items.statistics[self.tasks[number].config.primary], step_metric(number)
             values[name] = np.full(len(row_of), np.nan)
             values[name][[row_of[key] for key in items.keys]] = items.values[statistic.column]
             statistics[name] = replace(statistic, column=name)
-        if not there:
-            return None
         clusters, strata = (tuple(fact[side] for fact in facts.values()) for side in (0, 1))
         return Items(next(iter(there.values())).unit, tuple(facts), clusters, strata, values, statistics)
 
@@ -159,15 +217,7 @@ class KeypointSteps(StepsTask):
     """Keypoint correspondence by several rules of one view."""
 
     data: Keypoints
-    split = "test"
-
-    @cached_property
-    def tasks(self) -> Mapping[int, KeypointTask]:
-        return {number: KeypointTask(self.data, rule) for number, rule in self.config.rules}
-
-    @property
-    def primary(self) -> Mapping[int, str]:
-        return {number: rule.primary for number, rule in self.config.rules}
+    task = KeypointTask
 
     @cached_property
     def source(self) -> Source:
@@ -191,23 +241,16 @@ class PropagationSteps(StepsTask):
     """Mask propagation by several rules of one view."""
 
     data: Videos
-    split = "val"
+    task = PropagationTask
 
     @property
     def ground_truth(self) -> object:
         return digest(*self.data.truth)
 
     @cached_property
-    def tasks(self) -> Mapping[int, PropagationTask]:
-        return {number: PropagationTask(self.data, rule) for number, rule in self.config.rules}
-
-    @property
-    def primary(self) -> Mapping[int, str]:
-        return {number: "J&F" for number, _ in self.config.rules}
-
-    @cached_property
     def source(self) -> Source:
-        return self.tasks[self.config.rules[0][0]].source
+        source: Source = next(iter(self.tasks.values())).source
+        return source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
         return [task.measure(group, view) for task in self.tasks.values()]
@@ -249,3 +292,22 @@ def _own(arrays: Mapping[str, Kept], number: int) -> dict[str, Kept]:
     """The arrays that belong to the rule of that number."""
     start = f"{number} "
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+
+
+def _entry(task: str, role: Role, data: str, code: type[StepsTask]) -> TaskEntry:
+    return TaskEntry(
+        name=f"{task}-steps",
+        role=role,
+        title=f"{task} by all rules between two protocols",
+        data=data,
+        metrics=("step 0",),
+        asks="Which choice of a protocol makes how much of the difference to another one?",
+        measures="step 0: the primary metric by the first rule",
+        analysis=True,
+        default=False,
+        code=code,
+    )
+
+
+spair = _entry("spair", "keypoints", "SPair-71k test", KeypointSteps)
+davis = _entry("davis", "videos", "DAVIS-2017 val", PropagationSteps)

@@ -16,6 +16,39 @@ from tasks.propagation.config import PropagationConfig
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame
 
+Rule = KeypointConfig | PropagationConfig
+Read = Literal["block", "final"]
+
+SIZE = "size of the view"
+KIND = "resize and padding"
+TAP = "tap"
+TRANSFORM = "transform"
+
+_FEATURES: Mapping[str, tuple[str, ...]] = {SIZE: (), KIND: (), TAP: (), TRANSFORM: ()}
+
+# the choices of a task in the order in which they are changed, and their fields
+KEYPOINTS = {
+    **_FEATURES,
+    "keypoints": ("points",),
+    "source": ("source",),
+    "unit length": ("unit",),
+    "search": ("search",),
+    "soft arg-max": ("soft",),
+    "place said": ("said",),
+    "comparison": ("inclusive", "alphas"),
+    "pairs": ("draw",),
+    "average": ("average",),
+}
+PROPAGATION = {
+    **_FEATURES,
+    "seed": ("keep_vanished", "every_channel"),
+    "neighbourhood": ("radius", "circle"),
+    "sources": ("n_last_frames", "topk"),
+    "temperature": ("temperature",),
+    "decoding": ("nearest",),
+    "decimals": ("decimals",),
+}
+
 _FRAMES = (WholeFrame, RaisedFrame, ScriptFrame)
 
 
@@ -26,14 +59,12 @@ def sized(first: View, second: View) -> bool:
     return isinstance(first, _FRAMES) == isinstance(second, _FRAMES)
 
 
-def size_of(view: View) -> object:
+def size_of(view: View) -> str:
     """How large a view shows images: in tokens, in pixels of a backbone of 224, or in absolute pixels."""
     if isinstance(view, OfTokens):
         return f"{view.tokens} tokens a side"
-    if isinstance(view, OfPixels):
-        return f"{view.view.side} px"
-    if isinstance(view, CornerSquare):
-        return f"{view.side} px"
+    if isinstance(view, OfPixels | CornerSquare):
+        return f"{_side(view)} px"
     if isinstance(view, Letterbox | Stretch):
         return f"the input size x {view.side}/224"
     if isinstance(view, WholeFrame):
@@ -82,77 +113,21 @@ def _side(view: View) -> int:
     return view.geometry((1, 1)).size[0]
 
 
-Rule = KeypointConfig | PropagationConfig
-
-Read = Literal["block", "final"]
-"""What is read of a backbone: the blocks, of which the best counts, or the last one behind the final norm."""
-
-SIZE = "size of the view"
-KIND = "resize and padding"
-TAP = "tap"
-TRANSFORM = "transform"
-
-KEYPOINTS: Mapping[str, tuple[str, ...]] = {
-    SIZE: (),
-    KIND: (),
-    TAP: (),
-    TRANSFORM: (),
-    "keypoints": ("points",),
-    "source": ("source",),
-    "unit length": ("unit",),
-    "search": ("search",),
-    "soft arg-max": ("soft",),
-    "place said": ("said",),
-    "comparison": ("inclusive", "alphas"),
-    "pairs": ("draw",),
-    "average": ("average",),
-}
-"""Choices of keypoint correspondence in the order in which they are changed, and their fields."""
-
-PROPAGATION: Mapping[str, tuple[str, ...]] = {
-    SIZE: (),
-    KIND: (),
-    TAP: (),
-    TRANSFORM: (),
-    "seed": ("keep_vanished", "every_channel"),
-    "neighbourhood": ("radius", "circle"),
-    "sources": ("n_last_frames", "topk"),
-    "temperature": ("temperature",),
-    "decoding": ("nearest",),
-    "decimals": ("decimals",),
-}
-"""The same of mask propagation."""
-
-
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a way, or a stop on it: a rule and the features that it is given.
+    """One end of a way, or a stop on it: a rule, what it reads of a backbone, and what is done to that first.
 
-    Attributes:
-        rule: The rule.
-        tap: What is read of a backbone.
-        transform: What is done to features first (`tasks.transforms`); "" for nothing.
+    What is read is the blocks, of which the best counts, or the last one behind the final norm.
     """
 
     rule: Rule
     tap: Read = "block"
-    transform: str = ""
-
-    @property
-    def metric(self) -> str:
-        """Name of the primary metric."""
-        return self.rule.primary if isinstance(self.rule, KeypointConfig) else "J&F"
+    transform: str = ""  # of `tasks.transforms`; "" for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolChoice:
-    """A choice that two ends make differently.
-
-    Attributes:
-        name: What is chosen.
-        old: The first one's way, in words.
-        new: The second one's.
-    """
+    """A choice that two ends make differently, and each one's way in words."""
 
     name: str
     old: str
@@ -196,18 +171,15 @@ def steps_between(first: End, second: End) -> Steps:
         raise ValueError("expected two rules of one task")
     first, second = _primary(first), _primary(second)
     order = KEYPOINTS if isinstance(first.rule, KeypointConfig) else PROPAGATION
-
-    def with_new(names: Collection[str]) -> End:
-        """The first end, but for those choices."""
-        return _built(order, {name: second if name in names else first for name in order})
-
-    differ = [name for name in order if _chosen(first, name, order) != _chosen(second, name, order)]
+    differ = [name for name, fields in order.items() if _differ(first, second, name, fields)]
     if not sized(first.rule.view, second.rule.view):
         differ = [name for name in differ if name != SIZE]
     stops: list[End] = []
 
     def place(names: Collection[str]) -> int:
-        stop = with_new(names if SIZE in differ or KIND not in names else {*names, SIZE})
+        """Where the first end stands with those choices of the second one."""
+        changed = names if SIZE in differ or KIND not in names else {*names, SIZE}
+        stop = _built(order, {name: second if name in changed else first for name in order})
         if stop not in stops:
             stops.append(stop)
         return stops.index(stop)
@@ -217,7 +189,8 @@ def steps_between(first: End, second: End) -> Steps:
         alone=tuple(place([name]) for name in differ),
         last=tuple(place([other for other in differ if other != name]) for name in differ),
         choices=tuple(
-            ProtocolChoice(name, _words(first, name, order), _words(second, name, order)) for name in differ
+            ProtocolChoice(name, *(_words(end, name, order[name]) for end in (first, second)))
+            for name in differ
         ),
         stops=tuple(stops),
     )
@@ -240,25 +213,22 @@ def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> E
     return End(rule, owners[TAP].tap, owners[TRANSFORM].transform)
 
 
-def _chosen(end: End, name: str, order: Mapping[str, tuple[str, ...]]) -> object:
-    """What an end chooses."""
-    rule = end.rule
-    if name == TAP:
-        return "block output, the best" if end.tap == "block" else "last block behind the final norm"
-    if name == TRANSFORM:
-        return end.transform or "none"
-    if name == SIZE:
-        return size_of(rule.view)
-    if name == KIND:
-        return kind_of(rule.view)
-    return tuple(getattr(rule, field) for field in order[name])
+def _differ(first: End, second: End, name: str, fields: tuple[str, ...]) -> bool:
+    if not fields:
+        return _words(first, name, fields) != _words(second, name, fields)
+    return any(getattr(first.rule, field) != getattr(second.rule, field) for field in fields)
 
 
-def _words(end: End, name: str, order: Mapping[str, tuple[str, ...]]) -> str:
+def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
     """An end's way of one choice."""
-    if not order[name]:
-        return str(_chosen(end, name, order))
-    return ", ".join(_value(field, getattr(end.rule, field)) for field in order[name] if field != "alphas")
+    if fields:
+        return ", ".join(_value(field, getattr(end.rule, field)) for field in fields if field != "alphas")
+    return {
+        SIZE: size_of(end.rule.view),
+        KIND: kind_of(end.rule.view),
+        TAP: "block output, the best" if end.tap == "block" else "last block behind the final norm",
+        TRANSFORM: end.transform or "none",
+    }[name]
 
 
 def _value(field: str, value: object) -> str:

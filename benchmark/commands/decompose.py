@@ -16,9 +16,9 @@ from zoo.errors import InputError
 if TYPE_CHECKING:
     from benchmark.engines.progress import Reporter
     from benchmark.extraction.failures import Failure
-    from benchmark.plan.decomposed import Given
     from leaderboards.sections.decomposition import Change
     from tasks.blocks import Page
+    from tasks.decompose import Given
     from tasks.paths import Steps
 
 EndTap = Literal["block", "final"]
@@ -67,9 +67,9 @@ def decompose_command(given: DecomposeRequest) -> int:
     Example: `python -m benchmark decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
-        from benchmark.plan.decomposed import Given
         from leaderboards.pages.markdown import table
         from leaderboards.sections.decomposition import changes_table
+        from tasks.decompose import Given
         from tasks.protocols import find_protocol
 
         ends = (
@@ -123,16 +123,16 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
             or no backbone has scores by all rules.
     """
     from benchmark.api import carry_out
-    from benchmark.plan.decomposed import reference, steps_protocols, task_steps
     from leaderboards.pages.build import write_page
     from leaderboards.sections.decomposition import changes, decomposition_page
+    from tasks.decompose import steps_protocols, task_steps
 
     first, second = ends
     steps = task_steps(task, first, second)
     final = any(stop.tap == "final" for stop in steps.stops) and request.layers != "all"
     stepwise = replace(
         request,
-        tasks=(reference(task),),
+        tasks=(f"tasks.decompose:{task}",),
         output=request.output / FOLDER,
         floor=False,
         examples=False,

@@ -325,7 +325,7 @@ def _numbers(changed: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame
         del facts["layers"]
         before, after = map(str, change.layers)
         choice = steps.choices[change.step - 1]
-        metric = steps.stops[steps.path[change.step]].metric
+        metric = steps.stops[steps.path[change.step]].rule.primary
         words = {"choice": choice.name, "old": choice.old, "new": choice.new, "metric": metric}
         layers = {"layer_before": before, "layer_after": after, "delta": change.delta}
         rows.append({"task": task, **facts, **words, **layers})

@@ -37,6 +37,11 @@ class PropagationConfig:
     decimals: int | None
 
     @property
+    def primary(self) -> str:
+        """Name of the primary metric."""
+        return "J&F"
+
+    @property
     def heard(self) -> Neighbourhood:
         """What a token listens to."""
         names = (field.name for field in fields(Neighbourhood))

@@ -9,10 +9,10 @@ import pytest
 
 from benchmark.commands.decompose import Decomposed, decompose
 from benchmark.engines.progress import Silent
-from benchmark.plan.decomposed import Given, steps_protocols, task_steps
 from benchmark.request import Request
 from leaderboards.sections.decomposition import difference_interval
 from tasks.base import Items, Statistic
+from tasks.decompose import Given, steps_protocols, task_steps
 from tasks.paths import TAP, TRANSFORM
 from tasks.protocols import find_protocol
 from tests.benchmark.runs import command, run
