@@ -15,12 +15,8 @@ from zoo.features import Shown
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
-Device = torch.device | None
-"""Where large products may run; None for the CPU."""
-
-Measurements = Mapping[str, NDArray[np.generic]]
-"""Small arrays that one group of images leaves behind for one layer."""
-
+Device = torch.device | None  # where large products may run; None for the CPU
+Measurements = Mapping[str, NDArray[np.generic]]  # what one group of images leaves behind for one layer
 
 FINITE = "finite"
 """Name of an array that a measurer may add to what it keeps: bool, all true where all that it saw was finite.
@@ -40,21 +36,15 @@ class Group:
 class Source:
     """Images that one pass looks at, in a fixed order.
 
-    Attributes:
-        name: Unique name, such as ``imagenet/val``.
-        groups: The images.
-        view: How each is shown, in sizes of a 224 px backbone.
-        groups_per_shard: Groups whose results are written together; an interrupted pass redoes at most them.
-        joint: Whether a group goes through the backbone as one batch, whatever the batch size, for those
-            that need it whole.
-        skip_unreadable: Whether an image that cannot be decoded is left out, counted and named, instead of
-            failing the tasks that need it.
+    With ``joint`` a group goes through the backbone as one batch, whatever the batch size, for those that
+    need it whole. With ``skip_unreadable`` an image that cannot be decoded is left out, counted and named,
+    instead of failing the tasks that need it.
     """
 
-    name: str
+    name: str  # unique, such as ``imagenet/val``
     groups: tuple[Group, ...]
-    view: View
-    groups_per_shard: int = 1
+    view: View  # in sizes of a 224 px backbone
+    groups_per_shard: int = 1  # written together: an interrupted pass redoes at most these
     joint: bool = False
     skip_unreadable: bool = False
 
@@ -73,6 +63,10 @@ class Source:
         start = shard * self.groups_per_shard
         return range(start, min(start + self.groups_per_shard, len(self.groups)))
 
+    def shard_images(self, shard: int) -> int:
+        """Number of images of a shard."""
+        return sum(len(self.groups[group].samples) for group in self.shard_groups(shard))
+
     def first(self, count: int) -> "Source":
         """So many images from the beginning, as one shard; the last group may be cut."""
         groups: list[Group] = []
@@ -82,30 +76,17 @@ class Source:
                 count -= len(group.samples)
         return replace(self, groups=tuple(groups), groups_per_shard=len(groups))
 
-    def shard_images(self, shard: int) -> int:
-        """Number of images of a shard."""
-        return sum(len(self.groups[group].samples) for group in self.shard_groups(shard))
-
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number: a metric's value over ``n`` units (images, queries, objects, pairs, regions).
-
-    Attributes:
-        metric: Name of the metric.
-        value: The number.
-        n: How many units it is taken over.
-        unit: What they are.
-        head: The attention head that it belongs to, from 0; -1 for all heads, or where there are none.
-        error: Its standard error, of a score that follows from no items; NaN where none is known.
-    """
+    """One number: a metric's value over ``n`` units (images, queries, objects, pairs, regions)."""
 
     metric: str
     value: float
     n: int
     unit: str
-    head: int = -1
-    error: float = float("nan")
+    head: int = -1  # attention head, from 0; -1 for all heads, or where there are none
+    error: float = float("nan")  # standard error of a score that follows from no items; NaN for unknown
 
     @property
     def statistic(self) -> str:
@@ -119,21 +100,18 @@ its items; a partition of the items, of which it is no mean; classes of pixels, 
 over the items, be they those that the truth shows, those that it or the prediction shows, or all; or all
 pixels, as one such ratio."""
 
-OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")
-"""What ratios of sums of pixels are taken over."""
+OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")  # ratios of sums of these
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """How a score follows from the items that were measured.
+    """How a score follows from the items that were measured; those without a value are left out.
 
-    Attributes:
-        column: The column of ``Items.values`` that it is the mean of; for a partition the name of the index
-            (purity, NMI or ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by
-            k-means from several starts, best first. For classes and pixels two names, such as
-            ``inter/union``: the columns ``inter 0``, ``inter 1``, ... hold what is summed for each class, and
-            ``union 0``, ... what its sum is divided by. ``truth 0``, ... say which classes an item shows.
-        over: What it is the mean over. Items, clusters or strata without a value are left out.
+    It is the mean of a ``column`` of `Items.values`. For a partition that names the index (purity, NMI or
+    ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by k-means from several
+    starts, best first. For classes and pixels it is two names, such as ``inter/union``: the columns
+    ``inter 0``, ``inter 1``, ... hold what is summed for each class, and ``union 0``, ... what its sum is
+    divided by. ``truth 0``, ... say which classes an item shows.
     """
 
     column: str
@@ -150,89 +128,55 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Per-item measurements behind the scores, for intervals and paired tests.
+    """Per-item measurements behind the scores, for intervals and paired tests."""
 
-    Attributes:
-        unit: What an item is.
-        keys: Name of each item, unique.
-        clusters: What each item is sampled with, and resampled with: its video, pair, image, or itself.
-        strata: What each cluster is sampled within (a category); "" where nothing.
-        values: Named columns of one float64 value an item; NaN where the item has none.
-        statistics: For each metric, how it follows from the columns.
-    """
-
-    unit: str
-    keys: tuple[str, ...]
-    clusters: tuple[str, ...]
-    strata: tuple[str, ...]
-    values: Mapping[str, NDArray[np.float64]]
-    statistics: Mapping[str, Statistic]
+    unit: str  # what an item is
+    keys: tuple[str, ...]  # unique names of the items
+    clusters: tuple[str, ...]  # what each is sampled and resampled with: its video, pair, image, or itself
+    strata: tuple[str, ...]  # what each cluster is sampled within (a category); "" where nothing
+    values: Mapping[str, NDArray[np.float64]]  # columns of a value an item; NaN where the item has none
+    statistics: Mapping[str, Statistic]  # for each metric, how it follows from the columns
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The images of one group in a batch.
+    """The images of one group in a batch."""
 
-    Attributes:
-        rows: Where they are in the batch; the tiles of an image lie side by side.
-        view: How they are shown, scaled to the backbone.
-        size: Width and height in pixels of the view of the first of them, of which tiles are parts.
-        pixels: What the backbone is shown of them, uint8 RGB [rows 3 height width], on any device.
-        patch_size: Pixels a side of one cell of the backbone's coarsest grid; 0 where that is not told.
-    """
-
-    rows: slice
-    view: View
-    size: tuple[int, int]
-    pixels: Tensor
-    patch_size: int = 0
+    rows: slice  # where they are in the batch; the tiles of an image lie side by side
+    view: View  # scaled to the backbone
+    size: tuple[int, int]  # width and height in pixels of the view of the first, of which tiles are parts
+    pixels: Tensor  # what the backbone is shown, uint8 RGB [rows 3 height width], on any device
+    patch_size: int = 0  # pixels a side of one cell of its coarsest grid; 0 where that is not told
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Scores of one layer; none, and a reason, where its features cannot be scored.
 
-    Attributes:
-        scores: The scores.
-        items: What was measured of each item behind them; None where they are of no items.
-        empty: Why there are none, or none of the primary metric.
-        missing: For metrics beside those of the scores, why they have no value.
-        predicted: What the layer said of the task's few examples (`tasks.examples`), small arrays by name; of
-            the same names and shapes for every layer.
+    ``predicted`` is what the layer said of the task's few examples (`tasks.examples`): small arrays by name,
+    of the same names and shapes for every layer.
     """
 
     scores: tuple[Score, ...]
-    items: Items | None = None
-    empty: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)
+    items: Items | None = None  # behind the scores; None where they are of no items
+    empty: str = ""  # why there are no scores, or none of the primary metric
+    missing: Mapping[str, str] = field(default_factory=dict)  # why further metrics have no value
     predicted: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerOutcome:
-    """Scores of one layer and pooling.
+    """Scores of one layer and pooling."""
 
-    Attributes:
-        layer: Where in the backbone; `zoo.spec.WHOLE_BACKBONE` where the scores are of no single layer.
-        pooling: The vector, ``grid``, or the tokens that an analysis looks at or from.
-        outcome: The scores, or why there are none.
-        other: The layer that it is compared with, where the scores are of two layers of one backbone.
-    """
-
-    layer: Layer
-    pooling: str
+    layer: Layer  # `zoo.spec.WHOLE_BACKBONE` where the scores are of no single layer
+    pooling: str  # the vector, ``grid``, or the tokens that an analysis looks at or from
     outcome: Outcome
-    other: Layer | None = None
+    other: Layer | None = None  # the second one, where the scores are of two layers of one backbone
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that an analysis says of a backbone.
-
-    Attributes:
-        outcomes: Scores of layers, poolings and heads, and of the whole backbone.
-        arrays: Arrays that are kept beside the records, by name.
-    """
+    """All that a task says of a backbone: scores, and by name arrays that are kept beside the records."""
 
     outcomes: tuple[LayerOutcome, ...]
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
@@ -273,11 +217,8 @@ class Measurer(Protocol[Portion_contra]):
     def update(self, layer: Layer, positions: Sequence[int], portion: Portion_contra, /) -> None:
         """Take what a layer shows of the group's images at those positions, in order.
 
-        Args:
-            layer: The layer that is measured.
-            positions: Places of the images in their group.
-            portion: What the task's feed makes of them (`tasks.feeds`). Its tensors may be views of live
-                activations: copy what outlives the call.
+        Tensors of the portion, which the task's feed makes of them (`tasks.feeds`), may be views of live
+        activations: copy what outlives the call.
         """
         ...
 
@@ -295,17 +236,15 @@ class Settling(Protocol):
     """What a measurer may offer beside `Measurer`: work for the host on what `finish` returned."""
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> Mapping[Layer, dict[str, Tensor]]:
-        """What is kept in place of what `finish` returned; called once a group, after all layers finished.
+        """What is kept in place of what `finish` returned, `FINITE` aside, of layers that could be measured.
 
-        Args:
-            finished: Of each layer that could be measured, the arrays, which left the device together;
-                without `FINITE`.
+        It is called once a group, after all layers finished and their arrays left the device together.
         """
         ...
 
 
 class Feed(Protocol[Portion_co]):
-    """What a measurer is fed; the three of them are in `tasks.feeds`."""
+    """What a measurer is fed, such as those of `tasks.feeds`."""
 
     @property
     def whole(self) -> bool:

@@ -458,4 +458,4 @@ def entry_of(code: type[Any]) -> TaskEntry:
 def config_of(protocol: EvaluationProtocol, name: str) -> Any:  # noqa: ANN401 - of the task's own class
     """The numbers of a task of the registry by a protocol."""
     (task,) = (task for task in TASKS if task.name == name)
-    return load_code(task, protocol.name).config_by(protocol)
+    return protocol.choice(load_code(task, protocol.name).configs)

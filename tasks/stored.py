@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Device, Measurements, Source
-from tasks.registry import TaskEntry
 from zoo.features import Weights
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
@@ -42,8 +41,7 @@ class LayerMeasurements(Mapping[Layer, Sequence[Measurements]]):
     It is read from disk whenever it is asked for: ask once, and keep what is needed.
     """
 
-    failures: Mapping[Layer, str]
-    """Why other layers could not be measured."""
+    failures: Mapping[Layer, str]  # why other layers could not be measured
 
     @property
     @abstractmethod
@@ -57,30 +55,18 @@ class LayerMeasurements(Mapping[Layer, Sequence[Measurements]]):
 
 @dataclass(frozen=True)
 class StoredBackbone:
-    """What the passes of one backbone stored for a task.
-
-    Attributes:
-        spec: The backbone's entry.
-        layers: Layers that are scored, in the order of a forward.
-        last: The last block; None where its vectors are not stored.
-        vectors: Vectors by the name of their source.
-        fed_layers: Layers, or sets of them, that the task's groups are measured by.
-        measured: What they left behind; None where nothing is fed, or nothing could be.
-        refusal: Why the backbone cannot show what the task is fed; "" if it can.
-        workers: Threads that may be used.
-        device: Where large products may run; None for the CPU.
-        patch_tokens: How many patch tokens a layer has in a view that shows all images at one size.
-    """
+    """What the passes of one backbone stored for a task."""
 
     spec: BackboneSpec
-    layers: tuple[Layer, ...]
-    last: Layer | None
-    vectors: Mapping[str, StoredVectors]
-    fed_layers: tuple[Layer, ...] = ()
-    measured: LayerMeasurements | None = None
-    refusal: str = ""
-    workers: int = 1
+    layers: tuple[Layer, ...]  # that are scored, in the order of a forward
+    last: Layer | None  # the last block; None where its vectors are not stored
+    vectors: Mapping[str, StoredVectors]  # by the name of their source
+    fed_layers: tuple[Layer, ...] = ()  # layers, or sets of them, that the task's groups are measured by
+    measured: LayerMeasurements | None = None  # None where nothing is fed, or nothing could be
+    refusal: str = ""  # why the backbone cannot show what the task is fed; "" if it can
+    workers: int = 1  # threads that may be used
     device: Device = None
+    # how many patch tokens a layer has in a view that shows all images at one size
     patch_tokens: Callable[[View, Layer], int] = lambda view, layer: 0
 
     @property
@@ -96,43 +82,13 @@ class StoredBackbone:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone.
+    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone."""
 
-    Attributes:
-        strength: For each layer how strongly each pixel does, summed over images, [height width].
-        cells: For each layer, rows and columns of its grid.
-        coarsest: Rows and columns of the backbone's coarsest grid.
-        images: Images that are in the sums.
-        refused: Why the backbone cannot say it of some other layers.
-    """
-
-    strength: Mapping[Layer, NDArray[np.float64]]
-    cells: Mapping[Layer, tuple[int, int]]
-    coarsest: tuple[int, int]
-    images: int
-    refused: Mapping[Layer, str]
-
-
-class GradientQuestion(Protocol):
-    """What a task asks about gradients (`tasks.task.GradientTask`)."""
-
-    @property
-    def entry(self) -> TaskEntry:
-        """What the task is called."""
-        ...
-
-    @property
-    def source(self) -> Source:
-        """The images."""
-        ...
-
-    def layers(self, scored: Sequence[Layer], /) -> tuple[Layer, ...]:
-        """Layers that are asked for where those are scored, in order."""
-        ...
-
-    def channels(self, width: int, /) -> Sequence[int]:
-        """The channels of a layer of so many that are looked at."""
-        ...
+    strength: Mapping[Layer, NDArray[np.float64]]  # how strongly each does, summed, [height width]
+    cells: Mapping[Layer, tuple[int, int]]  # rows and columns of the layer's grid
+    coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid
+    images: int  # that are in the sums
+    refused: Mapping[Layer, str]  # why the backbone cannot say it of other layers
 
 
 class AskedBackbone(Protocol):
@@ -143,8 +99,18 @@ class AskedBackbone(Protocol):
         """The backbone's entry."""
         ...
 
-    def fields(self, task: GradientQuestion) -> Fields:
-        """Which pixels of the task's images move the layers that it asks for."""
+    def fields(
+        self,
+        task: str,
+        source: Source,
+        layers: Callable[[Sequence[Layer]], Sequence[Layer]],
+        channels: Callable[[int], Sequence[int]],
+    ) -> Fields:
+        """Which pixels of a source's images move the centre cell of layers.
+
+        A task of that name asks for ``layers`` where others are scored, of which a backbone may lack some,
+        and of each for ``channels`` of as many as it has.
+        """
         ...
 
     def weights(self) -> Weights:

@@ -34,12 +34,11 @@ from tasks.examples import KeptExamples
 from tasks.feeds import GridFeed
 from tasks.identity import identity, short_digest
 from tasks.protocols import EvaluationProtocol
-from tasks.registry import TaskEntry, entry_of, load_code
+from tasks.registry import TaskEntry, entry_of
 from tasks.sets import members_of, sets_of
-from tasks.stored import AskedBackbone, Fields, StoredBackbone, StoredVectors
+from tasks.stored import StoredBackbone, StoredVectors
 from tasks.transformed import Vectors, VectorTransform, together
 from tasks.transforms import Transform
-from zoo.features import Weights
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
@@ -47,20 +46,17 @@ Needs = Literal["passes", "pairs", "backbone", "device"]
 """What scores of a task are made from: what the passes of one backbone stored, or those of two; a loaded
 backbone, which is asked something; or one that is alone on the device."""
 
+# why tasks take no sets of layers
 SINGLE_LAYERS = "asks about single layers"
 NO_MEAN = "does not compare tokens by their cosine"
-"""Why tasks take no sets of layers."""
 
+# why tasks take no transform
 GRIDS_ALONE = "acts on the tokens of grids, and the task takes one vector an image"
 VECTORS_ALONE = "is fitted on vectors of many images before the first is scored, and grids are never kept"
 AS_THEY_ARE = "looks at features as they are"
-"""Why tasks take no transform."""
 
-ALL = "all"
-"""Pooling of the average of all tokens, made of the stored vectors of the class token and of the patches."""
-
-PARALLEL_BYTES = 1 << 30
-"""Layers are scored side by side only while their vectors together stay below this."""
+ALL = "all"  # pooling of the average of all tokens, made of the stored vectors of class token and patches
+PARALLEL_BYTES = 1 << 30  # layers are scored side by side while their vectors together stay below this
 
 Piece = TypeVar("Piece")
 
@@ -94,44 +90,25 @@ class Measurable(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Task(ABC):
-    """A task on its data, by the numbers of a protocol.
+    """A task on its data, by the numbers of a protocol."""
 
-    Attributes:
-        data: The dataset, as its role is read (`tasks.sources`, `tasks.datasets.base`); None for none.
-        config: The numbers that decide the scores.
-        row: Texts and needs; those of the registry's row that names the class where None.
-        protocol: Name of the protocol that the numbers are of.
-        transform: What is done to features before they are scored (`tasks.transforms`); "" for nothing.
-        sets: Names of the sets of layers that are scored in place of layers (`tasks.sets`); none for layers.
-    """
-
-    data: Any
-    config: Any = None
+    data: Any  # as its role is read (`tasks.sources`, `tasks.datasets.base`); None for none
+    config: Any = None  # the numbers that decide the scores
     _: KW_ONLY
-    row: TaskEntry | None = None
+    row: TaskEntry | None = None  # texts and needs; those of the registry's row of the class where None
     protocol: str = "standard"
-    transform: str = ""
-    sets: tuple[str, ...] = ()
+    transform: str = ""  # what is done to features first (`tasks.transforms`); "" for nothing
+    sets: tuple[str, ...] = ()  # sets of layers that are scored in place of layers (`tasks.sets`)
 
-    configs: ClassVar[Mapping[str, Any]] = {}
-    """Its numbers by name of a protocol; none where it has no numbers."""
-
+    configs: ClassVar[Mapping[str, Any]] = {"standard": None}  # its numbers by name of a protocol
     needs: ClassVar[Needs] = "passes"
-    sets_refusal: ClassVar[str] = SINGLE_LAYERS
-    """Why it takes no sets of layers, as a phrase; "" if it does."""
-
-    scorer: ClassVar[str] = ""
-    """Which command of ``score`` reads the file that holds what `exported` gives; "" where there is none."""
-
-    @classmethod
-    def config_by(cls, protocol: EvaluationProtocol) -> Any:  # noqa: ANN401 - of the class's own kind
-        """Its numbers by a protocol; None where it has none."""
-        return protocol.choice(cls.configs) if cls.configs else None
+    sets_refusal: ClassVar[str] = SINGLE_LAYERS  # why it takes no sets of layers, as a phrase; "" if it does
+    scorer: ClassVar[str] = ""  # command of ``score`` that reads what `exported` gives; "" for none
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
         """The task on data by a protocol's numbers."""
-        config = dict(protocol.own).get(row.name) or cls.config_by(protocol)
+        config = dict(protocol.own).get(row.name) or protocol.choice(cls.configs)
         return cls(data, config, row=row, protocol=protocol.name)
 
     @cached_property
@@ -282,41 +259,31 @@ class Task(ABC):
         """What it says of one backbone; nothing is said of one alone by a comparison.
 
         Args:
-            backbone: What it `needs` of one: a `StoredBackbone`, or an `AskedBackbone`.
+            backbone: What it `needs` of one: a `StoredBackbone`, or an `AskedBackbone` (`tasks.stored`).
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class VectorTask(Task):
-    """A task that scores stored vectors of one layer after the other (k-NN, retrieval, image clustering)."""
+    """A task that scores stored vectors of one layer after the other (k-NN, retrieval, image clustering).
+
+    Vectors are, for each source name, [images dim] in the source's order; a row of an image that could not be
+    read is NaN. With ``all_tokens`` the average of all tokens, the class token among them, is scored, too
+    (pooling ``all``), where a backbone has a class token.
+    """
 
     sets_refusal = ""
     all_tokens: ClassVar[bool] = False
-    """Whether the average of all tokens, the class token among them, is scored, too (pooling ``all``), where
-    a backbone has a class token."""
 
     @abstractmethod
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """The task's scores of the vectors of one layer and pooling.
-
-        Args:
-            vectors: For each source name, [images dim] in the source's order; a row of an image that could
-                not be read is NaN.
-            device: Where large products may run; None for the CPU.
-        """
+        """The task's scores of the vectors of one layer and pooling."""
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """The task's scores of each set of layers, by the mean of their cosines.
-
-        Args:
-            layers: The finite vectors of every layer that is in a set; rows that are NaN are of images that
-                could not be read.
-            sets: The sets.
-            device: Where large products may run; None for the CPU.
-        """
+        """The task's scores of each set of layers, by the mean of their cosines, from finite vectors."""
         return [self.score(together([layers[member] for member in each.members]), device) for each in sets]
 
     @property
@@ -349,10 +316,13 @@ class VectorTask(Task):
         if self.sets:
             sets = self.scored(backbone.layers, backbone.spec)
             scored = {pooling: self._of_sets(needed, sets, pooling, backbone.device) for pooling in poolings}
-            outcomes = (
-                LayerOutcome(each, pooling, scored[pooling][each]) for each in sets for pooling in poolings
+            return Findings(
+                tuple(
+                    LayerOutcome(each, pooling, scored[pooling][each])
+                    for each in sets
+                    for pooling in poolings
+                )
             )
-            return Findings(tuple(outcomes))
         if self.all_tokens and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
         jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
@@ -397,58 +367,22 @@ class VectorTask(Task):
         missing = dict.fromkeys(sets, Outcome((), empty=NOT_FINITE))
         if not whole:  # there may be no layer, either
             return missing
-        change = self._change
-        if change is not None and (reason := change.refusal(next(iter(finite.values())))):
-            return missing | dict.fromkeys(whole, Outcome((), empty=reason))
-        if change is not None:
+        if (change := self._change) is not None:
+            if reason := change.refusal(next(iter(finite.values()))):
+                return missing | dict.fromkeys(whole, Outcome((), empty=reason))
             finite = {layer: change.applied(vectors) for layer, vectors in finite.items()}
         return missing | dict(zip(whole, self.score_sets(finite, whole, device), strict=True))
-
-
-@dataclass(frozen=True, eq=False)
-class DescribingTask(Task):
-    """An analysis of stored vectors, which sees each layer beside the last block."""
-
-    @abstractmethod
-    def describe(self, vectors: Vectors, last: Vectors | None, device: Device = None) -> Outcome:
-        """What it says of one layer and pooling.
-
-        Args:
-            vectors: For each source name, [images dim] in the source's order; a row of an image that could
-                not be read is NaN.
-            last: The same of the last block; None where its vectors are not kept.
-            device: Where large products may run; None for the CPU.
-        """
-
-    def results(self, backbone: StoredBackbone) -> Findings:
-        """Outcomes of every layer and stored pooling, in that order."""
-        stored, last = backbone.vectors, backbone.last
-        poolings = next(iter(stored.values())).poolings()
-        jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
-
-        def read(layer: Layer, pooling: str) -> dict[str, NDArray[np.float32]]:
-            return {name: each.read(layer, pooling) for name, each in stored.items()}
-
-        def describe(job: tuple[Layer, str]) -> LayerOutcome:
-            end = None if last is None else read(last, job[1])
-            return LayerOutcome(*job, self.describe(read(*job), end, backbone.device))
-
-        size = 2 * sum(each.bytes(*jobs[0]) for each in stored.values()) if jobs else 0
-        return Findings(tuple(side_by_side(describe, jobs, backbone.workers, size)))
 
 
 @dataclass(frozen=True, eq=False)
 class FedTask(Task, Measurable):
     """A task that is fed what a pass over its source shows, and leaves small arrays behind."""
 
-    pooling: ClassVar[str] = "grid"
-    """What its records call what it is fed: ``grid``, or the tokens that ask (``patch``, ``cls``)."""
-    transforms: ClassVar[bool] = False
-    """Whether what it says of transformed tokens is worth having, too."""
+    pooling: ClassVar[str] = "grid"  # what records call what it is fed, or the tokens that ask (patch, cls)
+    transforms: ClassVar[bool] = False  # whether what it says of transformed tokens is worth having, too
 
     @property
     def measured(self) -> tuple[Measurable, ...]:
-        """What it remembers, then what is scored."""
         return (self,) if self.memory is None else (self.memory, self)
 
     def transform_refusal(self, transform: Transform) -> str:
@@ -491,7 +425,7 @@ class MeasuredTask(FedTask):
             return LayerOutcome(layer, self.pooling, self.score(measured[layer]))
 
         scored = side_by_side(score, list(measured), backbone.workers, measured.bytes)
-        return Findings(tuple(sorted([*unmeasured, *scored], key=lambda one: one.layer.place)))
+        return Findings(tuple(sorted([*unmeasured, *scored], key=lambda outcome: outcome.layer.place)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -517,70 +451,8 @@ class AnalysisTask(FedTask):
             findings = self.findings(backbone.measured)
             outcomes, arrays = [*outcomes, *findings.outcomes], findings.arrays
         if self.transform:  # pages show what an analysis looks at by what it is called
-            outcomes = [
-                replace(outcome, pooling=f"{outcome.pooling}, {self.transform}") for outcome in outcomes
-            ]
+            outcomes = [replace(each, pooling=f"{each.pooling}, {self.transform}") for each in outcomes]
         return Findings(tuple(outcomes), arrays)
-
-
-@dataclass(frozen=True, eq=False)
-class GradientTask(Task):
-    """An analysis of which pixels move the layers of a backbone, by gradients: a pass of its own."""
-
-    needs = "backbone"
-
-    @property
-    @abstractmethod
-    def source(self) -> Source:
-        """The images whose gradients are wanted, all shown at one size; those not readable are left out."""
-
-    @abstractmethod
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """Layers that are asked for where those are scored, in order; a backbone may lack some."""
-
-    @abstractmethod
-    def channels(self, width: int) -> Sequence[int]:
-        """Which channels of a layer of so many are looked at."""
-
-    @abstractmethod
-    def findings(self, fields: Fields) -> Findings:
-        """What the fields say about one backbone."""
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        return (self.source,)
-
-    def results(self, backbone: AskedBackbone) -> Findings:
-        """What the fields of a loaded backbone say about it."""
-        return self.findings(backbone.fields(self))
-
-
-@dataclass(frozen=True, eq=False)
-class WeightsTask(Task):
-    """An analysis of the weights of a backbone, which needs no image."""
-
-    needs = "backbone"
-    dataset = "weights"
-    split = ""
-    coverage = Coverage(())
-
-    @abstractmethod
-    def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
-        """What the weights say about one backbone.
-
-        Args:
-            weights: The weights.
-            std: What each channel of RGB in [0, 1] is divided by before the backbone sees it.
-        """
-
-    def results(self, backbone: AskedBackbone) -> Findings:
-        """What the weights of a loaded backbone say about it."""
-        return self.findings(backbone.weights(), backbone.spec.std)
-
-
-def bind(row: TaskEntry, data: Any, protocol: EvaluationProtocol) -> Task:  # noqa: ANN401
-    """The task of a row on data, by a protocol's numbers."""
-    return load_code(row, protocol.name).by(protocol, data, row)  # type: ignore[no-any-return]
 
 
 def side_by_side(

@@ -122,7 +122,7 @@ def _product_seconds(setup: Setup, products: float) -> float:
 
 def _recorded_rate(setup: Setup) -> float:
     """Images a second of input size by the backbone's record of cost on this device; 0 without one."""
-    for task in setup.plan.tasks.costs:
+    for task in setup.plan.tasks.needing("device"):
         key = task.on(device_name(setup.device)).key
         path = setup.request.output / "records" / scored_path(key, setup.spec.name)
         frame = _columns(path, "metric", "value")

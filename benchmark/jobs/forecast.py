@@ -231,7 +231,8 @@ def _memory(run: Prepared, workers: int) -> int:
     if run.devices[0].type == "cuda":
         return torch.cuda.max_memory_allocated(run.devices[0])
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if platform == "darwin" else 1024)
-    images = (sum(len(source.samples) for source in task.vector_sources) for task in run.plan.tasks.scored)
+    scored = run.plan.tasks.needing("passes")
+    images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
     bank = 2 * 4 * max((spec.width for spec in run.plan.backbones), default=0) * max(images, default=0)
     return used + bank if workers == 1 else used + workers * (used + bank)
 

@@ -112,7 +112,7 @@ def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.
     current: list[ResultFiles] = []
     comparisons = _comparisons(plan, setups, current)
     backbones = [_backbone(setup, comparisons, current) for setup in setups]
-    costs = [task.on(device_name(devices[0])) for task in plan.tasks.costs]
+    costs = [task.on(device_name(devices[0])) for task in plan.tasks.needing("device")]
     return Prepared(
         plan,
         suite,
@@ -129,7 +129,7 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
     """Comparisons of all backbones, in the order of their names, so that a pair has one file in every run."""
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
-    for task in plan.tasks.comparisons:
+    for task in plan.tasks.needing("pairs"):
         jobs = [score_job(setup, task) for setup in ordered if task.concerns(setup.spec)]
         pairs = [
             Pair(first, second)
@@ -147,8 +147,8 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
 def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
     """What is left to do of one backbone; comparisons need features of every one."""
     plan = setup.plan
-    scores = _stale(setup, plan.tasks.scored, current)
-    questions = _stale(setup, plan.tasks.asked, current)
+    scores = _stale(setup, plan.tasks.needing("passes"), current)
+    questions = _stale(setup, plan.tasks.needing("backbone"), current)
     needed = {job.task.key for job in scores}
     needed |= {job.task.key for job in comparisons if any(member.setup is setup for member in job.members)}
     passes = (each.serving(needed) for each in plan.passes)

@@ -1,6 +1,6 @@
 """What one backbone is asked without a pass: gradients of a few images, its weights, and what it costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -14,8 +14,9 @@ from benchmark.jobs.passes import BackboneCache
 from benchmark.jobs.scores import keep
 from benchmark.plan.plan import view_for
 from tasks.analyses.cost import CostConfig, MeasuredCosts
+from tasks.base import Source
 from tasks.checks import nothing_read
-from tasks.stored import Fields, GradientQuestion
+from tasks.stored import Fields
 from zoo.features import Weights
 from zoo.features.backbone import Backbone
 from zoo.spec import BackboneSpec, Layer
@@ -55,7 +56,7 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, 
 
 @dataclass
 class LoadedBackbone:
-    """A loaded backbone that a task asks something: a `tasks.task.AskedBackbone`.
+    """A loaded backbone that a task asks something: a `tasks.stored.AskedBackbone`.
 
     Attributes:
         backbone: The backbone.
@@ -82,21 +83,26 @@ class LoadedBackbone:
         """Time, memory and size, measured now."""
         return measure_cost(self.backbone, config)
 
-    def fields(self, task: GradientQuestion) -> Fields:
-        """Which pixels of the task's images move the layers that it asks for."""
+    def fields(
+        self,
+        task: str,
+        source: Source,
+        layers: Callable[[Sequence[Layer]], Sequence[Layer]],
+        channels: Callable[[int], Sequence[int]],
+    ) -> Fields:
         setup, backbone = self.setup, self.backbone
-        layers = [layer for layer in task.layers(setup.layers) if backbone.spec.has(layer)]
-        refused = _refusals(backbone, layers)
-        asked = Asked(tuple(layer for layer in layers if layer not in refused), task.channels)
+        wanted = [layer for layer in layers(setup.layers) if backbone.spec.has(layer)]
+        refused = _refusals(backbone, wanted)
+        asked = Asked(tuple(layer for layer in wanted if layer not in refused), channels)
         if not backbone.fields_refusal():
-            title, images = f"{setup.spec.name}  {task.entry.name}", len(task.source.samples)
+            title, images = f"{setup.spec.name}  {task}", len(source.samples)
             with self.report.bar(title, images, "images") as advance:
                 callbacks = PassCallbacks(advance, self.report.say)
                 pace = Pace(setup.request.batch_size, setup.request.workers)
-                view = view_for(setup.spec, task.source.view)
-                self.sums = sum_fields(task.source, view, asked, backbone, pace, callbacks)
+                view = view_for(setup.spec, source.view)
+                self.sums = sum_fields(source, view, asked, backbone, pace, callbacks)
             if not self.sums.images:
-                raise nothing_read(task.source)
+                raise nothing_read(source)
         sums, patch = self.sums, setup.spec.patch_size
         coarsest = (sums.size[0] // patch, sums.size[1] // patch)
         return Fields(sums.strength, sums.cells, coarsest, sums.images, refused)

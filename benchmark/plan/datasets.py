@@ -17,7 +17,7 @@ from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset
 from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from tasks.identity import own_name
-from tasks.registry import INSIDE, Role, TaskEntry, config_of
+from tasks.registry import INSIDE, Role, TaskEntry, config_of, load_code
 from tasks.sources import (
     IMAGES,
     ClusteredRegions,
@@ -26,7 +26,6 @@ from tasks.sources import (
     probed_classes,
     probed_images,
 )
-from tasks.task import bind
 from zoo.errors import InputError, MissingDataError
 
 Read = Callable[[], Any]
@@ -184,7 +183,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
             try:
                 data = read()
                 if _serves(task, data, named=named):
-                    bound.every.append(bind(task, data, at.protocol))
+                    bound.every.append(load_code(task, at.protocol.name).by(at.protocol, data, task))
             except MissingDataError as error:
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:

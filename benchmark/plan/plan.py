@@ -105,7 +105,7 @@ class Plan:
     @property
     def images(self) -> int:
         """Images through each backbone if nothing is stored yet."""
-        asked = (source for task in self.tasks.asked for source in task.sources)
+        asked = (source for task in self.tasks.needing("backbone") for source in task.sources)
         return sum(len(source.samples) for source in (*(each.source for each in self.passes), *asked))
 
     @property

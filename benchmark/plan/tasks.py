@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from tasks.analyses.cost import CostTask
-from tasks.comparing import ComparisonTask
 from tasks.sets import sets_of
-from tasks.task import Task
+from tasks.task import Needs, Task
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
@@ -47,25 +46,9 @@ class PlannedTasks:
         self.broken += [task for task in other.broken if task not in self.broken]
         self.understood += [line for line in other.understood if line not in self.understood]
 
-    @property
-    def scored(self) -> list[Task]:
-        """Tasks that give scores of one backbone from what its passes stored."""
-        return [task for task in self.every if task.needs == "passes"]
-
-    @property
-    def asked(self) -> list[Task]:
-        """Tasks that ask one backbone something without one of the passes."""
-        return [task for task in self.every if task.needs == "backbone"]
-
-    @property
-    def comparisons(self) -> list[ComparisonTask]:
-        """Tasks that compare backbones."""
-        return [task for task in self.every if isinstance(task, ComparisonTask)]
-
-    @property
-    def costs(self) -> list[CostTask]:
-        """Tasks that measure a backbone which is alone on the device."""
-        return [task for task in self.every if isinstance(task, CostTask)]
+    def needing(self, needs: Needs) -> list[Any]:
+        """Tasks whose scores are made from that."""
+        return [task for task in self.every if task.needs == needs]
 
     def add_transformed(self, transforms: Sequence[str]) -> None:
         """Add each task that takes a transform once more with it; the others are named as absent.

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from tasks.datasets.base import Coverage
 from tasks.metrics.arrays import Floats
 from tasks.metrics.filters import position_similarity, principal_filters
-from tasks.task import WeightsTask
+from tasks.stored import AskedBackbone
+from tasks.task import Task
 from zoo.features import Weights
 from zoo.spec import WHOLE_BACKBONE
 
@@ -35,7 +37,7 @@ CONFIGS = {"standard": InspectConfig(components=28)}
 
 
 @dataclass(frozen=True, eq=False)
-class InspectTask(WeightsTask):
+class InspectTask(Task):
     """What the first weights of a network look like.
 
     ``filter-rank``: effective number of principal components of the filters, as they act on RGB in [0, 1];
@@ -47,13 +49,20 @@ class InspectTask(WeightsTask):
     data: None
     config: InspectConfig
     configs = CONFIGS
+    needs = "backbone"
+    dataset = "weights"
+    split = ""
+    coverage = Coverage(())
 
     @cached_property
     def fingerprint(self) -> str:
         return digest("inspect", 1, self.config)
 
+    def results(self, backbone: AskedBackbone) -> Findings:
+        return self.findings(backbone.weights(), backbone.spec.std)
+
     def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
-        """What the weights say about the backbone as a whole."""
+        """What the weights say of the whole backbone, which divides channels of RGB in [0, 1] by ``std``."""
         filters, arrays = self._filters(weights, np.asarray(std, np.float64))
         positions, cosines = _positions(weights)
         arrays |= cosines

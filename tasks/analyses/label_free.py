@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.analyses.base import Tally
-from tasks.base import Device, Outcome, Source, digest
+from tasks.base import Device, Findings, LayerOutcome, Outcome, Source, digest
 from tasks.checks import unusable
 from tasks.cka import UNDEFINED, CkaConfig, Grams
 from tasks.metrics.effective_rank import (
@@ -30,7 +30,9 @@ from tasks.metrics.effective_rank import (
 )
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
 from tasks.sources import ProbedImages, mirrored
-from tasks.task import DescribingTask
+from tasks.stored import StoredBackbone
+from tasks.task import Task, side_by_side
+from zoo.spec import Layer
 
 Vectors = NDArray[np.float32]
 
@@ -50,7 +52,7 @@ CONFIGS = {"standard": LabelFreeConfig(neighbours=10)}
 
 
 @dataclass(frozen=True, eq=False)
-class LabelFree(DescribingTask):
+class LabelFree(Task):
     """Effective rank, likeness to the last block and agreement of two views, from stored vectors.
 
     The second view is the first one mirrored, left and right exchanged; it takes a forward of its own.
@@ -75,10 +77,26 @@ class LabelFree(DescribingTask):
     def fingerprint(self) -> str:
         return digest("label-free", 2, self.config, self._cka.fingerprint)
 
+    def results(self, backbone: StoredBackbone) -> Findings:
+        """Outcomes of every layer and stored pooling, in that order."""
+        stored, last = backbone.vectors, backbone.last
+        poolings = next(iter(stored.values())).poolings()
+        jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
+
+        def read(layer: Layer, pooling: str) -> dict[str, Vectors]:
+            return {name: each.read(layer, pooling) for name, each in stored.items()}
+
+        def describe(job: tuple[Layer, str]) -> LayerOutcome:
+            end = None if last is None else read(last, job[1])
+            return LayerOutcome(*job, self.describe(read(*job), end, backbone.device))
+
+        size = 2 * sum(each.bytes(*jobs[0]) for each in stored.values()) if jobs else 0
+        return Findings(tuple(side_by_side(describe, jobs, backbone.workers, size)))
+
     def describe(
         self, vectors: Mapping[str, Vectors], last: Mapping[str, Vectors] | None, device: Device = None
     ) -> Outcome:
-        """What is said of one layer and pooling.
+        """What is said of one layer and pooling, beside the last block if its vectors are kept.
 
         ``effective-rank`` of the centred vectors and ``rankme`` of the vectors as they are, 1 to
         min(images, dim); ``spectrum-decay``, by which power of the rank the eigenvalues of their covariance

@@ -16,8 +16,8 @@ from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, di
 from tasks.metrics.arrays import Floats
 from tasks.metrics.residual import half_area, half_radius, share_inside
 from tasks.sources import ProbedImages
-from tasks.stored import Fields
-from tasks.task import GradientTask
+from tasks.stored import AskedBackbone, Fields
+from tasks.task import Task
 from zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")
@@ -43,7 +43,7 @@ CONFIGS = {"standard": ReceptiveFieldConfig(images=32, channels=32, seed=0)}
 
 
 @dataclass(frozen=True, eq=False)
-class ReceptiveFieldTask(GradientTask):
+class ReceptiveFieldTask(Task):
     """How far the pixels lie that move the centre cell of each layer.
 
     ``erf-half-radius``: smallest radius around the cell's centre that holds half the field, over the side of
@@ -54,6 +54,7 @@ class ReceptiveFieldTask(GradientTask):
     data: ProbedImages
     config: ReceptiveFieldConfig
     configs = CONFIGS
+    needs = "backbone"
 
     @cached_property
     def source(self) -> Source:
@@ -63,6 +64,10 @@ class ReceptiveFieldTask(GradientTask):
         samples = tuple(probe.samples[index] for index in indices.round().astype(int))
         groups = (Group("drawn", samples),)
         return replace(probe, name=f"{probe.name}-drawn", groups=groups, groups_per_shard=1, joint=False)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return (self.source,)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -74,9 +79,13 @@ class ReceptiveFieldTask(GradientTask):
         return tuple(Layer(index, tap) for index in indices for tap in TAPS if index or tap == "block")
 
     def channels(self, width: int) -> list[int]:
+        """Which channels of a layer of so many are looked at."""
         count = width if self.config.channels is None else min(width, self.config.channels)
         drawn = np.random.default_rng(self.config.seed).permutation(width)[:count]
         return [int(channel) for channel in np.sort(drawn)]
+
+    def results(self, backbone: AskedBackbone) -> Findings:
+        return self.findings(backbone.fields(self.entry.name, self.source, self.layers, self.channels))
 
     def findings(self, fields: Fields) -> Findings:
         """How large the field of each layer is, and the fields."""

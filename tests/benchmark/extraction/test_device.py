@@ -151,7 +151,7 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
     assert not set().union(*(one.failed for one in left))
     there = {task for one in left for task in one.arrays}
     unasked = OF_ATTENTION if backbone.spec.heads is None else ()
-    fused = {task.listener for task in plan.tasks.scored if task.sets and task.measured}
+    fused = {task.listener for task in plan.tasks.needing("passes") if task.sets and task.measured}
     assert len(fused) == (3 if sets else 0)
     assert {name.partition(" ")[0] for name in there - fused} == {"vectors", *MEASURED} - {*unasked}
     assert fused <= there

@@ -50,7 +50,7 @@ def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others()
 
 def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> None:
     here = setup(tmp_path)
-    (task,) = here.plan.tasks.costs
+    (task,) = here.plan.tasks.needing("device")
     adds = multiply_adds(SPEC, 32 * 32)
     assert image_seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
     path = tmp_path / "records" / scored_path(task.on(device_name(here.device)).key, SPEC.name)

@@ -62,8 +62,8 @@ def test_a_pass_knows_what_it_serves_and_scales_its_view(data: Path) -> None:
     small, large = (view_for(spec, probe.source.view) for spec in found.backbones)
     assert [task.entry.name for task in probe.measured] == ["cka"]
     assert small != large
-    assert [task.entry.name for task in found.tasks.comparisons] == ["cka"]
-    assert [task.entry.name for task in found.tasks.scored] == ["knn", "davis"]
+    assert [task.entry.name for task in found.tasks.needing("pairs")] == ["cka"]
+    assert [task.entry.name for task in found.tasks.needing("passes")] == ["knn", "davis"]
 
 
 def test_limits_make_everything_smaller_and_partial(data: Path) -> None:
@@ -93,14 +93,14 @@ def test_partial_data_fall_into_as_many_clusters_as_the_complete_ones(
     data: Path, protocol: EvaluationProtocol, parts: int, limit: int | None
 ) -> None:
     found = plan(data, "cluster-object", "cluster-part", limit=limit, protocol=protocol)
-    assert all(task.coverage.partial for task in found.tasks.scored)
-    tasks = [task for task in found.tasks.scored if isinstance(task, RegionClusterTask)]
+    assert all(task.coverage.partial for task in found.tasks.needing("passes"))
+    tasks = [task for task in found.tasks.needing("passes") if isinstance(task, RegionClusterTask)]
     assert [task.data.k for task in tasks] == [80, parts]
 
 
 def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path) -> None:
     found = plan(data, "knn")
-    scored = Scored(found.tasks.scored[0], "print", "1a2b3c4d", 2, 1.5)
+    scored = Scored(found.tasks.needing("passes")[0], "print", "1a2b3c4d", 2, 1.5)
     context = Context("standard", found.backbones[0], "seed-0", "float32", "cpu")
     values, statistics = {"top-1": np.array([100.0, 0.0])}, {"top-1": Statistic("top-1")}
     items = Items("images", ("a", "b"), ("a", "b"), ("", ""), values, statistics)
@@ -167,4 +167,4 @@ def test_a_task_that_no_protocol_speaks_of(data: Path, tasks: tuple[str, ...], s
 def test_without_named_tasks_a_protocol_brings_its_own(data: Path) -> None:
     found = plan(data, protocol=find_protocol("insid3"))
     assert [task.key for task in found.tasks.every] == ["spair.spair-71k-test.insid3"]
-    assert found.tasks.scored[0].entry.metric == "PCK@0.1 per image"
+    assert found.tasks.needing("passes")[0].entry.metric == "PCK@0.1 per image"
