@@ -38,14 +38,21 @@ def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
     tensors = {name: draw(name, tensor, f"{seed}/{spec.name}") for name, tensor in model.state_dict().items()}
     (folder / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))
     model.config.save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(preprocessor(spec), encoding="utf-8")
+
+
+def preprocessor(spec: BackboneSpec) -> str:
+    """The input normalisation of a mini backbone, as JSON in Hugging Face format."""
     side = spec.input_size
-    preprocessor = {
-        "do_normalize": True,
-        "image_mean": spec.mean,
-        "image_std": spec.std,
-        "size": {"height": side, "width": side},
-    }
-    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor, indent=2), encoding="utf-8")
+    return json.dumps(
+        {
+            "do_normalize": True,
+            "image_mean": spec.mean,
+            "image_std": spec.std,
+            "size": {"height": side, "width": side},
+        },
+        indent=2,
+    )
 
 
 def build(spec: BackboneSpec) -> PreTrainedModel:

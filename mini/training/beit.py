@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView, augment
 from mini.training.data import Examples, Pictures, seeded
@@ -110,13 +109,15 @@ class BeitRecipe:
 class MaskedTokens(Objective):
     """Cross-entropy of the visual tokens of hidden patches."""
 
-    def __init__(
-        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: BeitRecipe, tokenizer: Tokenizer
-    ) -> None:
-        super().__init__(spec, backbone, recipe.optimisation)
+    def __init__(self, spec: BackboneSpec, recipe: BeitRecipe, data: Pictures, seed: int) -> None:
+        super().__init__(spec, fresh(spec, seed), recipe.optimisation)
         self.recipe = recipe
         self.patch = spec.patch_size
-        self.tokenizer = tokenizer
+        how = replace(recipe.tokenizing, codes=int(self.backbone.config.vocab_size))
+        generator = seeded("tokenizer", spec.name, seed)
+        chosen = torch.randperm(len(data), generator=generator)[: how.images].numpy()
+        views = augment(data.take(np.sort(chosen)).images, recipe.view, generator)
+        self.tokenizer = fit(patches(views, spec.patch_size).flatten(0, 1), how, generator)
 
     def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch.
@@ -161,18 +162,3 @@ def block_mask(count: int, cells: int, recipe: BeitRecipe, generator: torch.Gene
     first = torch.where(covered, turn, recipe.blocks).amin(dim=1)
     chosen = (first + uniform(count, cells * cells)).argsort(dim=1)[:, :wanted]
     return torch.zeros(count, cells * cells, dtype=torch.bool, device=device).scatter_(1, chosen, True)
-
-
-def make(spec: BackboneSpec, recipe: BeitRecipe, data: Pictures, seed: int) -> MaskedTokens:
-    """The objective with fresh weights, and a tokenizer trained on patches of the data.
-
-    Raises:
-        InputError: There are fewer patches than visual tokens.
-    """
-    backbone = fresh(spec, seed)
-    how = replace(recipe.tokenizing, codes=int(backbone.config.vocab_size))
-    generator = seeded("tokenizer", spec.name, seed)
-    chosen = torch.randperm(len(data), generator=generator)[: how.images].numpy()
-    views = augment(data.take(np.sort(chosen)).images, recipe.view, generator)
-    tokenizer = fit(patches(views, spec.patch_size).flatten(0, 1), how, generator)
-    return MaskedTokens(spec, backbone, recipe, tokenizer)

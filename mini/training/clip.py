@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
@@ -91,18 +90,19 @@ class ClipRecipe:
 class ImageText(Objective):
     """Symmetric cross-entropy over the cosines of all images and captions of a batch."""
 
-    def __init__(
-        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: ClipRecipe, vocabulary: Vocabulary
-    ) -> None:
-        super().__init__(spec, backbone, recipe.optimisation)
+    def __init__(self, spec: BackboneSpec, recipe: ClipRecipe, data: Pictures, seed: int) -> None:
+        super().__init__(spec, fresh(spec, seed), recipe.optimisation)
         self.recipe = recipe
-        self.vocabulary = vocabulary
+        self.vocabulary = words = Vocabulary(data.captions)
         self.text = TextTower(
-            len(vocabulary), vocabulary.length, recipe.text_width, recipe.text_depth, recipe.text_heads
+            len(words), words.length, recipe.text_width, recipe.text_depth, recipe.text_heads
         )
         self.image_projection = nn.Linear(spec.width, recipe.shared, bias=False)
         self.text_projection = nn.Linear(recipe.text_width, recipe.shared, bias=False)
         self.log_scale = nn.Parameter(torch.tensor(math.log(1 / recipe.temperature)))
+        generator = seeded("head", spec.name, seed)
+        for part in (self.text, self.image_projection, self.text_projection):
+            initialise(part, generator)
 
     def embed_images(self, images: Tensor) -> Tensor:
         """Points of normalised images, [batch shared]."""
@@ -128,19 +128,5 @@ class ImageText(Objective):
         return StepOutcome(loss, metrics)
 
     def after_update(self, moment: Moment) -> None:
-        """Keep the scale within its bound."""
         with torch.no_grad():
             self.log_scale.clamp_(max=math.log(self.recipe.largest_scale))
-
-
-def make(spec: BackboneSpec, recipe: ClipRecipe, data: Pictures, seed: int) -> ImageText:
-    """The objective with fresh weights and the words of the data's captions.
-
-    Raises:
-        InputError: The captions have no words.
-    """
-    objective = ImageText(spec, fresh(spec, seed), recipe, Vocabulary(data.captions))
-    generator = seeded("head", spec.name, seed)
-    for part in (objective.text, objective.image_projection, objective.text_projection):
-        initialise(part, generator)
-    return objective

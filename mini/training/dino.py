@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
@@ -51,12 +50,14 @@ class SelfDistillation(Objective):
     The teacher is what is exported, as in the published checkpoints.
     """
 
-    def __init__(
-        self, spec: BackboneSpec, student: PreTrainedModel, recipe: DinoRecipe, head: Prototypes
-    ) -> None:
+    def __init__(self, spec: BackboneSpec, recipe: DinoRecipe, data: Pictures, seed: int) -> None:
+        student = fresh(spec, seed)
         super().__init__(spec, copy.deepcopy(student).requires_grad_(False), recipe.optimisation)
-        self.recipe = recipe
-        self.student, self.student_head = student, head
+        self.recipe, self.student = recipe, student
+        self.student_head = head = Prototypes(spec.width, recipe.hidden, recipe.bottleneck, recipe.outputs)
+        initialise(head, seeded("head", spec.name, seed))
+        prototypes = seeded("prototypes", spec.name, seed)
+        nn.init.trunc_normal_(head.directions.weight, std=0.02, generator=prototypes)
         self.teacher_head = copy.deepcopy(head).requires_grad_(False)
         self.centre: Tensor
         self.register_buffer("centre", torch.zeros(recipe.outputs))
@@ -120,12 +121,3 @@ class SelfDistillation(Objective):
 def _entropy(probabilities: Tensor) -> Tensor:
     """Entropy over the last dimension as a share of the largest possible one."""
     return torch.as_tensor(torch.special.entr(probabilities).sum(-1) / math.log(probabilities.shape[-1]))
-
-
-def make(spec: BackboneSpec, recipe: DinoRecipe, data: Pictures, seed: int) -> SelfDistillation:
-    """The objective with fresh weights; it learns from the images alone."""
-    del data
-    head = Prototypes(spec.width, recipe.hidden, recipe.bottleneck, recipe.outputs)
-    initialise(head, seeded("head", spec.name, seed))
-    nn.init.trunc_normal_(head.directions.weight, std=0.02, generator=seeded("prototypes", spec.name, seed))
-    return SelfDistillation(spec, fresh(spec, seed), recipe, head)

@@ -10,6 +10,7 @@ from safetensors.torch import save
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from mini.random_weights import preprocessor
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
@@ -19,8 +20,8 @@ from zoo.spec import BackboneSpec
 class Card:
     """What a model card says."""
 
-    name: str  # of the backbone
-    objective: str  # the method
+    name: str
+    objective: str
     supervision: str  # what it learned from
     paper: str  # where the method is from
     data: str  # what the images are
@@ -48,15 +49,8 @@ def export(backbone: PreTrainedModel, spec: BackboneSpec, card: Card, folder: Pa
     with whole_file(folder / "model.safetensors") as draft:
         draft.write_bytes(save(tensors, metadata={"format": "pt"}))
     config = backbone.config.to_dict() | {"architectures": [type(backbone).__name__], "dtype": "float16"}
-    side = spec.input_size
-    preprocessor = {
-        "do_normalize": True,
-        "image_mean": list(spec.mean),
-        "image_std": list(spec.std),
-        "size": {"height": side, "width": side},
-    }
     _write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-    _write(folder / "preprocessor_config.json", json.dumps(preprocessor, indent=2) + "\n")
+    _write(folder / "preprocessor_config.json", preprocessor(spec) + "\n")
     _write(folder / "history.json", json.dumps(list(card.history), indent=0) + "\n")
     _write(folder / "README.md", text(card))
 
@@ -75,6 +69,7 @@ def _write(path: Path, content: str) -> None:
         draft.write_text(content, encoding="utf-8")
 
 
+# The end of every card.
 IN_FLOAT32 = """\
 The weights are float16, and so is the network that `AutoModel.from_pretrained` makes of this directory. In
 float32, as layerboard runs it:
@@ -86,7 +81,6 @@ from transformers import AutoModel
 model = AutoModel.from_pretrained("path/to/this/directory", dtype=torch.float32)
 ```
 """
-"""The end of every card."""
 
 
 def text(card: Card) -> str:

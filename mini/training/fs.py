@@ -7,10 +7,9 @@ tokens instead of the class token before the classifier, or one block without it
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import nn
-from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
@@ -32,51 +31,6 @@ class SupervisedRecipe:
     no_skip: int | None = None  # block (from 1) without skip connections; None for all with
 
 
-class Supervised(Objective):
-    """Cross-entropy of a linear classifier on one vector of an image, the class token or the average."""
-
-    def __init__(
-        self,
-        spec: BackboneSpec,
-        backbone: PreTrainedModel,
-        recipe: "SupervisedRecipe | ResNetRecipe",
-        pooling: str,
-        classes: int,
-        seed: int,
-    ) -> None:
-        super().__init__(spec, backbone, recipe.optimisation)
-        self.recipe, self.pooling = recipe, pooling
-        self.classifier = nn.Linear(spec.width, classes)
-        initialise(self.classifier, seeded("head", spec.name, seed))
-
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
-        """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
-        pooled = vectors(self.backbone, self.view(batch, self.recipe.view, moment))[self.pooling]
-        logits = self.classifier(pooled).float()
-        loss = nn.functional.cross_entropy(logits, batch.labels)
-        return StepOutcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
-
-
-def require_block(spec: BackboneSpec, block: int) -> None:
-    """Raise InputError where an entry has no block of that number (from 1)."""
-    if not 1 <= block <= spec.depth:
-        raise InputError(f"{spec.name} has blocks 1 to {spec.depth}; there is no block {block}")
-
-
-def make(spec: BackboneSpec, recipe: SupervisedRecipe, data: Pictures, seed: int) -> Supervised:
-    """The objective with fresh weights.
-
-    Raises:
-        InputError: There is no such block.
-    """
-    backbone = fresh(spec, seed)
-    if recipe.no_skip is not None:
-        require_block(spec, recipe.no_skip)
-        remove_skips(backbone.layers[recipe.no_skip - 1])
-        setattr(backbone.config, WITHOUT_SKIP, [recipe.no_skip])
-    return Supervised(spec, backbone, recipe, recipe.pooling, data.classes, seed)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResNetRecipe:
     """Numbers of a ResNet's training, whose classifier sees the global average.
@@ -88,8 +42,34 @@ class ResNetRecipe:
         kind="sgd", learning_rate=0.1, betas=(0.9, 0.0), weight_decay=1e-4, warmup=0.05, clip=None
     )
     view: TrainingView = TrainingView(side=48, scale=(0.5, 1.0), flip=0.5)
+    pooling: ClassVar[str] = "mean"
+    no_skip: ClassVar[None] = None
 
 
-def make_resnet(spec: BackboneSpec, recipe: ResNetRecipe, data: Pictures, seed: int) -> "Supervised":
-    """The objective of a ResNet with fresh weights."""
-    return Supervised(spec, fresh(spec, seed), recipe, "mean", data.classes, seed)
+class Supervised(Objective):
+    """Cross-entropy of a linear classifier on one vector of an image, the class token or the average."""
+
+    def __init__(
+        self, spec: BackboneSpec, recipe: SupervisedRecipe | ResNetRecipe, data: Pictures, seed: int
+    ) -> None:
+        super().__init__(spec, fresh(spec, seed), recipe.optimisation)
+        self.recipe = recipe
+        if recipe.no_skip is not None:
+            require_block(spec, recipe.no_skip)
+            remove_skips(self.backbone.layers[recipe.no_skip - 1])
+            setattr(self.backbone.config, WITHOUT_SKIP, [recipe.no_skip])
+        self.classifier = nn.Linear(spec.width, data.classes)
+        initialise(self.classifier, seeded("head", spec.name, seed))
+
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+        """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
+        pooled = vectors(self.backbone, self.view(batch, self.recipe.view, moment))[self.recipe.pooling]
+        logits = self.classifier(pooled).float()
+        loss = nn.functional.cross_entropy(logits, batch.labels)
+        return StepOutcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
+
+
+def require_block(spec: BackboneSpec, block: int) -> None:
+    """Raise InputError where an entry has no block of that number (from 1)."""
+    if not 1 <= block <= spec.depth:
+        raise InputError(f"{spec.name} has blocks 1 to {spec.depth}; there is no block {block}")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
@@ -34,17 +33,23 @@ class MaeRecipe:
 class MaskedAutoencoder(Objective):
     """Mean squared error of hidden patches whose pixels have mean 0 and variance 1."""
 
-    def __init__(self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: MaeRecipe) -> None:
-        super().__init__(spec, backbone, recipe.optimisation)
+    def __init__(self, spec: BackboneSpec, recipe: MaeRecipe, data: Pictures, seed: int) -> None:
+        super().__init__(spec, fresh(spec, seed), recipe.optimisation)
         self.recipe = recipe
         self.patch = spec.patch_size
         cells = spec.input_size // spec.patch_size
+        positions = self.backbone.embeddings.position_embeddings.requires_grad_(False)
+        positions.copy_(sine_positions(cells, spec.width))
         self.narrow = nn.Linear(spec.width, recipe.width)
         self.mask_token = nn.Parameter(torch.zeros(1, 1, recipe.width))
         self.decoder = transformer(recipe.width, recipe.depth, recipe.heads)
         self.pixels = nn.Linear(recipe.width, 3 * self.patch**2)
         self.positions: Tensor
         self.register_buffer("positions", sine_positions(cells, recipe.width), persistent=False)
+        generator = seeded("head", spec.name, seed)
+        for part in (self.narrow, self.decoder, self.pixels):
+            initialise(part, generator)
+        nn.init.normal_(self.mask_token, std=0.02, generator=generator)
 
     def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metric: the spread of the encoder's class tokens."""
@@ -102,17 +107,3 @@ def normalised_patches(images: Tensor, patch: int) -> Tensor:
     pixels = patches(images, patch)
     variance, mean = torch.var_mean(pixels, dim=-1, keepdim=True)
     return (pixels - mean) / (variance + 1e-6).sqrt()
-
-
-def make(spec: BackboneSpec, recipe: MaeRecipe, data: Pictures, seed: int) -> MaskedAutoencoder:
-    """The objective with fresh weights; it learns from the images alone."""
-    del data
-    backbone = fresh(spec, seed)
-    positions = backbone.embeddings.position_embeddings.requires_grad_(False)
-    positions.copy_(sine_positions(spec.input_size // spec.patch_size, spec.width))
-    objective = MaskedAutoencoder(spec, backbone, recipe)
-    generator = seeded("head", spec.name, seed)
-    for part in (objective.narrow, objective.decoder, objective.pixels):
-        initialise(part, generator)
-    nn.init.normal_(objective.mask_token, std=0.02, generator=generator)
-    return objective

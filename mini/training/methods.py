@@ -1,7 +1,7 @@
 """The seven objectives by name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -12,8 +12,6 @@ from mini.training.objective import Objective
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
-Make = Callable[[BackboneSpec, Any, Pictures, int], Objective]
-
 
 @dataclass(frozen=True, slots=True)
 class Method:
@@ -21,7 +19,8 @@ class Method:
 
     name: str  # what it is asked for by; the backbone is ``mini-<name>``
     recipe: Any  # its numbers; every method's are of its own type
-    make: Make  # gives the objective of an entry with fresh weights, from recipe, images and seed
+    # the objective of an entry with fresh weights: from recipe, images and seed
+    make: Callable[[BackboneSpec, Any, Pictures, int], Objective]
     supervision: str  # what it learns from
     steps: int  # updates that the packaged weights had, of 64 images each
 
@@ -40,8 +39,9 @@ class Method:
         Raises:
             InputError: Its recipe has no such number.
         """
+        numbers = {field.name for field in fields(self.recipe)}
         for name in changes:
-            if not hasattr(self.recipe, name):
+            if name not in numbers:
                 raise InputError(
                     f"{self.name} has no option {name.replace('_', '-')!r}; leave it out, or train fs"
                 )
@@ -49,13 +49,13 @@ class Method:
 
 
 METHODS: tuple[Method, ...] = (
-    Method("fs", fs.SupervisedRecipe(), fs.make, "class labels", 3000),
-    Method("clip", clip.ClipRecipe(), clip.make, "captions", 3000),
-    Method("dino", dino.DinoRecipe(), dino.make, "images alone", 10_000),
-    Method("moco", moco.MocoRecipe(), moco.make, "images alone", 20_000),
-    Method("mae", mae.MaeRecipe(), mae.make, "images alone", 3500),
-    Method("beit", beit.BeitRecipe(), beit.make, "images alone", 6000),
-    Method("resnet", fs.ResNetRecipe(), fs.make_resnet, "class labels", 4000),
+    Method("fs", fs.SupervisedRecipe(), fs.Supervised, "class labels", 3000),
+    Method("clip", clip.ClipRecipe(), clip.ImageText, "captions", 3000),
+    Method("dino", dino.DinoRecipe(), dino.SelfDistillation, "images alone", 10_000),
+    Method("moco", moco.MocoRecipe(), moco.MomentumContrast, "images alone", 20_000),
+    Method("mae", mae.MaeRecipe(), mae.MaskedAutoencoder, "images alone", 3500),
+    Method("beit", beit.BeitRecipe(), beit.MaskedTokens, "images alone", 6000),
+    Method("resnet", fs.ResNetRecipe(), fs.Supervised, "class labels", 4000),
 )
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
@@ -46,19 +45,21 @@ class MocoRecipe:
 class MomentumContrast(Objective):
     """Symmetric InfoNCE between predictions of each view and momentum projections of the other."""
 
-    def __init__(
-        self,
-        spec: BackboneSpec,
-        backbone: PreTrainedModel,
-        recipe: MocoRecipe,
-        projector: nn.Sequential,
-        predictor: nn.Sequential,
-    ) -> None:
-        super().__init__(spec, backbone, recipe.optimisation)
+    def __init__(self, spec: BackboneSpec, recipe: MocoRecipe, data: Pictures, seed: int) -> None:
+        super().__init__(spec, fresh(spec, seed), recipe.optimisation)
         self.recipe = recipe
-        self.projector, self.predictor = projector, predictor
-        self.momentum_backbone = copy.deepcopy(backbone).requires_grad_(False)
-        self.momentum_projector = copy.deepcopy(projector).requires_grad_(False)
+        embeddings = self.backbone.embeddings
+        embeddings.patch_embeddings.projection.requires_grad_(False)
+        positions = embeddings.position_embeddings.requires_grad_(False)
+        positions.copy_(sine_positions(spec.input_size // spec.patch_size, spec.width))
+        hidden, shared = recipe.hidden, recipe.shared
+        self.projector = perceptron((spec.width, hidden, hidden, shared), last_norm=True)
+        self.predictor = perceptron((shared, hidden, shared), last_norm=True)
+        generator = seeded("head", spec.name, seed)
+        for part in (self.projector, self.predictor):
+            initialise(part, generator)
+        self.momentum_backbone = copy.deepcopy(self.backbone).requires_grad_(False)
+        self.momentum_projector = copy.deepcopy(self.projector).requires_grad_(False)
 
     def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics: how often a view finds its other, and the spread of the class tokens."""
@@ -79,22 +80,6 @@ class MomentumContrast(Objective):
         return loss, right(logits, own)
 
     def after_update(self, moment: Moment) -> None:
-        """Move the momentum network towards the trained one."""
         momentum = cosine(self.recipe.momentum, 1.0, moment.share)
         follow(self.momentum_backbone, self.backbone, momentum)
         follow(self.momentum_projector, self.projector, momentum)
-
-
-def make(spec: BackboneSpec, recipe: MocoRecipe, data: Pictures, seed: int) -> MomentumContrast:
-    """The objective with fresh weights; it learns from the images alone."""
-    del data
-    backbone = fresh(spec, seed)
-    backbone.embeddings.patch_embeddings.projection.requires_grad_(False)
-    positions = backbone.embeddings.position_embeddings.requires_grad_(False)
-    positions.copy_(sine_positions(spec.input_size // spec.patch_size, spec.width))
-    generator = seeded("head", spec.name, seed)
-    projector = perceptron((spec.width, recipe.hidden, recipe.hidden, recipe.shared), last_norm=True)
-    predictor = perceptron((recipe.shared, recipe.hidden, recipe.shared), last_norm=True)
-    for part in (projector, predictor):
-        initialise(part, generator)
-    return MomentumContrast(spec, backbone, recipe, projector, predictor)
