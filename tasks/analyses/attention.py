@@ -8,9 +8,8 @@ Shares: attention to the class token is an auxiliary number of the released code
 the first patch in its place; that is not copied. The other numbers are this package's.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -20,14 +19,13 @@ from tasks.analyses.base import (
     NOT_FINITE,
     Array,
     BatchMeasurer,
+    ImageAnalysis,
     KeptImages,
     LayerArrays,
-    LayerSummary,
-    ProbeAnalysis,
     Tally,
     first,
 )
-from tasks.base import Group, LayerOutcome, Measurer, Outcome
+from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import ATTENTION
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, attention_distance, cell_distances, entropy
@@ -36,14 +34,10 @@ from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
 
-LOCAL_RATIO = 0.5
-"""Distance over that of uniform attention below which a head is local."""
-
-Between = Callable[[Cells, torch.device], tuple[Tensor, Tensor]]
+LOCAL_RATIO = 0.5  # distance over that of uniform attention below which a head is local
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionDistance(ProbeAnalysis[AttentionMaps]):
+class AttentionDistance(ImageAnalysis[AttentionMaps]):
     """Mean distance over which the patches of the probe images attend, for each head of each block.
 
     ``attention-distance`` is measured on the unit square, corner to corner; ``attention-distance-px`` in
@@ -58,38 +52,35 @@ class AttentionDistance(ProbeAnalysis[AttentionMaps]):
     version = 2
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
-        # all batches of a group have one grid, whose distances are computed once
-        reduce = partial(_distances, view.geometry(ANY_SIZE).size[0], cache(_between))
+        side = view.geometry(ANY_SIZE).size[0]
+
+        @cache  # all batches of a group have one grid
+        def between(cells: Cells, device: torch.device) -> tuple[Tensor, Tensor]:
+            """Distances of all cells, on the unit square and in cells; and the mean of the former, [1]."""
+            unit, plain = (cell_distances(cells, unit=unit, device=device) for unit in (True, False))
+            return torch.stack([unit, plain]), cell_distances(cells, unit=True).mean()[None]
+
+        def reduce(layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> dict[str, Tensor]:
+            """Mean distances of each image and head, [images heads], on the unit square and in cells."""
+            distances, uniform = between(maps.cells, maps.patches.device)
+            means = attention_distance(maps.patches, distances)
+            patch = torch.tensor([side // maps.cells[1]])
+            return {"unit": means[..., 0], "cells": means[..., 1], "uniform": uniform.clone(), "patch": patch}
+
         return BatchMeasurer(reduce, {"uniform": first, "patch": first})
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         unit = images.each("unit")
         outcome = Outcome((), empty=NOT_FINITE)
         if np.isfinite(unit).all():
             pixels = int(images.first["patch"][0]) * images.each("cells")
             outcome = _distance_outcome(images.keys, unit, pixels, float(images.first["uniform"][0]))
         arrays = {"distance": unit, "image": np.array(images.keys)}
-        return LayerSummary([LayerOutcome(layer, "patch", outcome)], arrays)
+        return Findings((LayerOutcome(layer, "patch", outcome),), arrays)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
         distance = layers.stacked("distance", axis=1)
         return {"distance": distance, "image": layers.first["image"], "block": layers.blocks}
-
-
-def _distances(
-    side: int, between: Between, layer: Layer, positions: Sequence[int], maps: AttentionMaps
-) -> dict[str, Tensor]:
-    """Mean distances of each image and head, [images heads], on the unit square and in cells."""
-    distances, uniform = between(maps.cells, maps.patches.device)
-    means = attention_distance(maps.patches, distances)
-    patch = torch.tensor([side // maps.cells[1]])
-    return {"unit": means[..., 0], "cells": means[..., 1], "uniform": uniform.clone(), "patch": patch}
-
-
-def _between(cells: Cells, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Distances of all cells, on the unit square and in cells; and the mean of the former, [1]."""
-    unit, plain = (cell_distances(cells, unit=unit, device=device) for unit in (True, False))
-    return torch.stack([unit, plain]), cell_distances(cells, unit=True).mean()[None]
 
 
 def _distance_outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform: float) -> Outcome:
@@ -105,14 +96,11 @@ def _distance_outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform
     return tally.outcome()
 
 
-POOLINGS = ("patch", "cls")
-"""Tokens that ask."""
-
+POOLINGS = ("patch", "cls")  # tokens that ask
 METRICS = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionShares(ProbeAnalysis[AttentionMaps]):
+class AttentionShares(ImageAnalysis[AttentionMaps]):
     """How much attention goes to the class token, to all registers and to the asking token, and its entropy.
 
     Patches ask (pooling ``patch``), and the class token (``cls``). The entropy is that over all tokens, as a
@@ -138,11 +126,9 @@ class AttentionShares(ProbeAnalysis[AttentionMaps]):
             shares["cls/attention-to-registers"] = every[:, :, 0, 1:prefix].float().sum(dim=-1)
         return shares
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         asking = (pooling for pooling in POOLINGS if f"{pooling}/entropy" in images.first)
-        return LayerSummary(
-            [LayerOutcome(layer, pooling, _share_outcome(images, pooling)) for pooling in asking]
-        )
+        return Findings(tuple(LayerOutcome(layer, name, _share_outcome(images, name)) for name in asking))
 
 
 def _share_outcome(images: KeptImages, pooling: str) -> Outcome:

@@ -16,56 +16,37 @@ from tasks.analyses.base import (
     NOT_FINITE,
     Array,
     BatchMeasurer,
+    ImageAnalysis,
     KeptImages,
     LayerArrays,
-    LayerSummary,
-    ProbeAnalysis,
     Tally,
     first,
 )
-from tasks.base import Group, LayerOutcome, Measurer, Outcome
+from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import PICTURED, Pictured
+from tasks.metrics import attention, offsets
 from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import (
-    centre_distance,
-    deviation_over_heads,
-    deviation_over_queries,
-    fuse_heads,
-    output_map,
-    patch_query_map,
-    roll,
-)
-from tasks.metrics.offsets import HeadOffset, aligned_map, average_offset, head_offset, offset_index
 from zoo.spec import Layer
 from zoo.view.views import View
 
-LARGEST_SIDE = 14 * 16
-"""Rows and columns of an image up to which it is kept whole as a picture; of a larger one every second is."""
+LARGEST_SIDE = 14 * 16  # of an image that is kept whole as a picture; of larger ones every second row is
 
 
 @dataclass(frozen=True, slots=True)
 class MapConfig:
-    """The numbers of the average maps.
+    """The numbers of the average maps."""
 
-    Attributes:
-        normalised: Whether an aligned map is divided by its sum before its mean offset is taken, which
-            matters where patches give nothing to patches.
-        samples: Images of which maps are kept one by one, spread evenly over the dataset's order.
-    """
-
-    normalised: bool
-    samples: int
+    normalised: bool  # aligned maps are divided by their sum first, as where patches give nothing to patches
+    samples: int  # images of which maps are kept one by one, spread evenly over the dataset's order
 
 
 CONFIGS = {
     "standard": MapConfig(normalised=False, samples=6),
     "paper": MapConfig(normalised=True, samples=6),
 }
-"""By name of the protocol."""
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionMapsTask(ProbeAnalysis[Pictured]):
+class AttentionMapsTask(ImageAnalysis[Pictured]):
     """Where the class token and the patches of the probe images look on average, and to which side.
 
     Scores of the poolings ``cls`` (where there is a class token) and ``patch``: ``map-centre-distance`` of
@@ -95,7 +76,7 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
         joins = dict.fromkeys(("cls_map", "patch_map", "aaam"), torch.add) | {"cells": first}
         return BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         poolings = [name for name in ("cls", "patch") if f"{name}_map" in images.first]
         names = [*(f"{pooling}_map" for pooling in poolings), "aaam"]
         maps, cells = {name: images.total(name) / len(images.keys) for name in names}, images.first["cells"]
@@ -109,16 +90,16 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
             rows, columns = cells.tolist()
             for pooling, tally in tallies.items():
                 patches = maps[f"{pooling}_map"][:, -rows * columns :]
-                tally.whole("map-centre-distance", centre_distance(patches, (rows, columns)))
-            offsets = [head_offset(head) for head in maps["aaam"]]
-            self._tally_patches(tallies["patch"], images, maps["aaam"], offsets)
+                tally.whole("map-centre-distance", attention.centre_distance(patches, (rows, columns)))
+            of_heads = [offsets.head_offset(head) for head in maps["aaam"]]
+            self._tally_patches(tallies["patch"], images, maps["aaam"], of_heads)
             outcomes = {pooling: tally.outcome() for pooling, tally in tallies.items()}
-            arrays["peak"] = np.array([head.peak for head in offsets], np.int64)
-            arrays["class"] = np.array([str(head.name) for head in offsets])
-        return LayerSummary([LayerOutcome(layer, *outcome) for outcome in outcomes.items()], arrays)
+            arrays["peak"] = np.array([head.peak for head in of_heads], np.int64)
+            arrays["class"] = np.array([str(head.name) for head in of_heads])
+        return Findings(tuple(LayerOutcome(layer, *outcome) for outcome in outcomes.items()), arrays)
 
     def _tally_patches(
-        self, tally: Tally, images: KeptImages, aligned: Floats, offsets: Sequence[HeadOffset]
+        self, tally: Tally, images: KeptImages, aligned: Floats, of_heads: Sequence[offsets.HeadOffset]
     ) -> None:
         """Spread over queries and heads, and the offsets of average maps [heads down right]."""
         queries, heads = images.each("std-over-queries"), images.each("std-over-heads")
@@ -126,13 +107,13 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
             tally.heads("std-over-queries", queries)
         if np.isfinite(heads).all():
             tally.images("std-over-heads", heads)
-        offset = average_offset(aligned, normalised=self.config.normalised)
+        offset = offsets.average_offset(aligned, normalised=self.config.normalised)
         tally.whole("offset", np.linalg.norm(offset, axis=-1))
         extent = np.maximum(np.asarray(images.first["cells"], np.int64) - 1, 1)
         tally.whole("offset-unit", np.linalg.norm(offset / extent, axis=-1))
-        tally.whole("local-mass", np.array([head.local_mass for head in offsets]))
-        tally.whole("peak-offset", np.array([head.peak_offset for head in offsets]))
-        sideways = [head.name == "offset" for head in offsets]
+        tally.whole("local-mass", np.array([head.local_mass for head in of_heads]))
+        tally.whole("peak-offset", np.array([head.peak_offset for head in of_heads]))
+        sideways = [head.name == "offset" for head in of_heads]
         tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
@@ -154,42 +135,44 @@ class _Maps:
 
     def __init__(self, sampled: frozenset[int]) -> None:
         self._sampled = sampled
-        self._offset_index = cache(offset_index)
+        self._offset_index = cache(offsets.offset_index)
         self._rolled: dict[int, Tensor] = {}
 
     def reduce(self, layer: Layer, positions: Sequence[int], portion: Pictured) -> dict[str, Tensor]:
-        maps, attention, prefix = portion.maps, portion.maps.probabilities, portion.maps.prefix_tokens
-        index = self._offset_index(maps.cells, attention.device)
-        arrays = {"cls_map": attention[:, :, 0].double().sum(dim=0)} if prefix else {}
+        maps, probabilities, prefix = portion.maps, portion.maps.probabilities, portion.maps.prefix_tokens
+        index = self._offset_index(maps.cells, probabilities.device)
+        arrays = {"cls_map": probabilities[:, :, 0].double().sum(dim=0)} if prefix else {}
         arrays |= {
             "cells": torch.tensor(maps.cells),
-            "patch_map": patch_query_map(attention, prefix).double().sum(dim=0),
-            "aaam": aligned_map(maps.patches.sum(dim=0), index, maps.cells),
-            "std-over-queries": deviation_over_queries(attention, prefix),
-            "std-over-heads": deviation_over_heads(attention, prefix),
+            "patch_map": attention.patch_query_map(probabilities, prefix).double().sum(dim=0),
+            "aaam": offsets.aligned_map(maps.patches.sum(dim=0), index, maps.cells),
+            "std-over-queries": attention.deviation_over_queries(probabilities, prefix),
+            "std-over-heads": attention.deviation_over_heads(probabilities, prefix),
         }
         rows = [row for row, position in enumerate(positions) if position in self._sampled]
-        return (
-            arrays | self._single(layer, [positions[row] for row in rows], rows, portion) if rows else arrays
-        )
+        return arrays | (self._single(layer, positions, rows, portion) if rows else {})
 
     def _single(
-        self, layer: Layer, positions: list[int], rows: list[int], portion: Pictured
+        self, layer: Layer, positions: Sequence[int], rows: list[int], portion: Pictured
     ) -> dict[str, Tensor]:
-        """Maps of single images; their rollout goes on from block to block."""
-        prefix = portion.maps.prefix_tokens
-        fused = torch.stack([fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
-        before = torch.stack([self._rolled[position] for position in positions]) if layer.index > 1 else None
-        rolled = roll(fused, before, identity=True)
-        self._rolled |= dict(zip(positions, rolled, strict=True))
+        """Maps of the images in some rows; their rollout goes on from block to block."""
+        prefix, chosen = portion.maps.prefix_tokens, [positions[row] for row in rows]
+        fused = torch.stack([attention.fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
+        before = torch.stack([self._rolled[position] for position in chosen]) if layer.index > 1 else None
+        rolled = attention.roll(fused, before, identity=True)
+        self._rolled |= dict(zip(chosen, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
         # a view would keep maps of all queries until the group ends
-        single = {"sample_cls": asked.clone(), "sample_rollout": output_map(rolled, prefix).clone()}
+        single = {
+            "sample": torch.tensor(chosen),
+            "sample_cls": asked.clone(),
+            "sample_rollout": attention.output_map(rolled, prefix).clone(),
+        }
         if layer.index == 1:
             step = -(-max(portion.pixels.shape[-2:]) // LARGEST_SIDE)
             pictures = torch.stack([portion.pixels[row, :, ::step, ::step] for row in rows])
             single["sample_image"] = pictures.permute(0, 2, 3, 1)
-        return {"sample": torch.tensor(positions), **single}
+        return single
 
 
 def _samples(images: KeptImages) -> dict[str, Array]:

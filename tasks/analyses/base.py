@@ -1,12 +1,8 @@
-"""What analyses are made of: what is kept of the images that a pass shows, and scores of layers and heads.
-
-An analysis of what passes show is an `ImageAnalysis`: it states what it is fed, what it computes of a batch,
-and what it says of a layer.
-"""
+"""What analyses are made of: what is kept of the images that a pass shows, and scores of layers and heads."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Generic
 
@@ -31,18 +27,14 @@ from tasks.base import (
 )
 from tasks.checks import nothing_read
 from tasks.metrics.arrays import Floats
-from tasks.sources import ProbedImages
 from tasks.task import AnalysisTask
 from zoo.spec import Layer
 from zoo.view.views import View
 
 Array = NDArray[np.generic]
+Join = Callable[[Tensor, Tensor], Tensor]  # of what is kept of some batches and of the next one
 
 NOT_FINITE = "attention probabilities are not finite"
-"""Why a layer has no scores whose attention overflowed."""
-
-Join = Callable[[Tensor, Tensor], Tensor]
-"""How what is kept of some batches and of the next one become one tensor."""
 
 
 def first(kept: Tensor, _: Tensor) -> Tensor:
@@ -55,9 +47,9 @@ class BatchMeasurer(Generic[Portion]):
 
     Args:
         reduce: From a layer, the positions of a batch's images in their group, and what the feed makes of
-        them
-            to what is kept of the batch. Tensors without a join have images or batches as their first axis.
-        joins: How those are joined that are not simply put one behind the other, by name.
+            them, to what is kept of the batch.
+        joins: How tensors of a name are joined; others, whose first axis is of images or batches, are put one
+            behind the other.
     """
 
     def __init__(
@@ -85,24 +77,16 @@ class BatchMeasurer(Generic[Portion]):
 
 @dataclass(frozen=True)
 class KeptImages:
-    """What is kept of one layer, of the groups of which any image could be read.
-
-    Attributes:
-        groups: The groups in the source's order, each with what it left behind.
-        index: Name of the array that holds the images' positions in their group.
-    """
+    """What groups of which any image could be read left behind for one layer, in the source's order."""
 
     groups: tuple[tuple[Group, Measurements], ...]
-    index: str = "position"
+    index: str = "position"  # name of the array that holds the images' positions in their group
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the images in the order of their measurements."""
-        return tuple(
-            group.samples[position].key
-            for group, arrays in self.groups
-            for position in arrays[self.index].tolist()
-        )
+        pairs = ((group, arrays[self.index].tolist()) for group, arrays in self.groups)
+        return tuple(group.samples[position].key for group, positions in pairs for position in positions)
 
     @property
     def first(self) -> Measurements:
@@ -111,49 +95,37 @@ class KeptImages:
 
     def having(self, name: str, index: str = "") -> "KeptImages":
         """The groups that left an array of that name behind."""
-        there = tuple(pair for pair in self.groups if name in pair[1])
-        return KeptImages(there, index or self.index)
+        return KeptImages(tuple(pair for pair in self.groups if name in pair[1]), index or self.index)
 
     def every(self, name: str) -> list[Array]:
         """An array of each group."""
         return [arrays[name] for _, arrays in self.groups]
 
-    def each(self, name: str) -> Floats:
-        """A measurement of all images, [images ...]."""
-        return np.concatenate([np.asarray(array, np.float64) for array in self.every(name)])
+    def each(self, name: str, axis: int = 0) -> Floats:
+        """A measurement of all images, which are along an axis, as float64."""
+        return np.concatenate([np.asarray(array, np.float64) for array in self.every(name)], axis)
 
     def total(self, name: str) -> Floats:
         """The sum of a measurement over the groups."""
         return np.asarray(np.sum([np.asarray(array, np.float64) for array in self.every(name)], axis=0))
 
 
-@dataclass(frozen=True)
-class LayerSummary:
-    """What one layer comes to: what is said of it, and arrays for those of all layers."""
-
-    outcomes: Sequence[LayerOutcome]
-    arrays: Mapping[str, Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class LayerArrays:
+class LayerArrays(dict[Layer, Mapping[str, Array]]):
     """Arrays of all layers that have any, in order."""
-
-    by_layer: Mapping[Layer, Mapping[str, Array]]
 
     @property
     def blocks(self) -> NDArray[np.int64]:
         """Numbers of the layers' blocks, [layers]."""
-        return np.array([layer.index for layer in self.by_layer], np.int64)
+        return np.array([layer.index for layer in self], np.int64)
 
     @property
     def first(self) -> Mapping[str, Array]:
         """Arrays of the first layer."""
-        return next(iter(self.by_layer.values()))
+        return next(iter(self.values()))
 
     def every(self, name: str) -> list[Array]:
         """An array of each layer."""
-        return [arrays[name] for arrays in self.by_layer.values()]
+        return [arrays[name] for arrays in self.values()]
 
     def stacked(self, name: str, axis: int = 0) -> Array:
         """An array of all layers in one, float32, with the layers along an axis."""
@@ -161,16 +133,18 @@ class LayerArrays:
 
 
 class ImageAnalysis(AnalysisTask, Generic[Portion]):
-    """An analysis of what a pass shows: images are reduced batch by batch, and each layer to a summary."""
+    """An analysis of what a pass shows: images are reduced batch by batch, and each layer to findings.
 
-    version: ClassVar[int] = 1
-    """Raised when what it finds changes."""
+    It looks at the probe subset of a classification dataset, or of images without classes.
+    """
 
-    index: ClassVar[str] = "position"
-    """Array that a group left behind of which any image could be read."""
+    version: ClassVar[int] = 1  # raised when what it finds changes
+    index: ClassVar[str] = "position"  # array that a group left behind of which any image could be read
+    joins: ClassVar[Mapping[str, Join]] = {}  # as `BatchMeasurer` takes them
 
-    joins: ClassVar[Mapping[str, Join]] = {}
-    """How what is kept of batches is joined, as `BatchMeasurer` takes it."""
+    @property
+    def source(self) -> Source:
+        return self.data.probe  # type: ignore[no-any-return]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -186,12 +160,12 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
         raise NotImplementedError
 
     @abstractmethod
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
-        """What one layer comes to, of which some image could be read."""
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+        """What is said of one layer of which some image could be read, and arrays for those of all layers."""
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What all layers say, and more that follows from their arrays."""
-        return Findings(tuple(outcomes), self.arrays(layers) if layers.by_layer else {})
+        return Findings(tuple(outcomes), self.arrays(layers) if layers else {})
 
     def arrays(self, layers: LayerArrays) -> Mapping[str, Array]:
         """Arrays that are kept beside the records, by name; `docs/arrays.md` says what they are."""
@@ -202,25 +176,13 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
         summaries = {}
         for layer in measured:
             pairs = zip(self.source.groups, measured[layer], strict=True)
-            read = tuple((group, arrays) for group, arrays in pairs if len(arrays.get(self.index, ())))
-            if read:
+            if read := tuple(pair for pair in pairs if len(pair[1].get(self.index, ()))):
                 summaries[layer] = self.summarise(layer, KeptImages(read, self.index))
         if not summaries:
             raise nothing_read(self.source)
         outcomes = [outcome for summary in summaries.values() for outcome in summary.outcomes]
         arrays = {layer: summary.arrays for layer, summary in summaries.items() if summary.arrays}
         return self.report(outcomes, LayerArrays(arrays))
-
-
-@dataclass(frozen=True, eq=False)
-class ProbeAnalysis(ImageAnalysis[Portion]):
-    """An analysis of the probe subset of a classification dataset, or of images without classes."""
-
-    data: ProbedImages
-
-    @property
-    def source(self) -> Source:
-        return self.data.probe
 
 
 class Tally:
@@ -255,12 +217,7 @@ class Tally:
             self._scores.append(Score(metric, float(values[head]), len(self._keys), "images", head))
 
     def number(
-        self,
-        metric: str,
-        value: float,
-        n: int | None = None,
-        unit: str = "images",
-        error: float = float("nan"),
+        self, metric: str, value: float, n: int | None = None, unit: str = "images", error: float = np.nan
     ) -> None:
         """A score that is no mean over the images, of which all are counted unless ``n`` says else."""
         self._scores.append(Score(metric, value, len(self._keys) if n is None else n, unit, error=error))

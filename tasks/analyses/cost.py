@@ -15,47 +15,28 @@ from tasks.stored import AskedBackbone
 from tasks.task import Task
 from zoo.spec import WHOLE_BACKBONE, Layer
 
-IMAGE = "image"
-"""Pooling of the records: numbers are of an image, whatever is read of it."""
-
-FLOAT32 = 4
-"""Bytes of a number of a vector."""
+FLOAT32 = 4  # bytes of a number of a vector
 
 
 @dataclass(frozen=True, slots=True)
 class CostConfig:
-    """The numbers of the measurement.
+    """The numbers of the measurement. No batch size is begun that would end too late."""
 
-    Attributes:
-        warm_up: Forwards of a batch size that are not timed.
-        rounds: Forwards that are, at least.
-        single_seconds: Of one image, as many more are timed as fit into so long.
-        most_rounds: But no more of them than this.
-        gain: Batches are doubled as long as that raises the images per second by this factor.
-        images: No batch size is begun that would end after the time that so many images take one by one.
-        seconds: Nor one that would end after so long.
-    """
-
-    warm_up: int
-    rounds: int
-    single_seconds: float
-    most_rounds: int
-    gain: float
-    images: int
-    seconds: float
+    warm_up: int  # forwards of a batch size that are not timed
+    rounds: int  # forwards that are, at least
+    single_seconds: float  # of one image, as many more are timed as fit into so long
+    most_rounds: int  # but no more of them than this
+    gain: float  # batches are doubled as long as that raises the images per second by this factor
+    images: int  # too late: after the time that so many images take one by one
+    seconds: float  # too late, too: after so long
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Forwards of one batch size.
-
-    Attributes:
-        batch: Images of a batch.
-        seconds: For each layer, in the order of a forward, how long each forward took until it was there.
-    """
+    """Forwards of one batch size."""
 
     batch: int
-    seconds: Mapping[Layer, Sequence[float]]
+    seconds: Mapping[Layer, Sequence[float]]  # of each forward until a layer was there, in their order
 
     @property
     def whole(self) -> float:
@@ -70,25 +51,15 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCosts:
-    """What was measured of one backbone.
+    """What was measured of one backbone."""
 
-    Attributes:
-        timed: Forwards of batches of 1, 2, 4, ... images; at least those of one.
-        weights: For each layer how many weights a forward reads until it is there; 0 where none is seen.
-        operations: The same of floating-point operations of one image.
-        dims: Channels of each layer.
-        peak: Most bytes at once of a forward at the best batch; None where they are not seen.
-        largest: Largest batch, a power of two, that fits into memory; None where that is not known.
-        reasons: By the metric that has no value, why.
-    """
-
-    timed: tuple[Timed, ...]
-    weights: Mapping[Layer, int]
-    operations: Mapping[Layer, int]
-    dims: Mapping[Layer, int]
-    peak: int | None
-    largest: int | None
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    timed: tuple[Timed, ...]  # of batches of 1, 2, 4, ... images; at least those of one
+    weights: Mapping[Layer, int]  # that a forward reads until a layer is there; 0 where none is seen
+    operations: Mapping[Layer, int]  # the same of floating-point operations of one image
+    dims: Mapping[Layer, int]  # channels of each layer
+    peak: int | None  # most bytes at once of a forward at the best batch; None where they are not seen
+    largest: int | None  # largest batch, a power of two, that fits into memory; None where not known
+    reasons: Mapping[str, str] = field(default_factory=dict)  # by the metric that has no value
 
     @property
     def best(self) -> Timed:
@@ -101,7 +72,6 @@ CONFIGS = {
         warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0
     ),
 }
-"""By name of the protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +109,11 @@ class CostTask(Task):
         return self.findings(backbone.costs(self.config))
 
     def findings(self, costs: MeasuredCosts) -> Findings:
-        """The numbers of the whole backbone and of each layer."""
+        """The numbers of the whole backbone and of each layer, of an image whatever is read of it."""
         layers = tuple(costs.timed[0].seconds)
         whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)
-        outcomes = [LayerOutcome(layer, IMAGE, Outcome(tuple(_up_to(costs, layer)))) for layer in layers]
-        return Findings((LayerOutcome(WHOLE_BACKBONE, IMAGE, whole), *outcomes))
+        outcomes = [LayerOutcome(layer, "image", Outcome(tuple(_up_to(costs, layer)))) for layer in layers]
+        return Findings((LayerOutcome(WHOLE_BACKBONE, "image", whole), *outcomes))
 
 
 def _of_whole(costs: MeasuredCosts, last: Layer) -> Iterator[Score]:

@@ -21,22 +21,19 @@ from tasks.task import Task
 from zoo.features import Weights
 from zoo.spec import WHOLE_BACKBONE
 
+Found = tuple[Outcome, dict[str, NDArray[np.generic]]]  # scores, and arrays that are kept
+
 
 @dataclass(frozen=True, slots=True)
 class InspectConfig:
-    """The numbers of inspection.
+    """The numbers of inspection."""
 
-    Attributes:
-        components: Principal components of the filters that are shown and whose variance is added up.
-    """
-
-    components: int
+    components: int  # principal components of the filters that are shown and whose variance is added up
 
 
 CONFIGS = {"standard": InspectConfig(components=28)}
 
 
-@dataclass(frozen=True, eq=False)
 class InspectTask(Task):
     """What the first weights of a network look like.
 
@@ -46,7 +43,6 @@ class InspectTask(Task):
     ``-other``: mean cosine of pairs in one row, in one column, and of all others.
     """
 
-    data: None
     config: InspectConfig
     configs = CONFIGS
     needs = "backbone"
@@ -71,7 +67,7 @@ class InspectTask(Task):
         outcomes = (("filters", filters), ("positions", positions))
         return Findings(tuple(LayerOutcome(WHOLE_BACKBONE, *outcome) for outcome in outcomes), arrays)
 
-    def _filters(self, weights: Weights, std: Floats) -> tuple[Outcome, dict[str, NDArray[np.generic]]]:
+    def _filters(self, weights: Weights, std: Floats) -> Found:
         """Scores and arrays of the filters as they act on RGB in [0, 1]."""
         scaled = None if weights.filters is None else _array(weights.filters) / std[:, None, None]
         components = None if scaled is None else principal_filters(scaled)
@@ -80,13 +76,11 @@ class InspectTask(Task):
         count = self.config.components
         values = {"filter-rank": components.rank, f"filter-variance-{count}": components.variance(count)}
         images = components.images[:count].astype(np.float32)
-        return _outcome(values, len(scaled), "filters"), {
-            "filters": images,
-            "filter_variance": components.shares,
-        }
+        scores = _outcome(values, len(scaled), "filters")
+        return scores, {"filters": images, "filter_variance": components.shares}
 
 
-def _positions(weights: Weights) -> tuple[Outcome, dict[str, NDArray[np.generic]]]:
+def _positions(weights: Weights) -> Found:
     """Scores and arrays of the position embeddings."""
     embeddings = None if weights.positions is None else _array(weights.positions)
     similarity = None if embeddings is None else position_similarity(embeddings)

@@ -12,46 +12,30 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from tasks.analyses.base import Tally
 from tasks.base import Device, Findings, LayerOutcome, Outcome, Source, digest
 from tasks.checks import unusable
 from tasks.cka import UNDEFINED, CkaConfig, Grams
-from tasks.metrics.effective_rank import (
-    FEWEST,
-    effective_rank,
-    other_neighbours,
-    overlap,
-    rankme,
-    retrieved,
-    singular_values,
-    spectrum_decay,
-)
+from tasks.metrics import effective_rank as ranks
+from tasks.metrics.neighbours import Vectors
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
 from tasks.sources import ProbedImages, mirrored
 from tasks.stored import StoredBackbone
 from tasks.task import Task, side_by_side
 from zoo.spec import Layer
 
-Vectors = NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True)
 class LabelFreeConfig:
-    """The numbers of the label-free criteria, beside the batches of their source.
+    """The numbers of the label-free criteria, beside the batches of their source."""
 
-    Attributes:
-        neighbours: Neighbours of each image that two views, or two layers, are compared by.
-    """
-
-    neighbours: int
+    neighbours: int  # of each image, by which two views, or two layers, are compared
 
 
 CONFIGS = {"standard": LabelFreeConfig(neighbours=10)}
 
 
-@dataclass(frozen=True, eq=False)
 class LabelFree(Task):
     """Effective rank, likeness to the last block and agreement of two views, from stored vectors.
 
@@ -112,22 +96,22 @@ class LabelFree(Task):
         samples = zip(self.data.probe.samples, read, strict=True)
         tally, missing = Tally([sample.key for sample, ok in samples if ok]), dict[str, str]()
         _add_spectrum(tally, missing, plain, device)
+        others = {"view-neighbours": other}
         end = None if last is None else last[self.data.probe.name][read]
         if reason := "the last block is not kept" if end is None else unusable(end):
-            missing.update({"cka-to-last": reason, "neighbours-to-last": reason})
-            end = None
-        if end is not None:
+            missing |= {"cka-to-last": reason, "neighbours-to-last": reason}
+        elif end is not None:
             self._add_cka(tally, missing, (plain, end), np.flatnonzero(read).tolist(), device)
-        tally.images("view-top1", 100 * retrieved(plain, other, device))
-        others = {"view-neighbours": other} | ({} if end is None else {"neighbours-to-last": end})
-        if len(plain) < self.config.neighbours + 2:
-            few = f"{self.config.neighbours} neighbours need {self.config.neighbours + 2} readable images; "
-            missing.update(dict.fromkeys(others, f"{few}there are {len(plain)}"))
+            others["neighbours-to-last"] = end
+        tally.images("view-top1", 100 * ranks.retrieved(plain, other, device))
+        k = self.config.neighbours
+        if len(plain) < k + 2:
+            few = f"{k} neighbours need {k + 2} readable images; there are {len(plain)}"
+            missing |= dict.fromkeys(others, few)
         else:
-            near = other_neighbours(plain, self.config.neighbours, device)
-            for name, vectors_of_same in others.items():
-                same = other_neighbours(vectors_of_same, self.config.neighbours, device)
-                tally.images(name, 100 * overlap(near, same))
+            near = ranks.other_neighbours(plain, k, device)
+            for name, same in others.items():
+                tally.images(name, 100 * ranks.overlap(near, ranks.other_neighbours(same, k, device)))
         return tally.outcome(missing=missing)
 
     def _add_cka(
@@ -156,11 +140,11 @@ class LabelFree(Task):
 def _add_spectrum(tally: Tally, missing: dict[str, str], plain: Vectors, device: Device) -> None:
     """Effective rank and decay of the centred vectors, and RankMe."""
     exact = plain.astype(np.float64)
-    centred = singular_values(exact - exact.mean(axis=0), device)
-    tally.number("effective-rank", effective_rank(centred))
-    tally.number("rankme", rankme(singular_values(exact, device)))
-    decay = spectrum_decay(centred)
+    centred = ranks.singular_values(exact - exact.mean(axis=0), device)
+    tally.number("effective-rank", ranks.effective_rank(centred))
+    tally.number("rankme", ranks.rankme(ranks.singular_values(exact, device)))
+    decay = ranks.spectrum_decay(centred)
     if math.isnan(decay):
-        missing["spectrum-decay"] = f"a decay needs {2 * FEWEST} directions in which the vectors differ"
+        missing["spectrum-decay"] = f"a decay needs {2 * ranks.FEWEST} directions in which the vectors differ"
     else:
         tally.number("spectrum-decay", decay)

@@ -37,21 +37,15 @@ Portion = tuple[AttentionMaps | None, LayerFeatures]
 
 @dataclass(frozen=True, slots=True)
 class LocalityConfig:
-    """The numbers of locality, beside the batches of its source.
+    """The numbers of locality, beside the batches of its source."""
 
-    Attributes:
-        block: Block of the transformers whose heads are taken.
-        blocks: How many of the first blocks of a ConvNet they are compared with.
-    """
-
-    block: int
-    blocks: int
+    block: int  # of the transformers, whose heads are taken
+    blocks: int  # how many of the first blocks of a ConvNet they are compared with
 
 
 CONFIGS = {"standard": LocalityConfig(block=1, blocks=5)}
 
 
-@dataclass(frozen=True, eq=False)
 class Locality(ComparisonTask):
     """Rank correlation, over windows of heads, of how far they look and how like a ConvNet they are.
 
@@ -62,6 +56,7 @@ class Locality(ComparisonTask):
     data: ProbedImages
     config: LocalityConfig
     configs = CONFIGS
+    poolings = (POOLING,)
 
     @property
     def source(self) -> Source:
@@ -80,10 +75,6 @@ class Locality(ComparisonTask):
     def fingerprint(self) -> str:
         return digest("locality", 1, self.config, self.cka.fingerprint)
 
-    @property
-    def poolings(self) -> tuple[str, ...]:
-        return (POOLING,)
-
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
         return _GramMeasurer(self.cka, view.geometry(ANY_SIZE).size[0])
 
@@ -95,30 +86,25 @@ class Locality(ComparisonTask):
     ) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each."""
         for first, second in product(range(len(backbones)), repeat=2):
-            if backbones[first].spec.heads is not None and backbones[second].spec.heads is None:
-                yield from self._pair(backbones, first, second, device)
-
-    def _pair(
-        self, backbones: Sequence[StoredBackbone], first: int, second: int, device: torch.device
-    ) -> Iterator[PairFindings]:
-        transformer, convnet = backbones[first], backbones[second]
-        heads = self.feed.layers((), transformer.spec)
-        blocks = self.feed.layers((), convnet.spec)
-        reason = transformer.refusal or convnet.refusal
-        subsets = None if reason else self._subsets(transformer, convnet, device)
-        if subsets is None:
-            reason = reason or "heads or blocks could not be measured"
-            yield PairFindings.none(first, second, METRIC, (heads, (WHOLE_BACKBONE,)), reason)
-            return
-        reason = _undefined(subsets)
-        arrays: dict[str, NDArray[np.generic]] = {
-            "head_cka": subsets.cka.astype(np.float32),
-            "distance": subsets.distance,
-            "heads": subsets.heads,
-        }
-        for others, value in (((WHOLE_BACKBONE,), subsets.rho.mean(keepdims=True)), (blocks, subsets.rho)):
-            errors = np.full((1, len(value)), np.nan)
-            yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
+            transformer, convnet = backbones[first], backbones[second]
+            if transformer.spec.heads is None or convnet.spec.heads is not None:
+                continue
+            heads, blocks = (self.feed.layers((), each.spec) for each in (transformer, convnet))
+            reason = transformer.refusal or convnet.refusal
+            subsets = None if reason else self._subsets(transformer, convnet, device)
+            if subsets is None:
+                reason = reason or "heads or blocks could not be measured"
+                yield PairFindings.none(first, second, METRIC, (heads, (WHOLE_BACKBONE,)), reason)
+                continue
+            arrays: dict[str, NDArray[np.generic]] = {
+                "head_cka": subsets.cka.astype(np.float32),
+                "distance": subsets.distance,
+                "heads": subsets.heads,
+            }
+            reason, mean = _undefined(subsets), subsets.rho.mean(keepdims=True)
+            for others, value in (((WHOLE_BACKBONE,), mean), (blocks, subsets.rho)):
+                errors = np.full((1, len(value)), np.nan)
+                yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
     def _subsets(
         self, transformer: StoredBackbone, convnet: StoredBackbone, device: torch.device

@@ -9,37 +9,20 @@ tokens of one image are matched with those of another, unrelated one: matches at
 position. Sources: as of `tasks.metrics.position`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import (
-    Array,
-    BatchMeasurer,
-    KeptImages,
-    LayerArrays,
-    LayerSummary,
-    ProbeAnalysis,
-    Tally,
-)
-from tasks.base import FINITE, Group, LayerOutcome, Measurer, Outcome, Score
+from tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
+from tasks.base import FINITE, Findings, Group, LayerOutcome, Measurer, Outcome, Score
 from tasks.checks import ALIKE, varies
 from tasks.feeds import WHOLE_GRIDS, GridsOfPixels, PixelFeed
+from tasks.metrics import localisation as local
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells
-from tasks.metrics.localisation import (
-    border,
-    cell_grams,
-    image_patches,
-    localisation,
-    pooled,
-    pooled_cells,
-    token_hsic,
-    token_patch_cka,
-)
 from tasks.metrics.position import LEAST, matches, place_errors
 from tasks.metrics.similarity import SMALLEST_BATCH
 from tasks.sources import batch_slices
@@ -51,28 +34,21 @@ METRICS = {
     "top1": "localisation-top1",
     "distance": "localisation-distance",
     "contrast": "localisation-contrast",
-}
-"""By field of `Localisation`."""
+}  # by field of `Localisation`
 
 
 @dataclass(frozen=True, slots=True)
 class LocalisationConfig:
-    """The numbers of localisation.
+    """The numbers of localisation."""
 
-    Attributes:
-        batch: Images over which an HSIC is taken, in the order of the probe subset.
-        cells: Cells of the finest grid that is compared; grids of more are averaged.
-    """
-
-    batch: int
-    cells: int
+    batch: int  # images over which an HSIC is taken, in the order of the probe subset
+    cells: int  # of the finest grid that is compared; grids of more are averaged
 
 
 LOCALISATION = {"standard": LocalisationConfig(batch=256, cells=256)}
 
 
-@dataclass(frozen=True, eq=False)
-class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
+class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     """Unbiased minibatch CKA of every token with every image patch, over the probe images.
 
     ``localisation``: share of the other patches that are less similar to a token than that of its own place
@@ -90,21 +66,20 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
     def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
         return BatchMeasurer(_TokenSums(self.config).reduce)
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         count = sum(int(number[0]) for number in images.every("images"))
         compared = images.having("cross")
         if not compared.groups:
             few = f"{count} images are fewer than {SMALLEST_BATCH}, which a batch needs"
-            return LayerSummary([LayerOutcome(layer, "patch", Outcome((), empty=few))])
+            return Findings((LayerOutcome(layer, "patch", Outcome((), empty=few)),))
         cross, tokens, patches = (compared.total(name) for name in ("cross", "tokens", "patches"))
-        cka, cells = token_patch_cka(cross, tokens, patches), compared.first["cells"]
+        cka, cells = local.token_patch_cka(cross, tokens, patches), compared.first["cells"]
         reason = "" if np.isfinite(cka).any() else "tokens or patches do not vary over the images"
         reason = reason if np.isfinite(tokens).all() else "features are not finite"
-        if reason:
-            outcomes = [LayerOutcome(layer, "patch", Outcome((), empty=reason))]
-        else:
-            outcomes = _outcomes(layer, cka, (int(cells[0]), int(cells[1])), count)
-        return LayerSummary(outcomes, {"token_patch": cka, "cells": cells})
+        outcomes = [LayerOutcome(layer, "patch", Outcome((), empty=reason))]
+        if not reason:
+            outcomes = [*_outcomes(layer, cka, (int(cells[0]), int(cells[1])), count)]
+        return Findings(tuple(outcomes), {"token_patch": cka, "cells": cells})
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
         cells = layers.first["cells"].astype(np.int64)
@@ -124,50 +99,42 @@ class _TokenSums:
         batches = batch_slices(positions, self._config.batch, SMALLEST_BATCH)
         if not batches:
             return sums
-        cells = pooled_cells(portion.coarsest, self._config.cells)
+        cells = local.pooled_cells(portion.coarsest, self._config.cells)
         if not self._patches:
             pixels = (portion.pixels[rows].to(portion.grids.device, non_blocking=True) for rows in batches)
-            patches = (pooled(image_patches(some, portion.coarsest), cells) for some in pixels)
-            self._patches = [cell_grams(raw) for raw in patches]
-        tokens = pooled(portion.grids, cells)
+            patches = (local.pooled(local.image_patches(some, portion.coarsest), cells) for some in pixels)
+            self._patches = [local.cell_grams(raw) for raw in patches]
+        tokens = local.pooled(portion.grids, cells)
         pairs = zip(batches, self._patches, strict=True)
-        every = [token_hsic(tokens[rows], grams) for rows, grams in pairs]
-        sums["cross"] = torch.stack([hsic.cross for hsic in every]).sum(0)
-        sums["tokens"] = torch.stack([hsic.tokens for hsic in every]).sum(0)
-        sums["patches"] = torch.stack([hsic.patches for hsic in every]).sum(0)
+        every = [local.token_hsic(tokens[rows], grams) for rows, grams in pairs]
+        for name in ("cross", "tokens", "patches"):
+            sums[name] = torch.stack([getattr(hsic, name) for hsic in every]).sum(0)
         return sums | {"cells": torch.tensor(cells)}
 
 
-def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> list[LayerOutcome]:
+def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[LayerOutcome]:
     """Scores over all tokens, those off the border and those on it; tokens without values are left out."""
-    measures, edge, outcomes = localisation(cka, cells), border(cells), []
+    measures, edge = local.localisation(cka, cells), local.border(cells)
     for pooling, chosen in (("patch", edge | ~edge), ("interior", ~edge), ("border", edge)):
         chosen = chosen & np.isfinite(measures.rank)
         means = {METRICS[name]: getattr(measures, name)[chosen] for name in METRICS if chosen.any()}
         scores = (Score(metric, float(values.mean()), images, "images") for metric, values in means.items())
         empty = f"no tokens of {cells[0]} x {cells[1]} cells lie there and vary, with others beside them"
-        outcomes.append(LayerOutcome(layer, pooling, Outcome(tuple(scores), empty="" if means else empty)))
-    return outcomes
+        yield LayerOutcome(layer, pooling, Outcome(tuple(scores), empty="" if means else empty))
 
 
 @dataclass(frozen=True, slots=True)
 class PositionConfig:
-    """The numbers of the position audit.
+    """The numbers of the position audit."""
 
-    Attributes:
-        images: Images at most that are looked at of each group of the probe subset, its first.
-        penalties: Of the ridge regression, as shares of the tokens' mean variance; the best is taken.
-    """
-
-    images: int
-    penalties: tuple[float, ...]
+    images: int  # at most that are looked at of each group of the probe subset, its first
+    penalties: tuple[float, ...]  # of the ridge regression, over the tokens' mean variance; the best is taken
 
 
 POSITION = {"standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))}
 
 
-@dataclass(frozen=True, eq=False)
-class PositionAudit(ProbeAnalysis[Tensor]):
+class PositionAudit(ImageAnalysis[Tensor]):
     """Position in the patch tokens of the probe images.
 
     ``position-r2``: share of the variance of row and column that a linear map reads off unit tokens, learned
@@ -201,8 +168,8 @@ class PositionAudit(ProbeAnalysis[Tensor]):
             FINITE: grids.isfinite().all(),
         }
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
-        return LayerSummary([LayerOutcome(layer, "patch", _outcome(images.having("same")))])
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+        return Findings((LayerOutcome(layer, "patch", _outcome(images.having("same"))),))
 
 
 def _outcome(images: KeptImages) -> Outcome:

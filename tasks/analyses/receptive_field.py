@@ -20,29 +20,21 @@ from tasks.stored import AskedBackbone, Fields
 from tasks.task import Task
 from zoo.spec import Layer, Tap
 
-TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")
-"""Where fields are measured, in the order of a forward; which of them a block has depends on the network."""
+TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")  # of which networks have some
 
 
 @dataclass(frozen=True, slots=True)
 class ReceptiveFieldConfig:
-    """The numbers of receptive fields.
+    """The numbers of receptive fields."""
 
-    Attributes:
-        images: Images of the probe subset that are looked at, evenly drawn.
-        channels: Channels of a layer that are drawn; None for all of them.
-        seed: Seed of the draw.
-    """
-
-    images: int
-    channels: int | None
-    seed: int
+    images: int  # of the probe subset that are looked at, evenly spaced
+    channels: int | None  # of a layer that are drawn; None for all of them
+    seed: int  # of the draw
 
 
 CONFIGS = {"standard": ReceptiveFieldConfig(images=32, channels=32, seed=0)}
 
 
-@dataclass(frozen=True, eq=False)
 class ReceptiveFieldTask(Task):
     """How far the pixels lie that move the centre cell of each layer.
 

@@ -3,8 +3,7 @@
 Source: Walmer et al., Teaching Matters, CVPR 2023, appendix D.4 and figure 23. CKA is that of `tasks.cka`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
 
@@ -12,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import Array, BatchMeasurer, KeptImages, LayerArrays, LayerSummary, ProbeAnalysis
+from tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
 from tasks.analyses.residuals import Taps, precision, sum_gaps, token_kinds, unsound
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
 from tasks.cka import UNDEFINED, CkaConfig, Grams
-from tasks.feeds import ResidualFeed, Sum, sums_of
+from tasks.feeds import ResidualFeed, sums_of
 from tasks.metrics.arrays import Floats
 from tasks.metrics.similarity import CkaAccumulator
 from zoo.spec import Layer, Tap
@@ -25,16 +24,13 @@ from zoo.view.views import View
 PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
 """Which two of a sum's skip, branch and output are compared, by name."""
 
-
 CONFIGS = {
     "standard": CkaConfig(poolings=("cls", "patch", "all"), min_max=False),
     "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
 }
-"""By name of the protocol."""
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualCka(ProbeAnalysis[Taps]):
+class ResidualCka(ImageAnalysis[Taps]):
     """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block.
 
     ``cka-skip-branch``, ``cka-skip-output`` and ``cka-branch-output`` are those within a block, at the tap of
@@ -58,19 +54,19 @@ class ResidualCka(ProbeAnalysis[Taps]):
     def measure(self, group: Group, view: View) -> Measurer[Taps]:
         return _BlockGrams(self.cka)
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         compared = {pooling: images.having(f"hsic.{pooling}") for pooling in self.config.poolings}
         sums = {name: _of_all_blocks(some, f"hsic.{name}") for name, some in compared.items() if some.groups}
         count = np.array(sum(int(number[0]) for number in images.every("images")))
-        return LayerSummary((), {**sums, "images": count, "unsound": np.array(unsound(images))})
+        return Findings((), {**sums, "images": count, "unsound": np.array(unsound(images))})
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         poolings = [pooling for pooling in self.config.poolings if pooling in layers.first]
         if not poolings:
             few = Outcome((), empty="no batch has four images that can be read")
-            halves = (Layer(layer.index, terms[1]) for layer in layers.by_layer for terms in sums_of(layer))
+            halves = (Layer(layer.index, terms[1]) for layer in layers for terms in sums_of(layer))
             return Findings(tuple(LayerOutcome(half, "patch", few) for half in halves))
-        every = [_Similarities.of(layers, pooling) for pooling in poolings]
+        every = [_Similarities(layers, pooling) for pooling in poolings]
         reported = tuple(outcome for cka in every for outcome in (*cka.within(), *cka.across()))
         arrays: dict[str, Array] = {
             "cka": np.array([cka.tables() for cka in every], np.float32),
@@ -137,57 +133,41 @@ class _BlockGrams(BatchMeasurer[Taps]):
         return accumulator.sums()
 
 
-@dataclass(frozen=True)
 class _Similarities:
-    """CKA of all taps of all blocks with each other in one pooling.
+    """CKA of all taps of all blocks with each other in one pooling, [blocks taps blocks taps], and errors.
 
-    Attributes:
-        pooling: The pooling.
-        images: How many images were compared.
-        unsound: By layer, why a block has no values; "" where it has.
-        value: [blocks taps blocks taps]; NaN where there is none.
-        error: Standard errors, the same shape.
+    It is what the sums of HSIC of all layers come to; layers that failed elsewhere are left out.
     """
 
-    pooling: str
-    images: int
-    unsound: Mapping[Layer, str]
-    value: Floats
-    error: Floats
-
-    @classmethod
-    def of(cls, layers: LayerArrays, pooling: str) -> "_Similarities":
-        """What the sums of HSIC of all layers come to; layers that failed elsewhere are left out."""
-        blocks = layers.blocks
-        rows = [sums[:, :, blocks] for sums in layers.every(pooling)]
-        shape = (len(blocks), rows[0].shape[1]) * 2
+    def __init__(self, layers: LayerArrays, pooling: str) -> None:
+        self._pooling = pooling
+        self._images = int(layers.first["images"])
+        self._unsound = {layer: str(arrays["unsound"]) for layer, arrays in layers.items()}
+        self.halves = sums_of(next(iter(layers)))
+        self._taps = _taps(next(iter(layers)))
+        rows = [sums[:, :, layers.blocks] for sums in layers.every(pooling)]
+        shape = (len(rows), len(self._taps)) * 2
         sums = np.concatenate(rows, axis=1).astype(np.float64)
         cka = CkaAccumulator.of(torch.from_numpy(sums.reshape(len(sums), *(2 * [shape[0] * shape[1]]))))
-        value, error = cka.matrix().value.numpy().reshape(shape), cka.standard_error().numpy().reshape(shape)
-        reasons = {layer: str(arrays["unsound"]) for layer, arrays in layers.by_layer.items()}
-        broken = [row for row, reason in enumerate(reasons.values()) if reason]
-        value[broken], value[:, :, broken] = np.nan, np.nan
-        return cls(pooling, int(layers.first["images"]), reasons, value, error)
-
-    @property
-    def halves(self) -> tuple[Sum, ...]:
-        """The sums of every block."""
-        return sums_of(next(iter(self.unsound)))
+        self._value = cka.matrix().value.numpy().reshape(shape)
+        self._error = cka.standard_error().numpy().reshape(shape)
+        broken = [row for row, reason in enumerate(self._unsound.values()) if reason]
+        self._value[broken], self._value[:, :, broken] = np.nan, np.nan
 
     def within(self) -> Iterator[LayerOutcome]:
         """The three comparisons within each half of each block."""
-        for row, (layer, reason) in enumerate(self.unsound.items()):
+        for row, (layer, reason) in enumerate(self._unsound.items()):
             for terms in self.halves:
                 pairs = {name: ((row, terms[a]), (row, terms[b])) for name, (a, b) in PAIRS.items()}
                 scores = [self._score(f"cka-{name}", *pair) for name, pair in pairs.items()]
                 defined = tuple(score for score in scores if np.isfinite(score.value))
                 lacking = reason or (UNDEFINED if scores[0] not in defined else "")
                 half = Layer(layer.index, terms[1])
-                yield LayerOutcome(half, self.pooling, Outcome(defined, empty=lacking))
+                yield LayerOutcome(half, self._pooling, Outcome(defined, empty=lacking))
 
     def across(self) -> Iterator[LayerOutcome]:
         """Every tap of a sum of a block with the others of such a sum of every block."""
-        blocks = [*enumerate(self.unsound.items())]
+        blocks = [*enumerate(self._unsound.items())]
         for terms, (a, b) in product(self.halves, PAIRS.values()):
             for (row, (layer, reason)), (column, (other, of_other)) in product(blocks, repeat=2):
                 score = self._score("CKA", (row, terms[a]), (column, terms[b]))
@@ -195,21 +175,20 @@ class _Similarities:
                 if not np.isfinite(score.value):
                     outcome = Outcome((), missing={"CKA": reason or of_other or UNDEFINED})
                 first, second = Layer(layer.index, terms[a]), Layer(other.index, terms[b])
-                yield LayerOutcome(first, self.pooling, outcome, second)
+                yield LayerOutcome(first, self._pooling, outcome, second)
 
     def tables(self) -> list[list[Floats]]:
         """CKA [blocks blocks] of each half and pair, of the first of a pair with the second of it."""
-        taps = _taps(next(iter(self.unsound)))
+        place = self._taps.index
         return [
-            [self.value[:, taps.index(terms[a]), :, taps.index(terms[b])] for a, b in PAIRS.values()]
+            [self._value[:, place(terms[a]), :, place(terms[b])] for a, b in PAIRS.values()]
             for terms in self.halves
         ]
 
     def _score(self, metric: str, first: tuple[int, Tap], second: tuple[int, Tap]) -> Score:
         """CKA of two taps, each of the block in a row."""
-        taps = _taps(next(iter(self.unsound)))
-        cell = (first[0], taps.index(first[1]), second[0], taps.index(second[1]))
-        return Score(metric, float(self.value[cell]), self.images, "images", error=float(self.error[cell]))
+        cell = (first[0], self._taps.index(first[1]), second[0], self._taps.index(second[1]))
+        return Score(metric, float(self._value[cell]), self._images, "images", error=float(self._error[cell]))
 
 
 def _of_all_blocks(images: KeptImages, name: str) -> Floats:

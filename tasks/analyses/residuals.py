@@ -9,23 +9,14 @@ ratio, no cosine and no CKA of the two, and says so.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import (
-    Array,
-    Join,
-    KeptImages,
-    LayerArrays,
-    LayerSummary,
-    ProbeAnalysis,
-    Tally,
-    first,
-)
+from tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
 from tasks.base import Findings, LayerOutcome, Outcome, Score
 from tasks.feeds import ResidualFeed, Sum, sums_of
 from tasks.metrics.arrays import Floats
@@ -42,23 +33,18 @@ MEASURES = (
 )
 """Metrics that are means over the images, in the order of the last axis of what is measured."""
 
-ZEROS = "zero-branches"
 TRANSITION = "phase-transition"
 
 KINDS = ("cls", "patch", "all")
 """Kinds of tokens, as the third axis of what is measured has them; without a class token patches alone."""
 
-TOLERANCE = 1e-4
-"""Largest difference between an output and the sum that it should be, as a share of its largest entry."""
-
-ROUNDINGS = 4
-"""Roundings of a low precision, whose own is coarser than `TOLERANCE`, that are allowed instead."""
+TOLERANCE = 1e-4  # largest difference of an output and its sum, as a share of its largest entry
+ROUNDINGS = 4  # of a low precision, whose own is coarser than `TOLERANCE`, that are allowed instead
 
 Taps = Mapping[Tap, LayerFeatures]
 
 
-@dataclass(frozen=True, eq=False)
-class Residuals(ProbeAnalysis[Taps]):
+class Residuals(ImageAnalysis[Taps]):
     """Length of the skip over that of the branch, and the angles between them, in every block.
 
     ``norm-ratio`` is the mean over the tokens of a kind (``cls``, ``patch``, ``all``), then over the images;
@@ -71,7 +57,7 @@ class Residuals(ProbeAnalysis[Taps]):
 
     feed = ResidualFeed()
 
-    joins: ClassVar[Mapping[str, Join]] = {
+    joins: ClassVar = {
         "precision": first,
         "means": lambda kept, more: torch.cat([kept, more], dim=1),
         "zeros": torch.add,
@@ -85,26 +71,21 @@ class Residuals(ProbeAnalysis[Taps]):
         measures = {name: torch.stack([half[name] for half in halves]) for name in halves[0]}
         return measures | {"gap": sum_gaps(taps, layer), "precision": precision(taps)}
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
-        total, count = (np.sum(images.every(name), axis=0) for name in ("ratio", "there"))
-        ratio = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        means = np.concatenate([np.asarray(part, np.float64) for part in images.every("means")], axis=1)
-        zeros = np.sum(images.every("zeros"), axis=0)
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+        total, count, zeros = (images.total(name) for name in ("ratio", "there", "zeros"))
+        ratio, means = np.where(count > 0, total / np.maximum(count, 1), np.nan), images.each("means", axis=1)
         if reason := unsound(images):
             ratio, means = np.full_like(ratio, np.nan), np.full_like(means, np.nan)
-        every = ratio.shape[1]
-        tokens = {"cls": 1, "patch": every - int("cls" in _kinds(means)), "all": every}
-        outcomes = []
+        every, kinds, outcomes = ratio.shape[1], _kinds(means), []
+        tokens = {"cls": 1, "patch": every - int("cls" in kinds), "all": every}
         for half, (_, branch, _) in enumerate(sums_of(layer)):
-            for kind, pooling in enumerate(_kinds(means)):
+            for kind, pooling in enumerate(kinds):
                 outcome = Outcome((), empty=reason)
                 if not reason:
-                    zero = Score(
-                        ZEROS, float(zeros[half, kind]), len(images.keys) * tokens[pooling], "tokens"
-                    )
-                    outcome = _outcome(images.keys, means[half, :, kind], zero)
+                    zero = float(zeros[half, kind]), len(images.keys) * tokens[pooling]
+                    outcome = _outcome(images.keys, means[half, :, kind], *zero)
                 outcomes.append(LayerOutcome(Layer(layer.index, branch), pooling, outcome))
-        return LayerSummary(outcomes, {"ratio": ratio, "means": means})
+        return Findings(tuple(outcomes), {"ratio": ratio, "means": means})
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What each block says, and for each half where the patches pass the class token."""
@@ -188,19 +169,17 @@ def _by_token(skip: Tensor, branch: Tensor) -> Tensor:
     """The measures of `MEASURES` but the last for each token, [images tokens measures]."""
     output = skip + branch
     measures = (norm_ratio(skip, branch), cosine(skip, output), cosine(skip, branch), cosine(branch, output))
-    assert len(measures) + 1 == len(MEASURES)
     return torch.stack(measures, dim=-1)
 
 
-def _outcome(keys: Sequence[str], means: Floats, zeros: Score) -> Outcome:
-    """Scores of one half and kind of token, of means [images measures], NaN where an image has none."""
-    tally = Tally(keys)
-    columns = {name: means[:, column] for column, name in enumerate(MEASURES)}
-    columns = {name: column for name, column in columns.items() if np.isfinite(column).any()}
+def _outcome(keys: Sequence[str], means: Floats, zeros: float, tokens: int) -> Outcome:
+    """Scores of one half and kind of token: of means [images measures], and how many branches are zero."""
+    tally, columns = Tally(keys), dict(zip(MEASURES, means.T, strict=True))
     for name, column in columns.items():
-        tally.images(name, column)
-    tally.number(zeros.metric, zeros.value, zeros.n, zeros.unit)
-    return tally.outcome(empty="" if MEASURES[0] in columns else "every branch is zero")
+        if np.isfinite(column).any():
+            tally.images(name, column)
+    tally.number("zero-branches", zeros, tokens, "tokens")
+    return tally.outcome(empty="" if np.isfinite(columns[MEASURES[0]]).any() else "every branch is zero")
 
 
 def _kinds(means: Array) -> tuple[str, ...]:
@@ -210,7 +189,7 @@ def _kinds(means: Array) -> tuple[str, ...]:
 
 def _branches(layers: LayerArrays) -> list[Tap]:
     """Taps of the branches of every block."""
-    return [branch for _, branch, _ in sums_of(next(iter(layers.by_layer)))]
+    return [branch for _, branch, _ in sums_of(next(iter(layers)))]
 
 
 def _transition(layers: LayerArrays, half: int) -> Outcome:
@@ -219,14 +198,14 @@ def _transition(layers: LayerArrays, half: int) -> Outcome:
     ratios = {
         block: each[half, :, :2, 0].astype(np.float64) for block, each in means if "cls" in _kinds(each)
     }
-    if not ratios:
-        return Outcome((), missing={TRANSITION: "there is no class token"})
     both = [block for block, pair in ratios.items() if np.isfinite(pair).any(axis=0).all()]
-    if not both:
-        return Outcome((), missing={TRANSITION: "no block has ratios of both class token and patches"})
     for block in both:
         of_class, of_patches = np.nanmean(ratios[block], axis=0)
         if of_patches > of_class:
             return Outcome((Score(TRANSITION, float(block), len(ratios[block]), "images"),))
-    never = "in no block is the ratio of the patches above the class token's"
-    return Outcome((), missing={TRANSITION: never})
+    reason = "in no block is the ratio of the patches above the class token's"
+    if not ratios:
+        reason = "there is no class token"
+    elif not both:
+        reason = "no block has ratios of both class token and patches"
+    return Outcome((), missing={TRANSITION: reason})

@@ -5,7 +5,7 @@ Dosovitskiy et al., ICLR 2021, appendix D.7 (rollout), which do not score it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,36 +20,22 @@ from tasks.analyses.base import (
     ImageAnalysis,
     KeptImages,
     LayerArrays,
-    LayerSummary,
     Tally,
 )
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.feeds import ATTENTION_IN_TURN
+from tasks.metrics import saliency as overlap
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, Fusion, discard, fuse_heads, output_map, patch_query_map, roll
-from tasks.metrics.saliency import (
-    Threshold,
-    cell_shares,
-    centre_square,
-    half_covered,
-    held_out_best,
-    saliency_iou,
-    touched,
-)
 from tasks.sources import IMAGES, chunks
 from zoo.features import AttentionMaps
 from zoo.spec import WHOLE_BACKBONE, Layer
 from zoo.view.views import View
 
-IMAGES_PER_GROUP = 32
-"""Images whose rollouts may be in memory together; they are stored together, too."""
-
+IMAGES_PER_GROUP = 32  # whose rollouts may be in memory together; they are stored together, too
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
-
-POOLINGS = ("cls", "patch")
-"""Tokens that ask; without a class token the last alone."""
-
+POOLINGS = ("cls", "patch")  # tokens that ask; without a class token the last alone
 BEST = "saliency-iou-best"
 
 
@@ -57,25 +43,18 @@ BEST = "saliency-iou-best"
 class SaliencyConfig:
     """The numbers of saliency.
 
-    Attributes:
-        view: How images with masks are shown.
-        threshold: Which cells a map marks.
-        separate_masks: Whether each mask of an image is shrunk to the grid on its own, bicubic, and counts
-            where it leaves a trace (`touched`); otherwise cells count of which at least half is covered by
-            the masks together (`half_covered`).
-        splits: Random halves of the images on which a head is chosen and scored on the other half.
-        seed: Of these.
-        discard: Share of the smallest entries that a variant of rollout discards.
-        images_per_supercategory: How many images of the part dataset are sampled.
+    With ``separate_masks`` each mask of an image is shrunk to the grid on its own, bicubic, and counts where
+    it leaves a trace (`touched`); otherwise cells count of which at least half is covered by the masks
+    together (`half_covered`).
     """
 
     view: View
-    threshold: Threshold
+    threshold: overlap.Threshold  # which cells a map marks
     separate_masks: bool
-    splits: int
-    seed: int
-    discard: float
-    images_per_supercategory: int
+    splits: int  # random halves of the images on which a head is chosen and scored on the other half
+    seed: int  # of these
+    discard: float  # share of the smallest entries that a variant of rollout discards
+    images_per_supercategory: int  # how many images of the part dataset are sampled
 
     @property
     def rollouts(self) -> dict[str, tuple[Fusion, float]]:
@@ -87,30 +66,26 @@ class SaliencyConfig:
         }
 
 
+_STANDARD = SaliencyConfig(
+    view=IMAGES["standard"].view,
+    threshold=overlap.Threshold(mass=0.6, margin=1e-6, ties=True),
+    separate_masks=False,
+    splits=100,
+    seed=0,
+    discard=0.9,
+    images_per_supercategory=500,
+)
 CONFIGS = {
-    "standard": SaliencyConfig(
-        view=IMAGES["standard"].view,
-        threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
-        separate_masks=False,
-        splits=100,
-        seed=0,
-        discard=0.9,
-        images_per_supercategory=500,
-    ),
-    "paper": SaliencyConfig(
+    "standard": _STANDARD,
+    "paper": replace(
+        _STANDARD,
         view=IMAGES["paper"].view,
-        threshold=Threshold(mass=0.6, margin=0.0, ties=False),
+        threshold=overlap.Threshold(mass=0.6, margin=0.0, ties=False),
         separate_masks=True,
-        splits=100,
-        seed=0,
-        discard=0.9,
-        images_per_supercategory=500,
     ),
 }
-"""By name of the protocol."""
 
 
-@dataclass(frozen=True, eq=False)
 class SaliencyTask(ImageAnalysis[AttentionMaps]):
     """Overlap of attention maps with annotated objects or parts, over the images that show an object.
 
@@ -151,7 +126,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         images = tuple(self.images[sample.key] for sample in group.samples)
         return BatchMeasurer(_Overlaps(images, view, self.config).reduce)
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         objects = images.each("objects")
         (there,) = np.nonzero(objects)
         keys = tuple(np.array(images.keys, object)[there])
@@ -175,7 +150,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
                     tally.images(name, rollout[:, variant])
             outcomes.append(LayerOutcome(layer, pooling, tally.outcome()))
         arrays = {"iou": iou, "rollout_iou": rollout[:, 0], "rollout_map": rolled / len(images.keys)}
-        return LayerSummary(outcomes, arrays | {"image": np.array(keys, np.str_)})
+        return Findings(tuple(outcomes), arrays | {"image": np.array(keys, np.str_)})
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What each block says, and the best of all heads of all blocks in each mode."""
@@ -207,7 +182,8 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         tally = Tally(keys)
         tally.images(BEST, heads[:, _best_heads(heads)])
         if len(heads) > 1:
-            tally.number(f"{BEST}-held-out", held_out_best(heads, self.config.splits, self.config.seed))
+            splits, seed = self.config.splits, self.config.seed
+            tally.number(f"{BEST}-held-out", overlap.held_out_best(heads, splits, seed))
         return tally
 
 
@@ -226,20 +202,16 @@ def _unscored(heads: Floats) -> str:
 def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -> NDArray[np.bool_]:
     """Cells of a grid over an image's view that belong to an object, [rows columns]; all False if none does.
 
-    Args:
-        image: The image and its masks.
-        view: How it is shown.
-        cells: Rows and columns of the grid.
-        separate: As `SaliencyConfig.separate_masks`.
+    ``separate`` is that of `SaliencyConfig.separate_masks`.
     """
     masks = [region.mask() for region in image.regions]
     if separate:
-        return touched([centre_square(mask) for mask in masks], cells)
+        return overlap.touched([overlap.centre_square(mask) for mask in masks], cells)
     geometry = view.geometry(image.size, image.sample.box)
     edges = [np.linspace(0, side, count + 1) for side, count in zip(geometry.size, cells[::-1], strict=True)]
     columns = geometry.to_image(np.stack([edges[0], np.zeros_like(edges[0])], axis=1))[:, 0]
     rows = geometry.to_image(np.stack([np.zeros_like(edges[1]), edges[1]], axis=1))[:, 1]
-    return half_covered(cell_shares(np.maximum.reduce(masks), rows, columns))
+    return overlap.half_covered(overlap.cell_shares(np.maximum.reduce(masks), rows, columns))
 
 
 class _Overlaps:
@@ -263,7 +235,7 @@ class _Overlaps:
         # all maps in one tensor: sorting many short rows costs little more than sorting a few
         every = torch.cat([modes.flatten(1, 2), modes.mean(dim=1), rolled], dim=1)
         objects = self._objects(tuple(positions), maps)
-        iou = saliency_iou(every, objects, self._config.threshold)
+        iou = overlap.saliency_iou(every, objects, self._config.threshold)
         of_heads, merged, of_rollout = torch.split(iou, [heads * kinds, kinds, rolled.shape[1]], dim=1)
         return {
             "iou": of_heads.view(len(positions), heads, kinds, *of_heads.shape[2:]),
@@ -281,17 +253,13 @@ class _Overlaps:
         blocks see the batch in pieces, one after the other: consecutive images of it.
         """
         fused = {fusion: fuse_heads(maps.probabilities, fusion) for fusion in FUSIONS}
-        variants = self._config.rollouts.values()
-        first = layer.index == 1
+        variants, first = self._config.rollouts.values(), layer.index == 1
         if first:
             self._rolled = fused["mean"].new_empty(len(variants), *fused["mean"].shape)
             self._positions = list(positions)
         start = self._positions.index(positions[0])
-        assert self._positions[start : start + len(positions)] == list(positions)
-        rollouts = []
-        for state, (fusion, share) in zip(
-            self._rolled[:, start : start + len(positions)], variants, strict=True
-        ):
+        states, rollouts = self._rolled[:, start : start + len(positions)], []
+        for state, (fusion, share) in zip(states, variants, strict=True):
             rolled = roll(discard(fused[fusion], share), None if first else state, identity=True, out=state)
             rollouts.append(output_map(rolled, maps.prefix_tokens))
         return torch.stack(rollouts, dim=1)

@@ -3,8 +3,7 @@
 Source: Raghu et al., NeurIPS 2021, section 7, figures 11a and D.4.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -13,17 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.base import (
-    Array,
-    Join,
-    KeptImages,
-    LayerArrays,
-    LayerSummary,
-    ProbeAnalysis,
-    Tally,
-    first,
-)
-from tasks.base import LayerOutcome, Outcome, digest
+from tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
+from tasks.base import Findings, LayerOutcome, Outcome, digest
 from tasks.checks import unlearnable
 from tasks.feeds import GRIDS
 from tasks.metrics.arrays import Floats, Integers
@@ -32,18 +22,12 @@ from tasks.probes import FewShotTask, too_few
 from tasks.sources import ProbedClasses
 from zoo.spec import Layer
 
-MOST = 64
-"""Tokens of a grid up to which all of them are probed."""
-
-SIDE = 7
-"""Rows and columns of a larger grid that are probed; the first and the last are among them."""
-
-SHOTS = 10
-"""Images of each class that a probe learns from."""
+MOST = 64  # tokens of a grid up to which all of them are probed
+SIDE = 7  # rows and columns of a larger grid that are probed; the first and the last are among them
+SHOTS = 10  # images of each class that a probe learns from
 
 
-@dataclass(frozen=True, eq=False)
-class TokenProbes(ProbeAnalysis[Tensor]):
+class TokenProbes(ImageAnalysis[Tensor]):
     """Few-shot probes of the probe images' patch tokens, each token of each layer alone.
 
     Training and test images are of one source, so one pass serves both: a probe learns from drawn images of
@@ -57,7 +41,7 @@ class TokenProbes(ProbeAnalysis[Tensor]):
     configs = FewShotTask.configs
     pooling = "token"
     feed = GRIDS
-    joins: ClassVar[Mapping[str, Join]] = {"grid": first}
+    joins: ClassVar = {"grid": first}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -68,24 +52,24 @@ class TokenProbes(ProbeAnalysis[Tensor]):
         cells = torch.from_numpy(kept_cells(*grids.shape[1:3])).to(grids.device)
         return {"tokens": grids[:, cells[:, 0], cells[:, 1]].half(), "grid": torch.tensor(grids.shape[1:3])}
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         vectors = np.concatenate([np.asarray(tokens, np.float16) for tokens in images.every("tokens")])
         classes_of = dict(zip((sample.key for sample in self.source.samples), self.data.labels, strict=True))
         labels = np.array([classes_of[key] for key in images.keys], np.int64)
-        if reason := unlearnable(vectors.reshape(len(labels), -1), labels):
-            return LayerSummary([LayerOutcome(layer, "token", Outcome((), empty=reason))])
         classes, labels = np.unique(labels, return_inverse=True)
         fewest = int(np.bincount(labels).min())
-        if fewest <= SHOTS:
-            empty = too_few(SHOTS + 1, fewest)
-            return LayerSummary([LayerOutcome(layer, "token", Outcome((), empty=empty))])
+        reason = unlearnable(vectors.reshape(len(labels), -1), labels)
+        if not reason and fewest <= SHOTS:
+            reason = too_few(SHOTS + 1, fewest)
+        if reason:
+            return Findings((LayerOutcome(layer, "token", Outcome((), empty=reason)),))
         shares = self._right_shares(vectors, labels, len(classes))
         (tested,) = np.nonzero(~np.isnan(shares[:, 0]))
         tally = Tally(np.array(images.keys)[tested].tolist())
         tally.images("fewshot-10", 100 * shares[tested].mean(axis=1))
         tally.images("fewshot-10-first", 100 * shares[tested, 0])
         arrays = {"accuracy": 100 * np.nanmean(shares, axis=0), "grid": images.first["grid"]}
-        return LayerSummary([LayerOutcome(layer, "token", tally.outcome())], arrays)
+        return Findings((LayerOutcome(layer, "token", tally.outcome()),), arrays)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
         accuracies, grids = layers.every("accuracy"), np.array(layers.every("grid"), np.int64)
@@ -95,7 +79,7 @@ class TokenProbes(ProbeAnalysis[Tensor]):
         for row, accuracy in enumerate(accuracies):
             padded[row, : len(accuracy)] = accuracy
             cells[row, : len(accuracy)] = kept_cells(*grids[row].tolist())
-        names = np.array([str(layer) for layer in layers.by_layer])
+        names = np.array([str(layer) for layer in layers])
         return {"token_accuracy": padded, "token": cells, "grid": grids, "layer": names}
 
     def _right_shares(self, vectors: NDArray[np.float16], labels: Integers, classes: int) -> Floats:

@@ -23,8 +23,8 @@ from leaderboards.board import Board
 from leaderboards.sections import order
 from leaderboards.sections.order import Section
 from tasks import registry
-from tasks.analyses.base import KeptImages, LayerSummary, ProbeAnalysis, Tally
-from tasks.base import Device, LayerOutcome, Outcome, Score, Source, digest
+from tasks.analyses.base import ImageAnalysis, KeptImages, Tally
+from tasks.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
 from tasks.blocks import Block, Heading, said
 from tasks.feeds import ATTENTION
 from tasks.registry import TaskEntry
@@ -73,7 +73,7 @@ TASK = TaskEntry(
 
 
 @dataclass(frozen=True, eq=False)
-class FirstTokenAnalysis(ProbeAnalysis[AttentionMaps]):
+class FirstTokenAnalysis(ImageAnalysis[AttentionMaps]):
     """What all tokens give to the first one."""
 
     feed = ATTENTION
@@ -81,10 +81,10 @@ class FirstTokenAnalysis(ProbeAnalysis[AttentionMaps]):
     def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Mapping[str, Tensor]:
         return {"share": maps.probabilities[..., 0].float().mean(dim=-1)}
 
-    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         tally = Tally(images.keys)
         tally.heads("toy-share", images.each("share"))
-        return LayerSummary([LayerOutcome(layer, "patch", tally.outcome())])
+        return Findings((LayerOutcome(layer, "patch", tally.outcome()),))
 
 
 ANALYSIS = TaskEntry(
