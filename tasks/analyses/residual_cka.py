@@ -179,9 +179,9 @@ class _Similarities:
 
     def tables(self) -> list[list[Floats]]:
         """CKA [blocks blocks] of each half and pair, of the first of a pair with the second of it."""
-        place = self._taps.index
+        column = self._taps.index
         return [
-            [self._value[:, place(terms[a]), :, place(terms[b])] for a, b in PAIRS.values()]
+            [self._value[:, column(terms[a]), :, column(terms[b])] for a, b in PAIRS.values()]
             for terms in self.halves
         ]
 

@@ -70,6 +70,16 @@ def test_a_transformer_and_a_convnet(new_place: Callable[[], Path], data: Path) 
     assert (place / "out" / "arrays" / "mini-fs--mini-resnet" / key).exists()
 
 
+def test_heads_are_not_compared_with_the_random_floor(new_place: Callable[[], Path], data: Path) -> None:
+    records = run(
+        new_place(), ["mini-fs", "mini-resnet"], "locality", "cka", data=data, layers="1", floor=True
+    )
+    assert records.attrs["failures"] == []
+    assert set(of(records, "locality", "mini-fs")["other"]) == {"mini-resnet"}
+    assert set(records.loc[records["task"] == "locality", "backbone"]) == {"mini-fs"}
+    assert "mini-random" in set(records["backbone"])  # which CKA looks at
+
+
 def test_networks_that_do_not_show_their_inside_say_so(
     new_place: Callable[[], Path], data: Path, own: list[str]
 ) -> None:
