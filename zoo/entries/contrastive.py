@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
 from zoo.entries.distilled import DINOV2, DINOV2_PARTS
-from zoo.entries.family import BASE, GIANT, HUGE, LARGE, SMALL, SO400M, Family, ViTSize
+from zoo.entries.family import BASE, FAMILY, GIANT, HUGE, LARGE, SMALL, SO400M, NetworkSize, entry
 from zoo.entries.supervised import VIT_PARTS
 from zoo.seen import WEB_TEXTS
 from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
@@ -12,31 +12,30 @@ from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
 
 def _openai_block(norm1: str, norm2: str, attention: str, out: str) -> dict[str, str | tuple[str, ...]]:
     """Names inside a block of OpenAI's code, old to new."""
-    projections = tuple(f"{attention}.{part}_proj" for part in "qkv")
+    parts = tuple(f"{attention}.{part}_proj" for part in "qkv")
     return {
         **affine({"ln_1": norm1, "ln_2": norm2, "attn.out_proj": f"{attention}.{out}"}),
         **affine({"mlp.c_fc": "mlp.fc1", "mlp.c_proj": "mlp.fc2"}),
-        **{
-            f"attn.in_proj_{kind}": tuple(f"{part}.{kind}" for part in projections)
-            for kind in ("weight", "bias")
-        },
+        **{f"attn.in_proj_{kind}": tuple(f"{p}.{kind}" for p in parts) for kind in ("weight", "bias")},
     }
 
 
 # CLIP: the vision towers of contrastive image-text models, by OpenAI, LAION (OpenCLIP) and Meta (MetaCLIP).
 # OpenAI's revisions are those that mteb pins. LAION's L/14 was trained with other pixels than the rest: mean
 # and std of 0.5, as OpenCLIP's table of checkpoints says.
-_CLIP = Family(
+_CLIP = replace(
+    FAMILY,
     family="CLIP",
     supervision="400 M image-text pairs",
     data="WIT-400M (OpenAI, not public)",
     seen=WEB_TEXTS,
-    normalisation=CLIP,
+    mean=CLIP.mean,
+    std=CLIP.std,
     licence="MIT",
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "
     "ICML 2021, arXiv:2103.00020",
     model_types=("clip_vision_model",),
-    sized=True,
+    trained_size=224,
 )
 _OPENCLIP = replace(
     _CLIP,
@@ -46,7 +45,7 @@ _OPENCLIP = replace(
     paper="Cherti et al., Reproducible scaling laws for contrastive language-image learning, CVPR 2023, "
     "arXiv:2212.07143",
 )
-_INCEPTION = replace(_OPENCLIP, normalisation=HALF)
+_INCEPTION = replace(_OPENCLIP, mean=HALF.mean, std=HALF.std)
 _METACLIP = replace(
     _CLIP,
     supervision="2.5 G image-text pairs",
@@ -103,25 +102,25 @@ CLIP_NAMES = AuthorsNames(
     patches="conv1.weight",
     hidden="mlp.c_fc.weight",
 )
-OPENAI = ("clip-b32", "clip-b16", "clip-l14")
-"""Entries of OpenAI's own networks, whose activation is known."""
+OPENAI = ("clip-b32", "clip-b16", "clip-l14")  # entries of OpenAI's own networks, whose activation is known
 
 # SigLIP and SigLIP 2: a sigmoid loss; no class token. The repositories of SigLIP 2 with a fixed size hold
 # networks of SigLIP's own model type; those called NaFlex are another, which takes patches instead of images
 # and is not supported. L/16 and B/32 are evaluated at the 256 px of their training. Revisions are those that
 # mteb pins.
-_SIGLIP = Family(
+_SIGLIP = replace(
+    FAMILY,
     family="SigLIP",
     supervision="image-text pairs, sigmoid loss",
     data="WebLI (English)",
     seen=WEB_TEXTS,
-    normalisation=HALF,
-    licence="Apache-2.0",
+    mean=HALF.mean,
+    std=HALF.std,
     paper="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023, arXiv:2303.15343",
     model_types=("siglip_vision_model",),
     prefix_tokens=0,
     has_cls=False,
-    sized=True,
+    trained_size=224,
 )
 _SIGLIP2 = replace(
     _SIGLIP,
@@ -129,18 +128,20 @@ _SIGLIP2 = replace(
     data="WebLI",
     paper="Tschannen et al., SigLIP 2: Multilingual Vision-Language Encoders, 2025, arXiv:2502.14786",
 )
-_AT_256 = replace(_SIGLIP, input_size=256)
-_SIGLIP2_AT_256 = replace(_SIGLIP2, input_size=256)
+_AT_256 = replace(_SIGLIP, input_size=256, trained_size=256)
+_SIGLIP2_AT_256 = replace(_SIGLIP2, input_size=256, trained_size=256)
 
 # AIMv2: pre-trained to predict the patches and the text that follow; no class token. Its tables of positions
 # are for 224 px; for other sizes they are resized here, which the authors' code and transformers do not do.
 # Revisions are those of May 2026, whose files have the names of transformers.
-_AIMV2 = Family(
+_AIMV2 = replace(
+    FAMILY,
     family="AIMv2",
     supervision="images and texts, autoregressive",
     data="DFN-2B, COYO, HQITP (in part not public)",
     seen=WEB_TEXTS,
-    normalisation=CLIP,
+    mean=CLIP.mean,
+    std=CLIP.std,
     licence="Apple AMLR",
     paper="Fini et al., Multimodal Autoregressive Pre-training of Large Vision Encoders, CVPR 2025, "
     "arXiv:2411.14402",
@@ -148,23 +149,26 @@ _AIMV2 = Family(
     prefix_tokens=0,
     has_cls=False,
 )
+_AIMV2_L = NetworkSize((24,), (1024,), 8, mlp=2816)
+_AIMV2_H = NetworkSize((24,), (1536,), 12, mlp=4096)
 
 # Perception Encoder: contrastive towers (core), tuned for language models or for dense tasks. Tokens have
 # learned absolute positions and rotary ones, so that any size works; towers are evaluated at 224 px here,
 # where they were trained at 224 to 512 px. G has no class token. Of lang and spatial no norm follows the last
 # block, and the blocks of lang and of spatial's G are scaled. Attention pooling and text towers are left out.
 # T, S, B and L of spatial are distilled from its G, which was refined with masks of SAM 2.1.
-_CORE = Family(
+_CORE = replace(
+    FAMILY,
     family="PE",
     supervision="image-text pairs, captioned videos",
     data="5.4 G public image-text pairs, 22 M videos",
     seen=WEB_TEXTS,
-    normalisation=HALF,  # core/vision_encoder/transforms.py of the authors
-    licence="Apache-2.0",
+    mean=HALF.mean,  # core/vision_encoder/transforms.py of the authors
+    std=HALF.std,
     paper="Bolya et al., Perception Encoder: The best visual embeddings are not at the output of the "
     "network, 2025, arXiv:2504.13181",
     checkpoint="original",
-    files="https://huggingface.co/facebook/{0}/resolve/main/{0}.pt",
+    original="https://huggingface.co/facebook/{0}/resolve/main/{0}.pt",
     model_types=("perception_encoder",),
 )
 _CORE_G = replace(_CORE, prefix_tokens=0, has_cls=False)
@@ -174,8 +178,8 @@ _LANG = replace(
 _LANG_G = replace(_LANG, prefix_tokens=0, has_cls=False)
 _SPATIAL = replace(_CORE, supervision="image-text pairs, captioned videos, masks of SAM", has_final=False)
 _SPATIAL_G = replace(_SPATIAL, prefix_tokens=0, has_cls=False)
-_PE_T = ViTSize(12, 192, 3)
-_PE_G = ViTSize(50, 1536, 16, mlp=8960)
+_PE_T = NetworkSize((12,), (192,), 3)
+_PE_G = NetworkSize((50,), (1536,), 16, mlp=8960)
 PE_NAMES = replace(
     CLIP_NAMES,
     layout="the Perception Encoder",
@@ -195,13 +199,14 @@ PE_CLASS = {"class_embedding": "embeddings.cls_token"}
 # TIPS v2: image-text towers that also learn from masked patches, with two class tokens. The first, which is
 # read, learned from the texts of the web, the second from written captions. Pixels are in [0, 1] and not
 # normalised. Trained at 448 px, evaluated at 224 px here.
-_TIPS = Family(
+_TIPS = replace(
+    FAMILY,
     family="TIPS",
     supervision="image-text pairs, captions, self-distillation",
     data="image-text pairs (not public)",
     seen=WEB_TEXTS,
-    normalisation=UNIT,
-    licence="Apache-2.0",
+    mean=UNIT.mean,
+    std=UNIT.std,
     paper="Cao et al., TIPSv2: Advancing Vision-Language Pretraining with Enhanced Patch-Text Alignment, "
     "CVPR 2026, arXiv:2604.12012",
     model_types=("tipsv2_vision_model",),
@@ -279,41 +284,41 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
 )
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _CLIP.vit("clip-b32", "openai/clip-vit-base-patch32", BASE, 32, 87_456_000),
-    _CLIP.vit("clip-b16", "openai/clip-vit-base-patch16", BASE, 16, 85_799_424),
-    _CLIP.vit("clip-l14", "openai/clip-vit-large-patch14", LARGE, 14, 303_179_776),
-    _OPENCLIP.vit("openclip-b32", "laion/CLIP-ViT-B-32-laion2B-s34B-b79K", BASE, 32, 87_456_000),
-    _OPENCLIP.vit("openclip-b16", "laion/CLIP-ViT-B-16-laion2B-s34B-b88K", BASE, 16, 85_799_424),
-    _INCEPTION.vit("openclip-l14", "laion/CLIP-ViT-L-14-laion2B-s32B-b82K", LARGE, 14, 303_179_776),
-    _OPENCLIP.vit("openclip-h14", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K", HUGE, 14, 630_766_080),
-    _METACLIP.vit("metaclip-b32", "facebook/metaclip-b32-fullcc2.5b", BASE, 32, 87_456_000),
-    _METACLIP.vit("metaclip-b16", "facebook/metaclip-b16-fullcc2.5b", BASE, 16, 85_799_424),
-    _METACLIP.vit("metaclip-l14", "facebook/metaclip-l14-fullcc2.5b", LARGE, 14, 303_179_776),
-    _METACLIP.vit("metaclip-h14", "facebook/metaclip-h14-fullcc2.5b", HUGE, 14, 630_766_080),
-    _METACLIP2.vit("metaclip2-h14", "facebook/metaclip-2-worldwide-huge-quickgelu", HUGE, 14, 630_766_080),
-    _SIGLIP.vit("siglip-b16", "google/siglip-base-patch16-224", BASE, 16, 85_797_120),
-    _AT_256.vit("siglip-l16", "google/siglip-large-patch16-256", LARGE, 16, 303_361_024),
-    _SIGLIP.vit("siglip-so400m14", "google/siglip-so400m-patch14-224", SO400M, 14, 412_442_352),
-    _SIGLIP2_AT_256.vit("siglip2-b32", "google/siglip2-base-patch32-256", BASE, 32, 87_465_216),
-    _SIGLIP2.vit("siglip2-b16", "google/siglip2-base-patch16-224", BASE, 16, 85_797_120),
-    _SIGLIP2_AT_256.vit("siglip2-l16", "google/siglip2-large-patch16-256", LARGE, 16, 303_361_024),
-    _SIGLIP2.vit("siglip2-so400m14", "google/siglip2-so400m-patch14-224", SO400M, 14, 412_442_352),
-    _AIMV2.vit("aimv2-l14", "apple/aimv2-large-patch14-224", ViTSize(24, 1024, 8, mlp=2816), 14, 309_197_824),
-    _AIMV2.vit("aimv2-h14", "apple/aimv2-huge-patch14-224", ViTSize(24, 1536, 12, mlp=4096), 14, 680_851_968),
-    _CORE.vit("pe-core-t16", "PE-Core-T16-384", _PE_T, 16, 5_597_568),
-    _CORE.vit("pe-core-s16", "PE-Core-S16-384", SMALL, 16, 21_811_968),
-    _CORE.vit("pe-core-b16", "PE-Core-B16-224", BASE, 16, 85_799_424),
-    _CORE.vit("pe-core-l14", "PE-Core-L14-336", LARGE, 14, 303_507_456),
-    _CORE_G.vit("pe-core-g14", "PE-Core-G14-448", _PE_G, 14, 1_851_736_576),
-    _LANG.vit("pe-lang-l14", "PE-Lang-L14-448", replace(LARGE, depth=23), 14, 291_415_040),
-    _LANG_G.vit("pe-lang-g14", "PE-Lang-G14-448", replace(_PE_G, depth=47), 14, 1_740_922_624),
-    _SPATIAL.vit("pe-spatial-t16", "PE-Spatial-T16-512", _PE_T, 16, 5_683_200),
-    _SPATIAL.vit("pe-spatial-s16", "PE-Spatial-S16-512", SMALL, 16, 21_983_232),
-    _SPATIAL.vit("pe-spatial-b16", "PE-Spatial-B16-512", BASE, 16, 86_433_792),
-    _SPATIAL.vit("pe-spatial-l14", "PE-Spatial-L14-448", LARGE, 14, 303_964_160),
-    _SPATIAL_G.vit("pe-spatial-g14", "PE-Spatial-G14-448", _PE_G, 14, 1_851_887_104),
-    _TIPS.vit("tipsv2-b14", "google/tipsv2-b14", BASE, 14, 86_316_288),
-    _TIPS.vit("tipsv2-l14", "google/tipsv2-l14", LARGE, 14, 304_016_384),
-    _TIPS.vit("tipsv2-so14", "google/tipsv2-so400m14", SO400M, 14, 413_393_904),
-    _TIPS.vit("tipsv2-g14", "google/tipsv2-g14", GIANT, 14, 1_135_952_384),
+    entry(_CLIP, "clip-b32", "openai/clip-vit-base-patch32", BASE, 32, 87_456_000),
+    entry(_CLIP, "clip-b16", "openai/clip-vit-base-patch16", BASE, 16, 85_799_424),
+    entry(_CLIP, "clip-l14", "openai/clip-vit-large-patch14", LARGE, 14, 303_179_776),
+    entry(_OPENCLIP, "openclip-b32", "laion/CLIP-ViT-B-32-laion2B-s34B-b79K", BASE, 32, 87_456_000),
+    entry(_OPENCLIP, "openclip-b16", "laion/CLIP-ViT-B-16-laion2B-s34B-b88K", BASE, 16, 85_799_424),
+    entry(_INCEPTION, "openclip-l14", "laion/CLIP-ViT-L-14-laion2B-s32B-b82K", LARGE, 14, 303_179_776),
+    entry(_OPENCLIP, "openclip-h14", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K", HUGE, 14, 630_766_080),
+    entry(_METACLIP, "metaclip-b32", "facebook/metaclip-b32-fullcc2.5b", BASE, 32, 87_456_000),
+    entry(_METACLIP, "metaclip-b16", "facebook/metaclip-b16-fullcc2.5b", BASE, 16, 85_799_424),
+    entry(_METACLIP, "metaclip-l14", "facebook/metaclip-l14-fullcc2.5b", LARGE, 14, 303_179_776),
+    entry(_METACLIP, "metaclip-h14", "facebook/metaclip-h14-fullcc2.5b", HUGE, 14, 630_766_080),
+    entry(_METACLIP2, "metaclip2-h14", "facebook/metaclip-2-worldwide-huge-quickgelu", HUGE, 14, 630_766_080),
+    entry(_SIGLIP, "siglip-b16", "google/siglip-base-patch16-224", BASE, 16, 85_797_120),
+    entry(_AT_256, "siglip-l16", "google/siglip-large-patch16-256", LARGE, 16, 303_361_024),
+    entry(_SIGLIP, "siglip-so400m14", "google/siglip-so400m-patch14-224", SO400M, 14, 412_442_352),
+    entry(_SIGLIP2_AT_256, "siglip2-b32", "google/siglip2-base-patch32-256", BASE, 32, 87_465_216),
+    entry(_SIGLIP2, "siglip2-b16", "google/siglip2-base-patch16-224", BASE, 16, 85_797_120),
+    entry(_SIGLIP2_AT_256, "siglip2-l16", "google/siglip2-large-patch16-256", LARGE, 16, 303_361_024),
+    entry(_SIGLIP2, "siglip2-so400m14", "google/siglip2-so400m-patch14-224", SO400M, 14, 412_442_352),
+    entry(_AIMV2, "aimv2-l14", "apple/aimv2-large-patch14-224", _AIMV2_L, 14, 309_197_824),
+    entry(_AIMV2, "aimv2-h14", "apple/aimv2-huge-patch14-224", _AIMV2_H, 14, 680_851_968),
+    entry(_CORE, "pe-core-t16", "PE-Core-T16-384", _PE_T, 16, 5_597_568),
+    entry(_CORE, "pe-core-s16", "PE-Core-S16-384", SMALL, 16, 21_811_968),
+    entry(_CORE, "pe-core-b16", "PE-Core-B16-224", BASE, 16, 85_799_424),
+    entry(_CORE, "pe-core-l14", "PE-Core-L14-336", LARGE, 14, 303_507_456),
+    entry(_CORE_G, "pe-core-g14", "PE-Core-G14-448", _PE_G, 14, 1_851_736_576),
+    entry(_LANG, "pe-lang-l14", "PE-Lang-L14-448", replace(LARGE, blocks=(23,)), 14, 291_415_040),
+    entry(_LANG_G, "pe-lang-g14", "PE-Lang-G14-448", replace(_PE_G, blocks=(47,)), 14, 1_740_922_624),
+    entry(_SPATIAL, "pe-spatial-t16", "PE-Spatial-T16-512", _PE_T, 16, 5_683_200),
+    entry(_SPATIAL, "pe-spatial-s16", "PE-Spatial-S16-512", SMALL, 16, 21_983_232),
+    entry(_SPATIAL, "pe-spatial-b16", "PE-Spatial-B16-512", BASE, 16, 86_433_792),
+    entry(_SPATIAL, "pe-spatial-l14", "PE-Spatial-L14-448", LARGE, 14, 303_964_160),
+    entry(_SPATIAL_G, "pe-spatial-g14", "PE-Spatial-G14-448", _PE_G, 14, 1_851_887_104),
+    entry(_TIPS, "tipsv2-b14", "google/tipsv2-b14", BASE, 14, 86_316_288),
+    entry(_TIPS, "tipsv2-l14", "google/tipsv2-l14", LARGE, 14, 304_016_384),
+    entry(_TIPS, "tipsv2-so14", "google/tipsv2-so400m14", SO400M, 14, 413_393_904),
+    entry(_TIPS, "tipsv2-g14", "google/tipsv2-g14", GIANT, 14, 1_135_952_384),
 )

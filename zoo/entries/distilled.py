@@ -3,35 +3,36 @@
 from dataclasses import replace
 
 from zoo.architecture import Architecture, affine, split_affine
-from zoo.entries.family import BASE, GIANT, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, Family, ViTSize
-from zoo.entries.supervised import CONVNEXT, QKV, RESNET, RESNET_50, VIT, VIT_NAMES, VIT_PARTS, WIDTHS_RESNET
+from zoo.entries import supervised
+from zoo.entries.family import BASE, FAMILY, GIANT, LARGE, SMALL, NetworkSize, entry
 from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
-from zoo.spec import IMAGENET, BackboneSpec
+from zoo.spec import BackboneSpec
 
 # DINO: self-distillation on ImageNet-1k. The Hub's S/8 is the file of ``torch.hub``; the numbers of Teaching
 # Matters belong to another one, trained for 300 epochs, which no repository has. Nor has any the authors'
 # ResNet-50, whose file has torchvision's names.
-_DINO = Family(
+_DINO = replace(
+    FAMILY,
     family="DINO",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
     seen=IMAGENET_1K,
-    normalisation=IMAGENET,
-    licence="Apache-2.0",
     paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.14294",
     interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
-    sized=True,
+    trained_size=224,
 )
-_DINO_FILES = replace(_DINO, checkpoint="original", files="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth")
+_DINO_FILES = replace(
+    _DINO, checkpoint="original", original="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth"
+)
 _DINO_RESNET = replace(
-    RESNET,
+    supervised.RESNET,
     family="DINO",
     supervision=_DINO.supervision,
     seen=_DINO.seen,
     paper=_DINO.paper,
     checkpoint="original",
-    files=_DINO_FILES.files,
+    original=_DINO_FILES.original,
 )
 
 # MoCo-v3: momentum contrast on ImageNet-1k. The B/16 on the Hub is a third party's copy of the original file,
@@ -48,10 +49,10 @@ _MOCO = replace(
     interpolation="huggingface",
 )
 _MOCO_FILES = replace(
-    _MOCO, licence="CC-BY-NC-4.0", files="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar"
+    _MOCO, licence="CC-BY-NC-4.0", original="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar"
 )
 _MOCO_RESNET = replace(
-    _DINO_RESNET, family="MoCo", licence="CC-BY-NC-4.0", paper=_MOCO.paper, files=_MOCO_FILES.files
+    _DINO_RESNET, family="MoCo", licence="CC-BY-NC-4.0", paper=_MOCO.paper, original=_MOCO_FILES.original
 )
 
 # iBOT's files are the teachers', under timm's names, and in no repository.
@@ -60,7 +61,7 @@ _IBOT = replace(
     family="iBOT",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
     checkpoint="original",
-    files="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
+    original="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
     interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
 )
 _MSN = replace(
@@ -71,19 +72,18 @@ _MSN = replace(
     # src/deit.py of the authors: one factor for both sides and no offset; for squares the same.
     interpolation="huggingface",
     model_types=("vit_msn",),
-    sized=False,
+    trained_size=None,
 )
 
 # DINOv2: self-distillation and masked tokens on 142 M curated images; without and with four registers. S, B
 # and L are distilled from g. Trained at 518 px at the end, and evaluated at 224 px here as in its paper. The
 # revisions are those that mteb pins.
-_DINOV2 = Family(
+_DINOV2 = replace(
+    FAMILY,
     family="DINOv2",
     supervision="images alone",
     data="LVD-142M",
     seen=LVD_142M,
-    normalisation=IMAGENET,
-    licence="Apache-2.0",
     paper="Oquab et al., DINOv2: Learning Robust Visual Features without Supervision, TMLR 2024, "
     "arXiv:2304.07193",
     model_types=("dinov2",),
@@ -98,7 +98,7 @@ _REGISTERS = replace(
     paper="Darcet et al., Vision Transformers Need Registers, ICLR 2024, arXiv:2309.16588",
 )
 DINOV2_PARTS = replace(
-    VIT_PARTS,
+    supervised.VIT_PARTS,
     norm1="norm1",
     norm2="norm2",
     attention="layer_scale1",
@@ -114,15 +114,15 @@ DINOV2 = Architecture(
 )
 _BLOCK: dict[str, str | tuple[str, ...]] = {
     **affine({"norm1": "norm1", "norm2": "norm2", "attn.proj": "attention.o_proj"}),
-    **QKV,
+    **supervised.QKV,
     "ls1.gamma": "layer_scale1.lambda1",
     "ls2.gamma": "layer_scale2.lambda1",
 }
 DINOV2_NAMES = replace(
-    VIT_NAMES,
+    supervised.VIT_NAMES,
     layout="DINOv2",
     unused=(
-        *VIT_NAMES.unused,
+        *supervised.VIT_NAMES.unused,
         r"^(dino|ibot|rasa)_head\.",
     ),  # Franca's RASA moves the last layer's tokens alone.
     block={**_BLOCK, **affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})},
@@ -141,21 +141,22 @@ DINOV2_GATED_NAMES = replace(
 # DINOv3: self-distillation on 1.7 G curated images; the others are distilled from the 7 B network. All
 # repositories are gated. Positions are rotary, so that any size works; there are four registers. The
 # ConvNeXts end in a norm that is applied to every cell.
-_DINOV3 = Family(
+_DINOV3 = replace(
+    FAMILY,
     family="DINOv3",
     supervision="images alone",
     data="LVD-1689M",
     seen=LVD_1689M,
-    normalisation=IMAGENET,
     licence="DINOv3",
+    repository="facebook/dinov3-{0}-pretrain-lvd1689m",
     paper="Siméoni et al., DINOv3, 2025, arXiv:2508.10104",
     model_types=("dinov3_vit",),
     gated=True,
     prefix_tokens=5,
 )
-_DINOV3_CONV = replace(_DINOV3, model_types=("dinov3_convnext",))
-_HUGE_PLUS = ViTSize(32, 1280, 20)
-_7B = ViTSize(40, 4096, 32, mlp=8192)
+_DINOV3_CONV = replace(_DINOV3, model_types=("dinov3_convnext",), prefix_tokens=0, has_cls=False)
+_HUGE_PLUS = NetworkSize((32,), (1280,), 20)
+_7B = NetworkSize((40,), (4096,), 32, mlp=8192)
 
 # Franca: nested clustering on public images; DINOv2's networks, all with a gated MLP. RASA, a head in a file
 # of its own that takes position out of the last layer's patch tokens, is left out. B and one L end their
@@ -173,18 +174,20 @@ _FRANCA = replace(
     paper="Venkataramanan et al., Franca: Nested Matryoshka Clustering for Scalable Visual Representation "
     "Learning, 2025, arXiv:2507.14137",
     checkpoint="original",
-    files="https://github.com/valeoai/Franca/releases/download/{0}",
+    original="https://github.com/valeoai/Franca/releases/download/{0}",
     interpolation="dino",  # interpolate_offset 0.1, no antialiasing: FrancaConfig in franca/hub/backbones.py
 )
-_LAION = replace(_FRANCA, data="LAION-600M", seen=WEB)
-_BASELINE = replace(
+_WEB = replace(_FRANCA, data="LAION-600M", seen=WEB)
+_FRANCA_G = "v1.0.0/franca_vitg14_Laion600M_chunked.tar.gz.part_aa"
+_TWIN = replace(
     _FRANCA,
+    original="https://github.com/valeoai/Franca/releases/download/v1.1.0/franca_{0}_518.pth",
     paper="Oquab et al., DINOv2, TMLR 2024, arXiv:2304.07193, as trained by Venkataramanan et al., Franca, "
     "2025, arXiv:2507.14137",
 )
 
 ARCHITECTURES: tuple[Architecture, ...] = (
-    replace(VIT, model_type="vit_msn", model="ViTMSNModel", pooling_option=False),
+    replace(supervised.VIT, model_type="vit_msn", model="ViTMSNModel", pooling_option=False),
     DINOV2,
     replace(DINOV2, model_type="dinov2_with_registers", model="Dinov2WithRegistersModel"),
     replace(
@@ -196,62 +199,51 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         parts=replace(DINOV2_PARTS, rotary=True),
     ),
     replace(
-        CONVNEXT,
+        supervised.CONVNEXT,
         model_type="dinov3_convnext",
         model="DINOv3ConvNextModel",
         blocks="model.stages.*.layers",
         final_norm="layer_norm",
     ),
 )
-_V3 = "facebook/dinov3-{}-pretrain-lvd1689m".format
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _DINO.vit("dino-s16", "facebook/dino-vits16", SMALL, 16, 21_665_664),
-    _DINO.vit("dino-s8", "facebook/dino-vits8", SMALL, 8, 21_670_272),
-    _DINO_FILES.vit("dino-s8-300ep", "dino_deitsmall8_300ep_pretrain", SMALL, 8, 21_670_272),
-    _DINO.vit("dino-b16", "facebook/dino-vitb16", BASE, 16, 85_798_656),
-    _DINO.vit("dino-b8", "facebook/dino-vitb8", BASE, 8, 85_807_872),
-    _DINO_RESNET.pyramid("dino-resnet50", "dino_resnet50_pretrain", RESNET_50, WIDTHS_RESNET, 23_508_032),
-    _MOCO_FILES.vit("moco-s16", "vit-s-300ep", replace(SMALL, heads=12), 16, 21_665_664),
-    _MOCO.vit("moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16, 85_798_656),
-    _MOCO_RESNET.pyramid("moco-resnet50", "r-50-1000ep", RESNET_50, WIDTHS_RESNET, 23_508_032),
-    _DINOV2.vit("dinov2-s14", "facebook/dinov2-small", SMALL, 14, 22_056_576),
-    _DINOV2.vit("dinov2-b14", "facebook/dinov2-base", BASE, 14, 86_580_480),
-    _DINOV2.vit("dinov2-l14", "facebook/dinov2-large", LARGE, 14, 304_368_640),
-    _DINOV2.vit("dinov2-g14", "facebook/dinov2-giant", GIANT, 14, 1_136_480_768),
-    _REGISTERS.vit("dinov2-s14-reg", "facebook/dinov2-with-registers-small", SMALL, 14, 22_058_112),
-    _REGISTERS.vit("dinov2-b14-reg", "facebook/dinov2-with-registers-base", BASE, 14, 86_583_552),
-    _REGISTERS.vit("dinov2-l14-reg", "facebook/dinov2-with-registers-large", LARGE, 14, 304_372_736),
-    _REGISTERS.vit("dinov2-g14-reg", "facebook/dinov2-with-registers-giant", GIANT, 14, 1_136_486_912),
-    _DINOV3.vit("dinov3-s16", _V3("vits16"), SMALL, 16, 21_596_544),
-    _DINOV3.vit("dinov3-s16plus", _V3("vits16plus"), SMALL, 16, 28_692_864),
-    _DINOV3.vit("dinov3-b16", _V3("vitb16"), BASE, 16, 85_660_416),
-    _DINOV3.vit("dinov3-l16", _V3("vitl16"), LARGE, 16, 303_129_600),
-    _DINOV3.vit("dinov3-h16plus", _V3("vith16plus"), _HUGE_PLUS, 16, 840_592_640),
-    _DINOV3.vit("dinov3-7b16", _V3("vit7b16"), _7B, 16, 6_716_035_072),
-    _DINOV3_CONV.pyramid("dinov3-convnext-t", _V3("convnext-tiny"), (3, 3, 9, 3), WIDTHS_T, 27_820_128),
-    _DINOV3_CONV.pyramid("dinov3-convnext-s", _V3("convnext-small"), (3, 3, 27, 3), WIDTHS_T, 49_454_688),
-    _DINOV3_CONV.pyramid("dinov3-convnext-b", _V3("convnext-base"), (3, 3, 27, 3), WIDTHS_B, 87_566_464),
-    _DINOV3_CONV.pyramid("dinov3-convnext-l", _V3("convnext-large"), (3, 3, 27, 3), WIDTHS_L, 196_230_336),
-    _IBOT.vit("ibot-s16", "vits_16", SMALL, 16, 21_665_664),
-    _IBOT.vit("ibot-b16", "vitb_16", BASE, 16, 85_798_656),
-    _MSN.vit("msn-s16", "facebook/vit-msn-small", SMALL, 16, 21_665_664),
-    _MSN.vit("msn-b16", "facebook/vit-msn-base", BASE, 16, 85_798_656),
-    _MSN.vit("msn-l16", "facebook/vit-msn-large", LARGE, 16, 303_301_632),
-    _FRANCA.vit("franca-b14-in21k", "v1.0.0/franca_vitb14_In21K.pth", BASE, 14, 86_592_768),
-    _FRANCA.vit("franca-b14-in21k-224", "v1.1.0/franca_vitb14_In21K_224.pth", BASE, 14, 85_737_984),
-    _LAION.vit("franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", LARGE, 14, 304_794_880),
-    _LAION.vit("franca-l14-laion600m-224", "v1.1.0/franca_vitl14_Laion600M_224.pth", LARGE, 14, 303_655_168),
-    _LAION.vit(
-        "franca-g14-laion600m",
-        "v1.0.0/franca_vitg14_Laion600M_chunked.tar.gz.part_aa",
-        GIANT,
-        14,
-        1_134_771_200,
-    ),
-    _BASELINE.vit(
-        "franca-dinov2-b14-in21k", "v1.1.0/franca_vitb14_Dinov2_In21K_518.pth", BASE, 14, 86_592_768
-    ),
-    _BASELINE.vit(
-        "franca-dinov2-l14-in21k", "v1.1.0/franca_vitl14_Dinov2_In21K_518.pth", LARGE, 14, 304_794_880
-    ),
+    entry(_DINO, "dino-s16", "facebook/dino-vits16", SMALL, 16, 21_665_664),
+    entry(_DINO, "dino-s8", "facebook/dino-vits8", SMALL, 8, 21_670_272),
+    entry(_DINO_FILES, "dino-s8-300ep", "dino_deitsmall8_300ep_pretrain", SMALL, 8, 21_670_272),
+    entry(_DINO, "dino-b16", "facebook/dino-vitb16", BASE, 16, 85_798_656),
+    entry(_DINO, "dino-b8", "facebook/dino-vitb8", BASE, 8, 85_807_872),
+    entry(_DINO_RESNET, "dino-resnet50", "dino_resnet50_pretrain", supervised.RESNET_50, 4, 23_508_032),
+    entry(_MOCO_FILES, "moco-s16", "vit-s-300ep", replace(SMALL, heads=12), 16, 21_665_664),
+    entry(_MOCO, "moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16, 85_798_656),
+    entry(_MOCO_RESNET, "moco-resnet50", "r-50-1000ep", supervised.RESNET_50, 4, 23_508_032),
+    entry(_DINOV2, "dinov2-s14", "facebook/dinov2-small", SMALL, 14, 22_056_576),
+    entry(_DINOV2, "dinov2-b14", "facebook/dinov2-base", BASE, 14, 86_580_480),
+    entry(_DINOV2, "dinov2-l14", "facebook/dinov2-large", LARGE, 14, 304_368_640),
+    entry(_DINOV2, "dinov2-g14", "facebook/dinov2-giant", GIANT, 14, 1_136_480_768),
+    entry(_REGISTERS, "dinov2-s14-reg", "facebook/dinov2-with-registers-small", SMALL, 14, 22_058_112),
+    entry(_REGISTERS, "dinov2-b14-reg", "facebook/dinov2-with-registers-base", BASE, 14, 86_583_552),
+    entry(_REGISTERS, "dinov2-l14-reg", "facebook/dinov2-with-registers-large", LARGE, 14, 304_372_736),
+    entry(_REGISTERS, "dinov2-g14-reg", "facebook/dinov2-with-registers-giant", GIANT, 14, 1_136_486_912),
+    entry(_DINOV3, "dinov3-s16", "vits16", SMALL, 16, 21_596_544),
+    entry(_DINOV3, "dinov3-s16plus", "vits16plus", SMALL, 16, 28_692_864),
+    entry(_DINOV3, "dinov3-b16", "vitb16", BASE, 16, 85_660_416),
+    entry(_DINOV3, "dinov3-l16", "vitl16", LARGE, 16, 303_129_600),
+    entry(_DINOV3, "dinov3-h16plus", "vith16plus", _HUGE_PLUS, 16, 840_592_640),
+    entry(_DINOV3, "dinov3-7b16", "vit7b16", _7B, 16, 6_716_035_072),
+    entry(_DINOV3_CONV, "dinov3-convnext-t", "convnext-tiny", supervised.NEXT_T, 4, 27_820_128),
+    entry(_DINOV3_CONV, "dinov3-convnext-s", "convnext-small", supervised.NEXT_S, 4, 49_454_688),
+    entry(_DINOV3_CONV, "dinov3-convnext-b", "convnext-base", supervised.NEXT_B, 4, 87_566_464),
+    entry(_DINOV3_CONV, "dinov3-convnext-l", "convnext-large", supervised.NEXT_L, 4, 196_230_336),
+    entry(_IBOT, "ibot-s16", "vits_16", SMALL, 16, 21_665_664),
+    entry(_IBOT, "ibot-b16", "vitb_16", BASE, 16, 85_798_656),
+    entry(_MSN, "msn-s16", "facebook/vit-msn-small", SMALL, 16, 21_665_664),
+    entry(_MSN, "msn-b16", "facebook/vit-msn-base", BASE, 16, 85_798_656),
+    entry(_MSN, "msn-l16", "facebook/vit-msn-large", LARGE, 16, 303_301_632),
+    entry(_FRANCA, "franca-b14-in21k", "v1.0.0/franca_vitb14_In21K.pth", BASE, 14, 86_592_768),
+    entry(_FRANCA, "franca-b14-in21k-224", "v1.1.0/franca_vitb14_In21K_224.pth", BASE, 14, 85_737_984),
+    entry(_WEB, "franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", LARGE, 14, 304_794_880),
+    entry(_WEB, "franca-l14-laion600m-224", "v1.1.0/franca_vitl14_Laion600M_224.pth", LARGE, 14, 303_655_168),
+    entry(_WEB, "franca-g14-laion600m", _FRANCA_G, GIANT, 14, 1_134_771_200),
+    entry(_TWIN, "franca-dinov2-b14-in21k", "vitb14_Dinov2_In21K", BASE, 14, 86_592_768),
+    entry(_TWIN, "franca-dinov2-l14-in21k", "vitl14_Dinov2_In21K", LARGE, 14, 304_794_880),
 )

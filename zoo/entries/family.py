@@ -1,40 +1,55 @@
-"""The sizes that networks come in, and what the entries of a family share."""
+"""The sizes that networks come in, and how an entry is made of what those of its family share."""
 
 from dataclasses import dataclass, replace
 
-from zoo.seen import Training
-from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation, Normalisation, Stage
+from zoo.spec import IMAGENET, BackboneSpec, Stage
 
 
 @dataclass(frozen=True, slots=True)
-class ViTSize:
-    """Blocks, channels, attention heads and channels inside the MLP (None: 4 x the width) of a plain ViT."""
+class NetworkSize:
+    """Blocks and channels of each stage, of which a plain ViT has one, attention heads, and the MLP's inside.
 
-    depth: int
-    width: int
-    heads: int
+    Heads are those of the last stage, None for a ConvNet; ``mlp`` is None for 4 x the width.
+    """
+
+    blocks: tuple[int, ...]
+    widths: tuple[int, ...]
+    heads: int | None = None
     mlp: int | None = None
 
-    def stages(self, patch: int) -> tuple[Stage]:
-        """Its one stage, at that patch size in pixels."""
-        return (Stage(self.depth, self.width, patch),)
 
+SMALL = NetworkSize((12,), (384,), 6)
+BASE = NetworkSize((12,), (768,), 12)
+LARGE = NetworkSize((24,), (1024,), 16)
+HUGE = NetworkSize((32,), (1280,), 16)
+SO400M = NetworkSize((27,), (1152,), 16, mlp=4304)
+# DINOv2's; where its MLP is gated, two thirds of 4 x the width are on either side of the gate.
+GIANT = NetworkSize((40,), (1536,), 24)
 
-SMALL = ViTSize(12, 384, 6)
-BASE = ViTSize(12, 768, 12)
-LARGE = ViTSize(24, 1024, 16)
-HUGE = ViTSize(32, 1280, 16)
-GIANT = ViTSize(40, 1536, 24)
-"""DINOv2's; where its MLP is gated, two thirds of 4 x the width are on either side of the gate."""
-
-SO400M = ViTSize(27, 1152, 16, mlp=4304)
-
-WIDTHS_T = (96, 192, 384, 768)
+WIDTHS_T = (96, 192, 384, 768)  # of ConvNeXt and Swin, and the next two
 WIDTHS_B = (128, 256, 512, 1024)
 WIDTHS_L = (192, 384, 768, 1536)
-"""Channels of the stages of ConvNeXt and Swin."""
 
+# What most families share. In the entry of a family, ``repository`` and ``original`` are patterns, in which
+# ``{0}`` stands for the name that its members give; where it has the latter, no repository has the weights.
+# ``trained_size`` is told where checkpoints for images of other sizes are others of the family.
+FAMILY = BackboneSpec(
+    name="",
+    family="",
+    supervision="",
+    repository="{0}",
+    model_types=("vit",),
+    stages=(),
+    heads=None,
+    prefix_tokens=1,
+    has_cls=True,
+    has_final=True,
+    mean=IMAGENET.mean,
+    std=IMAGENET.std,
+    licence="Apache-2.0",
+)
 
+# Commits of repositories that entries are pinned to.
 _REVISIONS = {
     "clip-b32": "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268",
     "clip-b16": "57c216476eefef5ab752ec549e440a49ae4ae5f3",
@@ -50,100 +65,25 @@ _REVISIONS = {
     "aimv2-l14": "fcb5093a9c5b3efb7db5acee213849967fd18210",
     "aimv2-h14": "172051d9df825cda55607cfe9016da30f249a133",
 }
-"""Commits of repositories that entries are pinned to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """What the backbones of one family share: the fields of `BackboneSpec` of the same names.
+def entry(
+    family: BackboneSpec, name: str, source: str, size: NetworkSize, patch: int, parameters: int
+) -> BackboneSpec:
+    """A backbone of a family that has so many weights as it is run.
 
-    Attributes:
-        files: Address of the authors' files, ``{0}`` for the name that entries give in place of a repository.
-        sized: Whether checkpoints for images of another side than ``input_size`` are others of the family.
+    ``source`` stands in the pattern of its family's repository or files. ``patch`` is the side in pixels of a
+    cell of the first stage; from stage to stage cells become larger by twos.
     """
-
-    family: str
-    supervision: str
-    data: str
-    seen: Training
-    normalisation: Normalisation
-    licence: str
-    paper: str
-    checkpoint: CheckpointFormat = "transformers"
-    files: str = ""
-    model_types: tuple[str, ...] = ("vit",)
-    interpolation: Interpolation = "huggingface"
-    gated: bool = False
-    prefix_tokens: int = 1
-    has_cls: bool = True
-    has_final: bool = True
-    stem_width: int | None = None
-    input_size: int = 224
-    sized: bool = False
-
-    def vit(self, name: str, source: str, size: ViTSize, patch: int, parameters: int) -> BackboneSpec:
-        """A plain Vision Transformer.
-
-        Args:
-            name: Its name.
-            source: Repository, or name of the authors' file where the family has ``files``.
-            size: Its size.
-            patch: Side of a patch in pixels.
-            parameters: Weights as it is run.
-        """
-        return BackboneSpec(
-            name=name,
-            family=self.family,
-            supervision=self.supervision,
-            data=self.data,
-            seen=self.seen,
-            parameters=parameters,
-            repository="" if self.files else source,
-            original=self.files.format(source),
-            revision=_REVISIONS.get(name),
-            checkpoint=self.checkpoint,
-            model_types=self.model_types,
-            interpolation=self.interpolation,
-            stages=size.stages(patch),
-            mlp_width=size.mlp,
-            heads=size.heads,
-            prefix_tokens=self.prefix_tokens,
-            has_cls=self.has_cls,
-            has_final=self.has_final,
-            stem_width=self.stem_width,
-            input_size=self.input_size,
-            trained_size=self.input_size if self.sized else None,
-            mean=self.normalisation.mean,
-            std=self.normalisation.std,
-            licence=self.licence,
-            gated=self.gated,
-            paper=self.paper,
-        )
-
-    def pyramid(
-        self,
-        name: str,
-        source: str,
-        blocks: tuple[int, ...],
-        widths: tuple[int, ...],
-        parameters: int,
-        heads: int | None = None,
-    ) -> BackboneSpec:
-        """A network whose grid is 4 px a cell and gets coarser by twos from stage to stage; no class token.
-
-        Args:
-            name: Its name.
-            source: As of `vit`.
-            blocks: Blocks of each stage.
-            widths: Channels of each stage.
-            parameters: Weights as it is run.
-            heads: Attention heads of the last stage; None for a ConvNet.
-        """
-        strides = [4 * 2**index for index in range(len(blocks))]
-        return replace(
-            self.vit(name, source, BASE, 4, parameters),
-            stages=tuple(map(Stage, blocks, widths, strides)),
-            heads=heads,
-            prefix_tokens=0,
-            has_cls=False,
-        )
+    strides = (patch * 2**index for index in range(len(size.blocks)))
+    return replace(
+        family,
+        name=name,
+        repository="" if family.original else family.repository.format(source),
+        original=family.original.format(source),
+        revision=_REVISIONS.get(name),
+        stages=tuple(map(Stage, size.blocks, size.widths, strides)),
+        mlp_width=size.mlp,
+        heads=size.heads,
+        parameters=parameters,
+    )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, affine
 from zoo.entries.distilled import DINOV2_PARTS
-from zoo.entries.family import BASE, HUGE, LARGE, WIDTHS_T, Family, ViTSize
+from zoo.entries.family import BASE, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
 from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES, VIT_PARTS
 from zoo.seen import (
     IMAGENET_1K,
@@ -16,35 +16,36 @@ from zoo.seen import (
     VIDEOMIX,
     WEB,
 )
-from zoo.spec import HALF, IMAGENET, BackboneSpec
+from zoo.spec import HALF, BackboneSpec
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
-_MAE = Family(
+_MAE = replace(
+    FAMILY,
     family="MAE",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
     seen=IMAGENET_1K,
-    normalisation=IMAGENET,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
     model_types=("vit_mae", "vit"),  # the latter is the encoder alone
-    sized=True,
+    trained_size=224,
 )
 
 # BEiT: visual tokens, pre-trained on ImageNet-22k without labels (``pt22k``). One more entry has seen labels
 # since: fine-tuned on ImageNet-22k, then on ImageNet-1k. It averages patch tokens before its last norm, so it
 # has no norm over all tokens.
-_BEIT = Family(
+_BEIT = replace(
+    FAMILY,
     family="BEiT",
     supervision="images of ImageNet-22k",
     data="ImageNet-22k",
     seen=replace(IMAGENET_21K, listed=False),  # Its tokenizer is DALL-E's, trained on images of the web.
-    normalisation=HALF,
-    licence="Apache-2.0",
+    mean=HALF.mean,
+    std=HALF.std,
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
     model_types=("beit",),
-    sized=True,
+    trained_size=224,
 )
 _BEIT_TUNED = replace(
     _BEIT,
@@ -96,7 +97,7 @@ _DATA2VEC = replace(
     paper="Baevski et al., data2vec: A General Framework for Self-supervised Learning in Speech, Vision and "
     "Language, ICML 2022, arXiv:2202.03555",
     model_types=("data2vec-vision",),
-    sized=False,
+    trained_size=None,
 )
 _IJEPA = replace(
     _DATA2VEC,
@@ -109,22 +110,22 @@ _IJEPA = replace(
     has_cls=False,
 )
 _IJEPA_22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=IMAGENET_21K)
-_IJEPA_G = ViTSize(40, 1408, 16, mlp=6144)
+_IJEPA_G = NetworkSize((40,), (1408,), 16, mlp=6144)
 
 # CAPI: predicts clusters of the teacher's patches. No class token: sixteen registers, which are placed along
 # the edge of the image, precede the patches. Positions are rotary and go from 0 to 1 at any size. The last
 # norm has no weights. The decoder, with which the authors pool, is left out.
-_CAPI = Family(
+_CAPI = replace(
+    FAMILY,
     family="CAPI",
     supervision="images alone",
     data="ImageNet-1k",
     seen=IMAGENET_1K,
-    normalisation=IMAGENET,  # IMAGENET_NORM in train_capi.py
-    licence="Apache-2.0",
+    # IMAGENET_NORM in train_capi.py
     paper="Darcet et al., Cluster and Predict Latent Patches for Improved Masked Image Modeling, 2025, "
     "arXiv:2502.08769",
     checkpoint="original",
-    files="https://dl.fbaipublicfiles.com/capi/{0}",
+    original="https://dl.fbaipublicfiles.com/capi/{0}",
     model_types=("capi",),
     prefix_tokens=16,
     has_cls=False,
@@ -174,23 +175,28 @@ _HIERA = replace(
     "arXiv:2306.00989",
     has_final=False,
     model_types=("hiera",),
-    sized=False,
+    prefix_tokens=0,
+    has_cls=False,
+    repository="facebook/hiera-{0}-hf",
+    trained_size=None,
 )
 _HIERA_FT = replace(_HIERA, supervision="images, then labels of ImageNet-1k", seen=IMAGENET_1K_LABELS)
-_TINY, _SMALL, _BASE, _LARGE = (1, 2, 7, 2), (1, 2, 11, 2), (2, 3, 16, 3), (2, 6, 36, 4)
-_WIDTHS_PLUS = (112, 224, 448, 896)
-_WIDTHS_LARGE = (144, 288, 576, 1152)
-_WIDTHS_HUGE = (256, 512, 1024, 2048)
+_HIERA_T = NetworkSize((1, 2, 7, 2), WIDTHS_T, 8)
+_HIERA_S = NetworkSize((1, 2, 11, 2), WIDTHS_T, 8)
+_HIERA_B = NetworkSize((2, 3, 16, 3), WIDTHS_T, 8)
+_HIERA_PLUS = NetworkSize((2, 3, 16, 3), (112, 224, 448, 896), 16)
+_HIERA_L = NetworkSize((2, 6, 36, 4), (144, 288, 576, 1152), 16)
+_HIERA_H = NetworkSize((2, 6, 36, 4), (256, 512, 1024, 2048), 32)
 
 # Pixio: masked autoencoders with a deeper decoder and larger masks, on images of the web. Eight class tokens
 # precede the patches: the first is read, where the authors take the mean of all. B, L, H and 1B are distilled
 # from 5B. All repositories are gated; their authors' numbers of weights are those here.
-_PIXIO = Family(
+_PIXIO = replace(
+    FAMILY,
     family="Pixio",
     supervision="images alone",
     data="MetaCLIP-2B, without its texts",
     seen=WEB,
-    normalisation=IMAGENET,
     licence="FAIR Noncommercial Research License",
     gated=True,
     paper="Yang et al., In Pursuit of Pixel Supervision for Visual Pre-training, 2025, arXiv:2512.15715",
@@ -198,18 +204,20 @@ _PIXIO = Family(
     model_types=("pixio",),
     prefix_tokens=8,
     input_size=256,
-    sized=True,
+    trained_size=256,
 )
+_PIXIO_1B = NetworkSize((48,), (1536,), 24)
+_PIXIO_5B = NetworkSize((48,), (3072,), 32)
 
 # V-JEPA 2: joint-embedding prediction on videos; an image is shown as two equal frames, one patch deep.
 # Positions are rotary, so that any size works; evaluated at the 256 px (or 384 px) of the training. There is
 # no class token. Queries and keys are rotated inside the attention, so that nothing inside blocks is shown.
-_VJEPA_L = Family(
+_VJEPA_L = replace(
+    FAMILY,
     family="V-JEPA",
     supervision="videos and images alone",
     data="VideoMix22M: videos of the web, ImageNet-1k",
     seen=VIDEOMIX,
-    normalisation=IMAGENET,
     licence="MIT",
     paper="Assran et al., V-JEPA 2: Self-Supervised Video Models Enable Understanding, Prediction and "
     "Planning, 2025, arXiv:2506.09985",
@@ -217,10 +225,11 @@ _VJEPA_L = Family(
     prefix_tokens=0,
     has_cls=False,
     input_size=256,
-    sized=True,
+    trained_size=256,
 )
 _VJEPA = replace(_VJEPA_L, licence="Apache-2.0")
-_VJEPA_G = ViTSize(40, 1408, 22, mlp=6144)
+_VJEPA_384 = replace(_VJEPA, input_size=384, trained_size=384)
+_VJEPA_G = NetworkSize((40,), (1408,), 22, mlp=6144)
 
 ARCHITECTURES: tuple[Architecture, ...] = (
     replace(VIT, model_type="vit_mae", unused=(r"^decoder\.",), family="MAE"),
@@ -286,44 +295,39 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         family="V-JEPA",
     ),
 )
-_HIERA_HUB = "facebook/hiera-{}-hf".format
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _MAE.vit("mae-b16", "facebook/vit-mae-base", BASE, 16, 85_798_656),
-    _MAE.vit("mae-l16", "facebook/vit-mae-large", LARGE, 16, 303_301_632),
-    _MAE.vit("mae-h14", "facebook/vit-mae-huge", HUGE, 14, 630_764_800),
-    _BEIT.vit("beit-b16", "microsoft/beit-base-patch16-224-pt22k", BASE, 16, 85_666_128),
-    _BEIT.vit("beit-l16", "microsoft/beit-large-patch16-224-pt22k", LARGE, 16, 303_137_216),
-    _BEIT_TUNED.vit("beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
-    _DATA2VEC.vit("data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),
-    _DATA2VEC.vit("data2vec-l16", "facebook/data2vec-vision-large", LARGE, 16, 303_136_192),
-    _IJEPA.vit("ijepa-h14", "facebook/ijepa_vith14_1k", HUGE, 14, 630_762_240),
-    _IJEPA_22K.vit("ijepa-h14-22k", "facebook/ijepa_vith14_22k", HUGE, 14, 630_762_240),
-    _IJEPA_22K.vit("ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
-    _CAPI.vit("capi-l14-in1k", "capi_vitl14_in1k.pth", LARGE, 14, 302_658_560),
-    _CAPI_22K.vit("capi-l14-in22k", "capi_vitl14_i22k.pth", LARGE, 14, 302_658_560),
-    _CAPI_LVD.vit("capi-l14-lvd142m", "capi_vitl14_lvd.pth", LARGE, 14, 302_658_560),
-    _CAPI_PLACES.vit("capi-l14-places205", "capi_vitl14_p205.pth", LARGE, 14, 302_658_560),
-    _HIERA.pyramid("hiera-t", _HIERA_HUB("tiny-224"), _TINY, WIDTHS_T, 27_139_680, 8),
-    _HIERA.pyramid("hiera-s", _HIERA_HUB("small-224"), _SMALL, WIDTHS_T, 34_237_536, 8),
-    _HIERA.pyramid("hiera-b", _HIERA_HUB("base-224"), _BASE, WIDTHS_T, 50_754_432, 8),
-    _HIERA.pyramid("hiera-bplus", _HIERA_HUB("base-plus-224"), _BASE, _WIDTHS_PLUS, 68_997_824, 16),
-    _HIERA.pyramid("hiera-l", _HIERA_HUB("large-224"), _LARGE, _WIDTHS_LARGE, 212_584_608, 16),
-    _HIERA.pyramid("hiera-h", _HIERA_HUB("huge-224"), _LARGE, _WIDTHS_HUGE, 670_726_656, 32),
-    _HIERA_FT.pyramid("hiera-t-ft1k", _HIERA_HUB("tiny-224-in1k"), _TINY, WIDTHS_T, 27_139_680, 8),
-    _HIERA_FT.pyramid("hiera-b-ft1k", _HIERA_HUB("base-224-in1k"), _BASE, WIDTHS_T, 50_754_432, 8),
-    _HIERA_FT.pyramid(
-        "hiera-bplus-ft1k", _HIERA_HUB("base-plus-224-in1k"), _BASE, _WIDTHS_PLUS, 68_997_824, 16
-    ),
-    _HIERA_FT.pyramid("hiera-l-ft1k", _HIERA_HUB("large-224-in1k"), _LARGE, _WIDTHS_LARGE, 212_584_608, 16),
-    _PIXIO.vit("pixio-b16", "facebook/pixio-vitb16", BASE, 16, 85_855_488),
-    _PIXIO.vit("pixio-l16", "facebook/pixio-vitl16", LARGE, 16, 303_377_408),
-    _PIXIO.vit("pixio-h16", "facebook/pixio-vith16", HUGE, 16, 631_013_120),
-    _PIXIO.vit("pixio-1b16", "facebook/pixio-vit1b16", ViTSize(48, 1536, 24), 16, 1_361_515_008),
-    _PIXIO.vit("pixio-5b16", "facebook/pixio-vit5b16", ViTSize(48, 3072, 32), 16, 5_440_939_008),
-    _VJEPA_L.vit("vjepa2-l16", "facebook/vjepa2-vitl-fpc64-256", LARGE, 16, 303_885_312),
-    _VJEPA.vit("vjepa2-h16", "facebook/vjepa2-vith-fpc64-256", HUGE, 16, 631_648_000),
-    _VJEPA.vit("vjepa2-g16", "facebook/vjepa2-vitg-fpc64-256", _VJEPA_G, 16, 1_012_173_952),
-    replace(_VJEPA, input_size=384).vit(
-        "vjepa2-g16-384", "facebook/vjepa2-vitg-fpc64-384", _VJEPA_G, 16, 1_012_173_952
-    ),
+    entry(_MAE, "mae-b16", "facebook/vit-mae-base", BASE, 16, 85_798_656),
+    entry(_MAE, "mae-l16", "facebook/vit-mae-large", LARGE, 16, 303_301_632),
+    entry(_MAE, "mae-h14", "facebook/vit-mae-huge", HUGE, 14, 630_764_800),
+    entry(_BEIT, "beit-b16", "microsoft/beit-base-patch16-224-pt22k", BASE, 16, 85_666_128),
+    entry(_BEIT, "beit-l16", "microsoft/beit-large-patch16-224-pt22k", LARGE, 16, 303_137_216),
+    entry(_BEIT_TUNED, "beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
+    entry(_DATA2VEC, "data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),
+    entry(_DATA2VEC, "data2vec-l16", "facebook/data2vec-vision-large", LARGE, 16, 303_136_192),
+    entry(_IJEPA, "ijepa-h14", "facebook/ijepa_vith14_1k", HUGE, 14, 630_762_240),
+    entry(_IJEPA_22K, "ijepa-h14-22k", "facebook/ijepa_vith14_22k", HUGE, 14, 630_762_240),
+    entry(_IJEPA_22K, "ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
+    entry(_CAPI, "capi-l14-in1k", "capi_vitl14_in1k.pth", LARGE, 14, 302_658_560),
+    entry(_CAPI_22K, "capi-l14-in22k", "capi_vitl14_i22k.pth", LARGE, 14, 302_658_560),
+    entry(_CAPI_LVD, "capi-l14-lvd142m", "capi_vitl14_lvd.pth", LARGE, 14, 302_658_560),
+    entry(_CAPI_PLACES, "capi-l14-places205", "capi_vitl14_p205.pth", LARGE, 14, 302_658_560),
+    entry(_HIERA, "hiera-t", "tiny-224", _HIERA_T, 4, 27_139_680),
+    entry(_HIERA, "hiera-s", "small-224", _HIERA_S, 4, 34_237_536),
+    entry(_HIERA, "hiera-b", "base-224", _HIERA_B, 4, 50_754_432),
+    entry(_HIERA, "hiera-bplus", "base-plus-224", _HIERA_PLUS, 4, 68_997_824),
+    entry(_HIERA, "hiera-l", "large-224", _HIERA_L, 4, 212_584_608),
+    entry(_HIERA, "hiera-h", "huge-224", _HIERA_H, 4, 670_726_656),
+    entry(_HIERA_FT, "hiera-t-ft1k", "tiny-224-in1k", _HIERA_T, 4, 27_139_680),
+    entry(_HIERA_FT, "hiera-b-ft1k", "base-224-in1k", _HIERA_B, 4, 50_754_432),
+    entry(_HIERA_FT, "hiera-bplus-ft1k", "base-plus-224-in1k", _HIERA_PLUS, 4, 68_997_824),
+    entry(_HIERA_FT, "hiera-l-ft1k", "large-224-in1k", _HIERA_L, 4, 212_584_608),
+    entry(_PIXIO, "pixio-b16", "facebook/pixio-vitb16", BASE, 16, 85_855_488),
+    entry(_PIXIO, "pixio-l16", "facebook/pixio-vitl16", LARGE, 16, 303_377_408),
+    entry(_PIXIO, "pixio-h16", "facebook/pixio-vith16", HUGE, 16, 631_013_120),
+    entry(_PIXIO, "pixio-1b16", "facebook/pixio-vit1b16", _PIXIO_1B, 16, 1_361_515_008),
+    entry(_PIXIO, "pixio-5b16", "facebook/pixio-vit5b16", _PIXIO_5B, 16, 5_440_939_008),
+    entry(_VJEPA_L, "vjepa2-l16", "facebook/vjepa2-vitl-fpc64-256", LARGE, 16, 303_885_312),
+    entry(_VJEPA, "vjepa2-h16", "facebook/vjepa2-vith-fpc64-256", HUGE, 16, 631_648_000),
+    entry(_VJEPA, "vjepa2-g16", "facebook/vjepa2-vitg-fpc64-256", _VJEPA_G, 16, 1_012_173_952),
+    entry(_VJEPA_384, "vjepa2-g16-384", "facebook/vjepa2-vitg-fpc64-384", _VJEPA_G, 16, 1_012_173_952),
 )

@@ -6,82 +6,71 @@ of the untrained networks come from a seed.
 
 from dataclasses import replace
 
-from zoo.entries.family import Family, ViTSize
+from zoo.entries.family import FAMILY, NetworkSize, entry
 from zoo.entries.teachers import floor
 from zoo.seen import NOTHING
-from zoo.spec import CLIP, HALF, IMAGENET, BackboneSpec
+from zoo.spec import CLIP, HALF, BackboneSpec
 
 SIDE = 64
 PATCH = 8
-MINI = ViTSize(12, 96, 3)
-MINI_NARROW = ViTSize(12, 64, 4)
+_MINI = NetworkSize((12,), (96,), 3)
+_NARROW = NetworkSize((12,), (64,), 4)
 _LABELS = "labels (24 classes)"
-_PACKAGED = "mini.checkpoints:packaged"
 
-_FAMILY = Family(
-    family="FS",
-    supervision=_LABELS,
+_ALONE = replace(
+    FAMILY,
+    supervision="images alone",
     data="rendered images",
     seen=NOTHING,
-    normalisation=HALF,
-    licence="Apache-2.0",
-    paper="Dosovitskiy et al., ICLR 2021, arXiv:2010.11929",
+    repository="mini.checkpoints:packaged",
     checkpoint="packaged",
     input_size=SIDE,
 )
-
-
-def _vit(family: Family, parameters: int = 1_367_136) -> BackboneSpec:
-    return family.vit(f"mini-{family.family.lower()}", _PACKAGED, MINI, PATCH, parameters)
-
-
-_TEXTS = replace(_FAMILY, supervision="image-text pairs", normalisation=CLIP)
-_ALONE = replace(_FAMILY, supervision="images alone", normalisation=IMAGENET)
-_FS = _vit(_FAMILY)
-_CLIP = _vit(
-    replace(
-        _TEXTS,
-        family="CLIP",
-        paper="Radford et al., ICML 2021, arXiv:2103.00020",
-        model_types=("clip_vision_model",),
-    ),
-    1_367_232,
+_LABELLED = replace(
+    _ALONE,
+    family="FS",
+    supervision=_LABELS,
+    mean=HALF.mean,
+    std=HALF.std,
+    paper="Dosovitskiy et al., ICLR 2021, arXiv:2010.11929",
 )
-_DINO = _vit(replace(_ALONE, family="DINO", paper="Caron et al., ICCV 2021, arXiv:2104.14294"))
-_MOCO = _vit(replace(_ALONE, family="MoCo", paper="Chen et al., ICCV 2021, arXiv:2104.02057"))
-_MAE = _vit(replace(_ALONE, family="MAE", paper="He et al., CVPR 2022, arXiv:2111.06377"))
-_BEIT = _vit(
-    replace(
-        _ALONE,
-        family="BEiT",
-        normalisation=HALF,
-        paper="Bao et al., ICLR 2022, arXiv:2106.08254",
-        model_types=("beit",),
-    ),
-    1_362_828,
+_TEXTS = replace(
+    _ALONE,
+    family="CLIP",
+    supervision="image-text pairs",
+    mean=CLIP.mean,
+    std=CLIP.std,
+    paper="Radford et al., ICML 2021, arXiv:2103.00020",
+    model_types=("clip_vision_model",),
 )
-_RESNET = replace(
-    _FAMILY,
+_DINO = replace(_ALONE, family="DINO", paper="Caron et al., ICCV 2021, arXiv:2104.14294")
+_MOCO = replace(_ALONE, family="MoCo", paper="Chen et al., ICCV 2021, arXiv:2104.02057")
+_MAE = replace(_ALONE, family="MAE", paper="He et al., CVPR 2022, arXiv:2111.06377")
+_MASKED = replace(
+    _ALONE,
+    family="BEiT",
+    mean=HALF.mean,
+    std=HALF.std,
+    paper="Bao et al., ICLR 2022, arXiv:2106.08254",
+    model_types=("beit",),
+)
+_CONVOLUTIONAL = replace(
+    _ALONE,
     family="ResNet",
-    normalisation=IMAGENET,
+    supervision=_LABELS,
     paper="He et al., CVPR 2016, arXiv:1512.03385",
     model_types=("resnet",),
+    prefix_tokens=0,
+    has_cls=False,
     has_final=False,
     stem_width=32,
-).pyramid("mini-resnet", _PACKAGED, (4, 4, 4), (64, 128, 256), 408_864)
-
-_FS64 = replace(
-    _FS, name="mini-fs64", stages=MINI_NARROW.stages(PATCH), heads=MINI_NARROW.heads, parameters=616_512
 )
-"""The network that variants of one training are compared on: narrower, so that all fit the package."""
-
-_VARIANTS = (
-    _FS64,
-    replace(_FS64, name="mini-fs64-seed1", supervision=f"{_LABELS}, another seed"),
-    replace(_FS64, name="mini-fs64-mean", supervision=f"{_LABELS}, by the mean of the patch tokens"),
-    replace(_FS64, name="mini-fs64-noskip6", supervision=f"{_LABELS}, block 6 without skips"),
-    replace(_FS64, name="mini-fs64-10pct", data="10 % of the rendered images"),
-)
+_FS = entry(_LABELLED, "mini-fs", "", _MINI, PATCH, 1_367_136)
+_CLIP = entry(_TEXTS, "mini-clip", "", _MINI, PATCH, 1_367_232)
+_BEIT = entry(_MASKED, "mini-beit", "", _MINI, PATCH, 1_362_828)
+_RESNET = entry(_CONVOLUTIONAL, "mini-resnet", "", NetworkSize((4, 4, 4), (64, 128, 256)), 4, 408_864)
+# The network that variants of one training are compared on: narrower, so that all fit the package.
+_FS64 = entry(_LABELLED, "mini-fs64", "", _NARROW, PATCH, 616_512)
 
 
 def _untrained(spec: BackboneSpec) -> BackboneSpec:
@@ -99,8 +88,18 @@ def _untrained(spec: BackboneSpec) -> BackboneSpec:
 
 
 ENTRIES: tuple[BackboneSpec, ...] = (
-    *(_FS, _CLIP, _DINO, _MOCO, _MAE, _BEIT, _RESNET),
-    *_VARIANTS,
+    _FS,
+    _CLIP,
+    entry(_DINO, "mini-dino", "", _MINI, PATCH, 1_367_136),
+    entry(_MOCO, "mini-moco", "", _MINI, PATCH, 1_367_136),
+    entry(_MAE, "mini-mae", "", _MINI, PATCH, 1_367_136),
+    _BEIT,
+    _RESNET,
+    _FS64,
+    replace(_FS64, name="mini-fs64-seed1", supervision=f"{_LABELS}, another seed"),
+    replace(_FS64, name="mini-fs64-mean", supervision=f"{_LABELS}, by the mean of the patch tokens"),
+    replace(_FS64, name="mini-fs64-noskip6", supervision=f"{_LABELS}, block 6 without skips"),
+    replace(_FS64, name="mini-fs64-10pct", data="10 % of the rendered images"),
     *(_untrained(spec) for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)),
-    floor("mini-random", MINI.width, PATCH, SIDE),
+    floor("mini-random", 96, PATCH, SIDE),
 )

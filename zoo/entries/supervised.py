@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
-from zoo.entries.family import BASE, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, Family
+from zoo.entries.family import BASE, FAMILY, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, NetworkSize, entry
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import HALF, IMAGENET, BackboneSpec
 
@@ -55,24 +55,28 @@ DEIT_NAMES = replace(
 
 # FS: trained with labels of ImageNet-21k first, and DeiT with those of ImageNet-1k alone. DeiT's licence is
 # that of its repository. Its B/16 with a distillation token has two prefix tokens, the class token first.
-_FS = Family(
+_FS = replace(
+    FAMILY,
     family="FS",
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
     seen=IMAGENET_21K_LABELS,
-    normalisation=HALF,
-    licence="Apache-2.0",
+    mean=HALF.mean,
+    std=HALF.std,
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
     checkpoint="original",
     interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
-    sized=True,
+    repository="timm/vit_{0}_224.augreg_in21k_ft_in1k",
+    trained_size=224,
 )
 _DEIT = replace(
     _FS,
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
     seen=IMAGENET_1K_LABELS,
-    normalisation=IMAGENET,
+    mean=IMAGENET.mean,
+    std=IMAGENET.std,
+    repository="facebook/deit-{0}-patch16-224",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
     checkpoint="transformers",
@@ -88,26 +92,29 @@ _DISTILLED = replace(
 # ResNet: bottleneck networks (v1.5: the 3x3 convolution strides). BiT-50 is of the second version
 # (pre-activation), with group norms and standardised weights, trained with labels of ImageNet-21k, then of
 # ImageNet-1k; its last block is followed by a norm and a ReLU, which are ``final``.
-RESNET = Family(
+RESNET = replace(
+    FAMILY,
     family="ResNet",
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
     seen=IMAGENET_1K_LABELS,
-    normalisation=IMAGENET,
-    licence="Apache-2.0",
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
+    prefix_tokens=0,
+    has_cls=False,
     has_final=False,
     model_types=("resnet",),
     stem_width=64,
 )
-RESNET_50 = (3, 4, 6, 3)
-WIDTHS_RESNET = (256, 512, 1024, 2048)
+RESNET_50 = NetworkSize((3, 4, 6, 3), (256, 512, 1024, 2048))
+_RESNET_101 = replace(RESNET_50, blocks=(3, 4, 23, 3))
+_RESNET_152 = replace(RESNET_50, blocks=(3, 8, 36, 3))
 _BIT = replace(
     RESNET,
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
     seen=IMAGENET_21K_LABELS,
-    normalisation=HALF,
+    mean=HALF.mean,
+    std=HALF.std,
     paper="Kolesnikov et al., Big Transfer (BiT): General Visual Representation Learning, ECCV 2020, "
     "arXiv:1912.11370",
     has_final=True,
@@ -142,6 +149,10 @@ _CONVNEXT2 = replace(
     paper="Woo et al., ConvNeXt V2: Co-designing and Scaling ConvNets with Masked Autoencoders, CVPR 2023, "
     "arXiv:2301.00808",
 )
+NEXT_T = NetworkSize((3, 3, 9, 3), WIDTHS_T)
+NEXT_S = NetworkSize((3, 3, 27, 3), WIDTHS_T)
+NEXT_B = NetworkSize((3, 3, 27, 3), WIDTHS_B)
+NEXT_L = NetworkSize((3, 3, 27, 3), WIDTHS_L)
 CONVNEXT = replace(
     _RESNET_NETWORK,
     model_type="convnext",
@@ -154,16 +165,18 @@ CONVNEXT = replace(
 # are multiples of 32 px: a grid that is no multiple of the window is padded. Windows are 7 cells a side for
 # Swin at 224 px, and 8 for Swin V2 at 256 px, so that at those sizes nothing is padded and the last stage is
 # one window. Attention heads are those of the last stage; each has 32 channels in every stage.
-_SWIN = Family(
+_SWIN = replace(
+    FAMILY,
     family="Swin",
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
     seen=IMAGENET_1K_LABELS,
-    normalisation=IMAGENET,
-    licence="Apache-2.0",
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
     "arXiv:2103.14030",
+    prefix_tokens=0,
+    has_cls=False,
     model_types=("swin",),
+    repository="microsoft/{0}",
 )
 _SWIN2 = replace(
     _SWIN,
@@ -171,6 +184,9 @@ _SWIN2 = replace(
     model_types=("swinv2",),
     input_size=256,
 )
+_SWIN_T = NetworkSize((2, 2, 6, 2), WIDTHS_T, 24)
+_SWIN_S = NetworkSize((2, 2, 18, 2), WIDTHS_T, 24)
+_SWIN_B = NetworkSize((2, 2, 18, 2), WIDTHS_B, 32)
 HIERARCHY = Architecture(
     model_type="swin",
     model="SwinModel",
@@ -207,36 +223,31 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     CONVNEXT,
     replace(CONVNEXT, model_type="convnextv2", model="ConvNextV2Model"),
 )
-_AUGREG = "augreg_in21k_ft_in1k"
-_NEXT_T, _NEXT_B = (3, 3, 9, 3), (3, 3, 27, 3)
-_SWIN_T, _SWIN_B = (2, 2, 6, 2), (2, 2, 18, 2)
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _FS.vit("fs-s32", f"timm/vit_small_patch32_224.{_AUGREG}", SMALL, 32, 22_493_952),
-    _FS.vit("fs-s16", f"timm/vit_small_patch16_224.{_AUGREG}", SMALL, 16, 21_665_664),
-    _FS.vit("fs-b32", f"timm/vit_base_patch32_224.{_AUGREG}", BASE, 32, 87_455_232),
-    _FS.vit("fs-b16", f"timm/vit_base_patch16_224.{_AUGREG}", BASE, 16, 85_798_656),
-    _FS.vit("fs-b8", f"timm/vit_base_patch8_224.{_AUGREG}", BASE, 8, 85_807_872),
-    _FS.vit("fs-l16", f"timm/vit_large_patch16_224.{_AUGREG}", LARGE, 16, 303_301_632),
-    _DEIT.vit("deit-s16", "facebook/deit-small-patch16-224", SMALL, 16, 21_665_664),
-    _DEIT.vit("deit-b16", "facebook/deit-base-patch16-224", BASE, 16, 85_798_656),
-    _DISTILLED.vit("deit-b16-distilled", "facebook/deit-base-distilled-patch16-224", BASE, 16, 85_800_192),
-    RESNET.pyramid("resnet50", "microsoft/resnet-50", RESNET_50, WIDTHS_RESNET, 23_508_032),
-    RESNET.pyramid("resnet101", "microsoft/resnet-101", (3, 4, 23, 3), WIDTHS_RESNET, 42_500_160),
-    RESNET.pyramid("resnet152", "microsoft/resnet-152", (3, 8, 36, 3), WIDTHS_RESNET, 58_143_808),
-    _BIT.pyramid("bit-50", "google/bit-50", RESNET_50, WIDTHS_RESNET, 23_500_352),
-    _CONVNEXT.pyramid("convnext-t", "facebook/convnext-tiny-224", _NEXT_T, WIDTHS_T, 27_820_128),
-    _CONVNEXT.pyramid("convnext-s", "facebook/convnext-small-224", _NEXT_B, WIDTHS_T, 49_454_688),
-    _CONVNEXT.pyramid("convnext-b", "facebook/convnext-base-224", _NEXT_B, WIDTHS_B, 87_566_464),
-    _CONVNEXT.pyramid("convnext-l", "facebook/convnext-large-224", _NEXT_B, WIDTHS_L, 196_230_336),
-    _CONVNEXT2.pyramid("convnextv2-t", "facebook/convnextv2-tiny-1k-224", _NEXT_T, WIDTHS_T, 27_866_496),
-    _CONVNEXT2.pyramid("convnextv2-b", "facebook/convnextv2-base-1k-224", _NEXT_B, WIDTHS_B, 87_692_800),
-    _CONVNEXT2.pyramid("convnextv2-l", "facebook/convnextv2-large-1k-224", _NEXT_B, WIDTHS_L, 196_419_840),
-    _SWIN.pyramid("swin-t", "microsoft/swin-tiny-patch4-window7-224", _SWIN_T, WIDTHS_T, 27_519_354, 24),
-    _SWIN.pyramid("swin-s", "microsoft/swin-small-patch4-window7-224", _SWIN_B, WIDTHS_T, 48_837_258, 24),
-    _SWIN.pyramid("swin-b", "microsoft/swin-base-patch4-window7-224", _SWIN_B, WIDTHS_B, 86_743_224, 32),
-    _SWIN2.pyramid("swinv2-t", "microsoft/swinv2-tiny-patch4-window8-256", _SWIN_T, WIDTHS_T, 27_578_154, 24),
-    _SWIN2.pyramid(
-        "swinv2-s", "microsoft/swinv2-small-patch4-window8-256", _SWIN_B, WIDTHS_T, 48_959_418, 24
-    ),
-    _SWIN2.pyramid("swinv2-b", "microsoft/swinv2-base-patch4-window8-256", _SWIN_B, WIDTHS_B, 86_893_816, 32),
+    entry(_FS, "fs-s32", "small_patch32", SMALL, 32, 22_493_952),
+    entry(_FS, "fs-s16", "small_patch16", SMALL, 16, 21_665_664),
+    entry(_FS, "fs-b32", "base_patch32", BASE, 32, 87_455_232),
+    entry(_FS, "fs-b16", "base_patch16", BASE, 16, 85_798_656),
+    entry(_FS, "fs-b8", "base_patch8", BASE, 8, 85_807_872),
+    entry(_FS, "fs-l16", "large_patch16", LARGE, 16, 303_301_632),
+    entry(_DEIT, "deit-s16", "small", SMALL, 16, 21_665_664),
+    entry(_DEIT, "deit-b16", "base", BASE, 16, 85_798_656),
+    entry(_DISTILLED, "deit-b16-distilled", "base-distilled", BASE, 16, 85_800_192),
+    entry(RESNET, "resnet50", "microsoft/resnet-50", RESNET_50, 4, 23_508_032),
+    entry(RESNET, "resnet101", "microsoft/resnet-101", _RESNET_101, 4, 42_500_160),
+    entry(RESNET, "resnet152", "microsoft/resnet-152", _RESNET_152, 4, 58_143_808),
+    entry(_BIT, "bit-50", "google/bit-50", RESNET_50, 4, 23_500_352),
+    entry(_CONVNEXT, "convnext-t", "facebook/convnext-tiny-224", NEXT_T, 4, 27_820_128),
+    entry(_CONVNEXT, "convnext-s", "facebook/convnext-small-224", NEXT_S, 4, 49_454_688),
+    entry(_CONVNEXT, "convnext-b", "facebook/convnext-base-224", NEXT_B, 4, 87_566_464),
+    entry(_CONVNEXT, "convnext-l", "facebook/convnext-large-224", NEXT_L, 4, 196_230_336),
+    entry(_CONVNEXT2, "convnextv2-t", "facebook/convnextv2-tiny-1k-224", NEXT_T, 4, 27_866_496),
+    entry(_CONVNEXT2, "convnextv2-b", "facebook/convnextv2-base-1k-224", NEXT_B, 4, 87_692_800),
+    entry(_CONVNEXT2, "convnextv2-l", "facebook/convnextv2-large-1k-224", NEXT_L, 4, 196_419_840),
+    entry(_SWIN, "swin-t", "swin-tiny-patch4-window7-224", _SWIN_T, 4, 27_519_354),
+    entry(_SWIN, "swin-s", "swin-small-patch4-window7-224", _SWIN_S, 4, 48_837_258),
+    entry(_SWIN, "swin-b", "swin-base-patch4-window7-224", _SWIN_B, 4, 86_743_224),
+    entry(_SWIN2, "swinv2-t", "swinv2-tiny-patch4-window8-256", _SWIN_T, 4, 27_578_154),
+    entry(_SWIN2, "swinv2-s", "swinv2-small-patch4-window8-256", _SWIN_S, 4, 48_959_418),
+    entry(_SWIN2, "swinv2-b", "swinv2-base-patch4-window8-256", _SWIN_B, 4, 86_893_816),
 )

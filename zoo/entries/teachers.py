@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture
 from zoo.entries.distilled import DINOV2
-from zoo.entries.family import BASE, HUGE, LARGE, Family, ViTSize
+from zoo.entries.family import BASE, FAMILY, HUGE, LARGE, entry
 from zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
-from zoo.spec import HALF, IMAGENET, UNIT, BackboneSpec
+from zoo.spec import HALF, UNIT, BackboneSpec, Stage
 
 # C-RADIO: networks distilled from several teachers at once, of NVIDIA. One class token for each teacher
 # precedes the registers: the one that is read is that of the first teacher in the authors' list. Positions
@@ -14,12 +14,14 @@ from zoo.spec import HALF, IMAGENET, UNIT, BackboneSpec
 # follows the last block. The authors' ``config.json`` is read as it is, also that of other RADIO repositories
 # (``--backbones nvidia/...``); their code is not run. Evaluated at 224 px here; the authors recommend 512 px.
 # Teachers of v3: DFN CLIP, SigLIP 2, DINOv2 and SAM; of v4: SigLIP 2, DINOv3 and SAM 3.
-_RADIO = Family(
+_RADIO = replace(
+    FAMILY,
     family="RADIO",
     supervision="images, by teachers of images, texts and masks",
     data="not public",
     seen=taught_by_dino("Oquab et al., DINOv2, arXiv:2304.07193, table 15"),
-    normalisation=UNIT,  # The network itself normalises, by the numbers in its file.
+    mean=UNIT.mean,  # the network itself normalises, by the numbers in its file
+    std=UNIT.std,
     licence="NVIDIA Open Model License",
     paper="Heinrich et al., RADIOv2.5: Improved Baselines for Agglomerative Vision Foundation Models, "
     "CVPR 2025, arXiv:2412.07679",
@@ -39,13 +41,12 @@ _RADIO_V4 = replace(
 # authors' code does. It has no rule for the absolute ones at other sizes, where they are resized here.
 # Evaluated at the 1024 px of the training; ``--input-size`` takes others. No layer is read behind the last
 # block, where convolutions follow (the neck).
-_SAM = Family(
+_SAM = replace(
+    FAMILY,
     family="SAM",
     supervision="images, then masks of SA-1B",
     data="ImageNet-1k (by MAE), SA-1B",
     seen=MAE_AND_SA_1B,
-    normalisation=IMAGENET,
-    licence="Apache-2.0",
     paper="Kirillov et al., Segment Anything, ICCV 2023, arXiv:2304.02643",
     model_types=("sam_vision_model",),
     prefix_tokens=0,
@@ -79,11 +80,11 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
 )
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _RADIO.vit("c-radio-v3-h16", "nvidia/C-RADIOv3-H", HUGE, 16, 651_724_800),
-    _RADIO_V4.vit("c-radio-v4-h16", "nvidia/C-RADIOv4-H", HUGE, 16, 651_727_360),
-    _SAM.vit("sam-b16", "facebook/sam-vit-base", BASE, 16, 89_670_912),
-    _SAM.vit("sam-l16", "facebook/sam-vit-large", LARGE, 16, 308_278_272),
-    _SAM.vit("sam-h16", "facebook/sam-vit-huge", HUGE, 16, 637_026_048),
+    entry(_RADIO, "c-radio-v3-h16", "nvidia/C-RADIOv3-H", HUGE, 16, 651_724_800),
+    entry(_RADIO_V4, "c-radio-v4-h16", "nvidia/C-RADIOv4-H", HUGE, 16, 651_727_360),
+    entry(_SAM, "sam-b16", "facebook/sam-vit-base", BASE, 16, 89_670_912),
+    entry(_SAM, "sam-l16", "facebook/sam-vit-large", LARGE, 16, 308_278_272),
+    entry(_SAM, "sam-h16", "facebook/sam-vit-huge", HUGE, 16, 637_026_048),
 )
 
 
@@ -93,18 +94,23 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
     Its features are Gaussian and know nothing of the image but its identity. Its ten "blocks" are draws:
     independent floors of the shape of a ViT.
     """
-    family = Family(
+    return replace(
+        FAMILY,
+        name=name,
         family="random",
         supervision="none",
         data="none",
         seen=NOTHING,
-        normalisation=HALF,
-        licence="none",
-        paper="Walmer et al., Teaching Matters, CVPR 2023, arXiv:2212.03862",
+        parameters=0,
+        repository="generated",
         checkpoint="generated",
         model_types=(),
+        stages=(Stage(10, width, patch),),
         has_final=False,
         input_size=input_size,
+        mean=HALF.mean,
+        std=HALF.std,
+        licence="none",
+        paper="Walmer et al., Teaching Matters, CVPR 2023, arXiv:2212.03862",
+        trained=False,
     )
-    spec = family.vit(name, "generated", ViTSize(10, width, 0), patch, 0)
-    return replace(spec, heads=None, trained=False)

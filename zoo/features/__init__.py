@@ -16,15 +16,13 @@ class LayerFeatures:
     """Features of one layer for one batch of images.
 
     Attributes:
-        layer: Where they were read.
-        cls: Class token, [batch dim]; None where the backbone has none.
         grid: Patch tokens or the feature map, [batch height width dim], row 0 at the top; prefix tokens are
             gone. It may be a view of the live activation, which stays as it is until its block ends: copy
             what must outlive that.
     """
 
-    layer: Layer
-    cls: Tensor | None
+    layer: Layer  # where they were read
+    cls: Tensor | None  # class token, [batch dim]; None where the backbone has none
     grid: Tensor
 
     @property
@@ -55,20 +53,14 @@ class LayerFeatures:
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Attention probabilities of one block for one batch of images.
+    """Attention probabilities of one block for one batch of images."""
 
-    Attributes:
-        layer: The block, with the tap ``probabilities``.
-        probabilities: [batch heads queries keys] in [0, 1], after any position bias and the soft-max; each
-            row of keys sums to 1. Tokens are the prefix tokens, then the patches in row-major order.
-        prefix_tokens: Tokens before the patches; the first is the class token where there is one.
-        cells: Rows and columns of the patches.
-    """
-
-    layer: Layer
+    layer: Layer  # the block, with the tap ``probabilities``
+    # [batch heads queries keys] in [0, 1], after any position bias and the soft-max; each row of keys sums to
+    # 1. Tokens are the prefix tokens, then the patches in row-major order.
     probabilities: Tensor
-    prefix_tokens: int
-    cells: tuple[int, int]
+    prefix_tokens: int  # tokens before the patches; the first is the class token where there is one
+    cells: tuple[int, int]  # rows and columns of the patches
 
     @cached_property
     def patches(self) -> Tensor:
@@ -90,31 +82,21 @@ class AttentionMaps:
 
 @dataclass(frozen=True, slots=True)
 class BackboneIdentity:
-    """What tells a backbone's features from those of every other.
+    """What tells a backbone's features from those of every other."""
 
-    Attributes:
-        revision: Commit of the repository, digest of local files, or seed and recipe of generated weights.
-        fingerprint: Digest of the weights' identity, the input normalisation, the dtype and the format.
-    """
-
-    revision: str
-    fingerprint: str
+    revision: str  # commit of the repository, digest of local files, or seed and recipe of generated weights
+    fingerprint: str  # digest of the weights' identity, the input normalisation, the dtype and the format
 
 
 @dataclass(frozen=True, slots=True)
 class ReceptiveField:
-    """How strongly each pixel moves the centre cell of a layer, ``(rows // 2, columns // 2)`` of its grid.
+    """How strongly each pixel moves the centre cell of a layer, ``(rows // 2, columns // 2)`` of its grid."""
 
-    Attributes:
-        layer: The layer.
-        strength: Derivatives of the cell by the normalised input in size, summed over RGB and images, mean
-            over channels: [height width], float32.
-        cells: Rows and columns of the layer's grid.
-    """
-
-    layer: Layer
+    layer: Layer  # the layer
+    # derivatives of the cell by the normalised input in size, summed over RGB and images, mean over channels:
+    # [height width], float32
     strength: Tensor
-    cells: tuple[int, int]
+    cells: tuple[int, int]  # rows and columns of the layer's grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +104,22 @@ class Weights:
     """Weights that say something without an image; they must not be changed.
 
     Attributes:
-        filters: First convolution, of the patch embedding or the stem, [dim 3 height width]: it acts on the
-            normalised input. BiT's are standardised, as it convolves with them.
-        positions: Trained embeddings of the patches' positions, without those of prefix tokens, on the square
-            grid of the training, [rows columns dim].
         position_bias: What BEiT and data2vec add to the scores of attention, [blocks heads 2g-1 2g-1] for a
             grid of g x g patches, one block if all share it: entry ``[dy + g - 1, dx + g - 1]`` where the
             query is dy rows below and dx columns right of the key.
-        reason: By the name of what is None, why, in a sentence.
     """
 
+    # first convolution, of the patch embedding or the stem, [dim 3 height width]: it acts on the normalised
+    # input. BiT's are standardised, as it convolves with them.
     filters: Tensor | None
+    # trained embeddings of the patches' positions, without those of prefix tokens, on the square grid of the
+    # training, [rows columns dim]
     positions: Tensor | None
     position_bias: Tensor | None
-    reason: Mapping[str, str]
+    reason: Mapping[str, str]  # by the name of what is None, why, in a sentence
 
 
-Channels = Callable[[int], Sequence[int]]
-"""Which channels of a layer are looked at, told how many it has."""
-
+Channels = Callable[[int], Sequence[int]]  # which channels of a layer are looked at, told how many it has
 Shown = LayerFeatures | AttentionMaps
 """What a forward shows of a layer: attention of ``probabilities``, features of every other tap."""
 

@@ -23,8 +23,7 @@ mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.
 
 Images = Image.Image | Sequence[Image.Image] | Tensor
 
-BATCH = 32
-"""Images that go through together where they are given as images."""
+BATCH = 32  # images that go through together where they are given as images
 
 
 class _Reached(Exception):  # noqa: N818  # no error: the forward has done its work

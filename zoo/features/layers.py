@@ -11,9 +11,7 @@ from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.spec import BackboneSpec, Layer, Tap
 
-Cells = tuple[int, int]
-"""Rows and columns of a grid."""
-
+Cells = tuple[int, int]  # rows and columns of a grid
 UNPROMISED: tuple[Tap, ...] = ("query", "key", "value", "heads", "mlp_hidden")
 """Taps whose number of channels no entry promises."""
 

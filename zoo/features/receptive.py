@@ -17,8 +17,7 @@ Forward = Callable[[Tensor, Visitor], None]
 """Runs a network on its normalised input [batch 3 height width] and shows layers, their graph attached."""
 
 
-EQUAL = 1e-4
-"""How far a sum may be from its parts, relative to the largest."""
+EQUAL = 1e-4  # how far a sum may be from its parts, relative to the largest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from torch import Tensor, nn
 from zoo.features import Weights
 from zoo.spec import BackboneSpec
 
-CHANNELS = 3
-"""Of an image."""
-
+CHANNELS = 3  # of an image
 OUTSIDE_GRID = 3
 """Last rows of a table of relative positions: class token to patch, patch to it, and to itself (BEiT)."""
 

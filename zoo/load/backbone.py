@@ -20,9 +20,7 @@ from zoo.load.timm_models import read_timm
 from zoo.references import find_object
 from zoo.spec import BackboneSpec, Layer
 
-FORMAT = 1
-"""Version of what features mean: raise it when a change of the code changes them."""
-
+FORMAT = 1  # version of what features mean: raise it when a change of the code changes them
 FLOOR_REVISION = f"seed-{SEED}"
 
 

@@ -20,8 +20,7 @@ _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.
 _FREE_KEYS = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
 """Keys that are no fields of a configuration's class, and say something of its network."""
 
-_RADIO_CLASS = "RADIOModel"
-"""What ``architectures`` names in the repositories of RADIO's authors."""
+_RADIO_CLASS = "RADIOModel"  # what ``architectures`` names in the repositories of RADIO's authors
 
 RADIO_SIZES = {
     "small": (384, 12, 6, 1536),

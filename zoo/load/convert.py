@@ -34,21 +34,13 @@ from zoo.load.renaming import check_names, depth_of, listed, needed, refuse, ren
 from zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from zoo.spec import BackboneSpec
 
-_VIT_EPSILON = 1e-6
-"""Of every layer norm in the original code of timm's networks, BEiT and DINOv2."""
-
+_VIT_EPSILON = 1e-6  # of every layer norm in the original code of timm's networks, BEiT and DINOv2
 _EPSILON = 1e-5
 """Of every norm of OpenAI's CLIP, in the Perception Encoder's ``pe.py`` and in CAPI's ``model.py``."""
 
-_THETA = 10_000.0
-"""Base of the rotary frequencies in the Perception Encoder's ``rope.py``."""
-
-_CAPI_SIDE = 224
-"""Side in pixels of CAPI's training images; positions are rotary and the same at every size."""
-
-_GATED_RATIO = 4
-"""Of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it."""
-
+_THETA = 10_000.0  # base of the rotary frequencies in the Perception Encoder's ``rope.py``
+_CAPI_SIDE = 224  # side in pixels of CAPI's training images; positions are rotary and the same at every size
+_GATED_RATIO = 4  # of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it
 _OUTSIDE_GRID = 3
 """Rows of BEiT's tables of positions for the class token: to it, from it, and from it to itself."""
 

@@ -16,9 +16,7 @@ from zoo.load.module.network import given
 from zoo.load.timm_models import timm_network
 from zoo.spec import BackboneSpec, Normalisation
 
-REFERENCE_SIZE = 224
-"""Side in pixels at which backbones of larger training images are evaluated."""
-
+REFERENCE_SIZE = 224  # side in pixels at which backbones of larger training images are evaluated
 _Three = tuple[float, float, float]
 
 _LOG = logging.getLogger(__name__)

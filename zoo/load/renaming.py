@@ -15,16 +15,13 @@ _QUERY = "module.base_encoder."
 _PARTS = (_QUERY, "module.", "backbone.", "visual.")
 """Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower."""
 
-_DEEPEST = 8
-"""Dictionaries inside each other that are opened: a file may nest them without end."""
-
+_DEEPEST = 8  # dictionaries inside each other that are opened: a file may nest them without end
 _MOMENTUM = "module.momentum_encoder."
 
 _CHUNKED = re.compile(r"^blocks\.\d+\.(?=\d+\.)")
 """Blocks that a sharded training keeps in chunks, as DINOv2's and Franca's do; they keep their numbers."""
 
-_LISTED = 3
-"""Names that an error lists."""
+_LISTED = 3  # names that an error lists
 
 
 def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tensor]:

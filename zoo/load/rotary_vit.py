@@ -17,21 +17,7 @@ from zoo.load.adapters import fitted_positions
 
 @strict
 class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
-    """What a rotary Vision Transformer is like; sizes have the names of transformers.
-
-    Attributes:
-        image_size: Pixels a side of the images that the table of positions is for.
-        norm: LayerNorm, or RMSNorm without biases.
-        layer_norm_eps: Epsilon of every norm.
-        bias: Whether linear maps and norms have biases.
-        patch_bias: Whether the patch embedding has one.
-        positions: Whether embeddings of absolute positions are added to class and patch tokens.
-        norm_before: Whether a norm comes before the first block.
-        norm_after: Whether a norm comes after the last block, and whether it has weights.
-        layer_scale: Whether what each half of a block adds is scaled channel by channel.
-        coordinates: Of a patch: ``unit`` goes from 0 to 1, with registers along the edge; ``cells`` are rows
-            and columns, counted from 1 behind a class token at (0, 0), and from 0 where there is none.
-    """
+    """What a rotary Vision Transformer is like; sizes have the names of transformers."""
 
     model_type = "rotary_vit"
 
@@ -40,18 +26,21 @@ class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     num_attention_heads: int = 16
     intermediate_size: int = 4096
     patch_size: int = 14
-    image_size: int = 224
+    image_size: int = 224  # pixels a side of the images that the table of positions is for
     num_channels: int = 3
-    norm: Literal["layer", "rms"] = "layer"
-    layer_norm_eps: float = 1e-5
-    bias: bool = True
-    patch_bias: bool = False
+    norm: Literal["layer", "rms"] = "layer"  # LayerNorm, or RMSNorm without biases
+    layer_norm_eps: float = 1e-5  # epsilon of every norm
+    bias: bool = True  # whether linear maps and norms have biases
+    patch_bias: bool = False  # whether the patch embedding has one
     class_token: bool = False
     num_register_tokens: int = 0
-    positions: bool = True
-    norm_before: bool = True
+    positions: bool = True  # whether embeddings of absolute positions are added to class and patch tokens
+    norm_before: bool = True  # whether a norm comes before the first block
+    # whether a norm comes after the last block, and whether it has weights
     norm_after: Literal["none", "plain", "weights"] = "weights"
-    layer_scale: bool = False
+    layer_scale: bool = False  # whether what each half of a block adds is scaled channel by channel
+    # of a patch: ``unit`` goes from 0 to 1, with registers along the edge; ``cells`` are rows and columns,
+    # counted from 1 behind a class token at (0, 0), and from 0 where there is none
     coordinates: Literal["unit", "cells"] = "cells"
 
 

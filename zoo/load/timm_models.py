@@ -17,9 +17,7 @@ from zoo.load.module.network import Examined, examine
 from zoo.load.network import quiet
 from zoo.spec import BackboneSpec
 
-MARK = "timm:"
-"""Begins the names of timm's networks."""
-
+MARK = "timm:"  # begins the names of timm's networks
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
 """What torch says of a tensor of another shape."""
 

@@ -10,9 +10,7 @@ from torch import Tensor, nn
 from zoo.errors import InputError, shortened
 from zoo.load.module.forward import run_watched
 
-CONTAINERS = (nn.ModuleList, nn.Sequential)
-"""Kinds of modules whose members may be blocks."""
-
+CONTAINERS = (nn.ModuleList, nn.Sequential)  # kinds of modules whose members may be blocks
 BlocksHint = nn.Module | Sequence[nn.Module] | str
 """A list of modules, a container, or a dotted path in which ``*`` stands for any name."""
 
@@ -31,12 +29,10 @@ class Run:
     version: int
 
 
-Runs = Mapping[str, Sequence[Run]]
-"""Runs of modules by path."""
+Runs = Mapping[str, Sequence[Run]]  # runs of modules by path
 
 
-Paths = tuple[str, ...]
-"""Dotted paths of a network's blocks, first to last."""
+Paths = tuple[str, ...]  # dotted paths of a network's blocks, first to last
 
 
 def named_blocks(net: nn.Module, hint: BlocksHint) -> Paths:

@@ -13,48 +13,28 @@ from zoo.load.module.blocks import BlocksHint
 from zoo.spec import IMAGENET, Normalisation
 from zoo.view.geometry import nearest_multiple
 
-USUAL_SIZE = 224
-"""Side in pixels of images of a network that says nothing."""
-
-USUAL_STRIDE = 32
-"""Pixels of a cell of the coarsest grid of most networks whose grids change."""
-
+USUAL_SIZE = 224  # side in pixels of images of a network that says nothing
+USUAL_STRIDE = 32  # pixels of a cell of the coarsest grid of most networks whose grids change
 Three = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleHints:
-    """What somebody says of a network; None is read from it or found out by a trial forward.
+    """What somebody says of a network; None is read from it or found out by a trial forward."""
 
-    Attributes:
-        name: Name in tables; that of the class if None.
-        family: Group in tables, any word.
-        supervision: What it learned from, in a few words.
-        data: What it was trained on.
-        licence: Licence of its weights.
-        blocks: Its residual blocks, first to last.
-        final_norm: Norm after the last block, or its path; False for none.
-        image_size: Side of its images in pixels.
-        mean: Per-channel mean of its input, for pixels in [0, 1].
-        std: Standard deviation of the same.
-        layout: How its blocks pass on features.
-        prefix_tokens: Tokens before the patches.
-        class_token: Whether the first of them is a class token.
-    """
-
-    name: str | None = None
-    family: str = "other"
-    supervision: str = "unknown"
-    data: str = "unknown"
-    licence: str = "unknown"
-    blocks: BlocksHint | None = None
-    final_norm: nn.Module | str | bool | None = None
-    image_size: int | None = None
-    mean: Three | None = None
-    std: Three | None = None
-    layout: Layout | None = None
-    prefix_tokens: int | None = None
-    class_token: bool | None = None
+    name: str | None = None  # name in tables; that of the class if None
+    family: str = "other"  # group in tables, any word
+    supervision: str = "unknown"  # what it learned from, in a few words
+    data: str = "unknown"  # what it was trained on
+    licence: str = "unknown"  # licence of its weights
+    blocks: BlocksHint | None = None  # its residual blocks, first to last
+    final_norm: nn.Module | str | bool | None = None  # norm after the last block, or its path; False for none
+    image_size: int | None = None  # side of its images in pixels
+    mean: Three | None = None  # per-channel mean of its input, for pixels in [0, 1]
+    std: Three | None = None  # standard deviation of the same
+    layout: Layout | None = None  # how its blocks pass on features
+    prefix_tokens: int | None = None  # tokens before the patches
+    class_token: bool | None = None  # whether the first of them is a class token
 
 
 @dataclass(frozen=True, slots=True)

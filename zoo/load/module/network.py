@@ -19,8 +19,7 @@ from zoo.load.module.trial import Trial, try_out
 from zoo.load.own import wrong_with
 from zoo.spec import BackboneSpec
 
-MARK = "given:"
-"""Begins the names by which a run calls for networks of this process."""
+MARK = "given:"  # begins the names by which a run calls for networks of this process
 
 
 @dataclass(frozen=True, slots=True)

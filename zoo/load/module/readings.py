@@ -24,9 +24,7 @@ LAYOUT_WORDS: Mapping[Layout, str] = {
 }
 """Layouts as sentences call them."""
 
-MOST_PREFIX = 64
-"""Prefix tokens that a guess admits."""
-
+MOST_PREFIX = 64  # prefix tokens that a guess admits
 ALIKE = 0.02
 """How far features of equal images may be apart, as a share of the largest: bfloat16 rounds by 0.004."""
 
