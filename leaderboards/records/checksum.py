@@ -15,9 +15,7 @@ import pyarrow.parquet as pq
 from zoo.atomic import whole_file
 
 MARK = b"layerboard-seal:"
-COMPANIONS = b"layerboard-companions"
-"""Key of the digests of the files that belong to the records, such as items, by name."""
-
+COMPANIONS = b"layerboard-companions"  # digests, by name, of the files that belong to the records
 _DIGITS = 32
 _BLANK = b"0" * _DIGITS
 
@@ -29,12 +27,9 @@ def file_digest(path: Path) -> str:
 
 
 def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str] | None = None) -> None:
-    """Write records with their checksum so that a reader sees either all of the file or none.
+    """Write records with their checksum, and the digests (`file_digest`) of the files that belong to them.
 
-    Args:
-        frame: Records.
-        path: The file.
-        companions: Digests of the files that belong to them, by name (`file_digest`).
+    A reader sees either all of the file or none.
     """
     table = pa.Table.from_pandas(frame, preserve_index=False)
     facts = {MARK[:-1]: MARK + _BLANK, COMPANIONS: json.dumps(dict(companions or {})).encode()}
@@ -49,18 +44,13 @@ def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str]
 
 
 def read_checked(path: Path) -> bytes:
-    """The bytes of a file whose checksum is whole.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: Its bytes are not those that were written.
-    """
+    """The bytes of a file; raises ValueError where they are not those that were written, or OSError."""
     content = path.read_bytes()
     start = _start(content)
     if start < 0:
         raise ValueError("it has lost its checksum")
-    blank = content[:start] + _BLANK + content[start + _DIGITS :]
-    if _digest(blank).encode() != content[start : start + _DIGITS]:
+    end = start + _DIGITS
+    if _digest(content[:start] + _BLANK + content[end:]).encode() != content[start:end]:
         raise ValueError("its bytes are not those that were written")
     return content
 

@@ -5,26 +5,17 @@ from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-LONGEST = 150
-"""Bytes of a name of a file, beside which endings still fit."""
-
-
-def changed_name(name: str, transform: str, sets: bool = False) -> str:
-    """A name with that of a transform, in which no file system sees a meaning, and whether sets are meant.
-
-    Such as ``spair+debias-20`` and ``spair+sets``.
-    """
-    parts = [transform.replace(":", "-"), "sets" if sets else ""]
-    return "+".join([name, *(part for part in parts if part)])
+LONGEST = 150  # bytes of a name of a file, beside which endings still fit
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:
-    """Name of a task's files, without an ending; of transformed features and of sets they lie beside.
+    """Name of a task's files, without an ending, such as ``spair.spair-71k-test.paper+debias-20+sets``.
 
     A dataset of the catalogue has one such name, whether it is complete or not: what was measured last on it
     stays. The user's own images bring a digest of their content in ``dataset``.
     """
-    return changed_name(f"{task}.{dataset}.{protocol}", transform, sets)
+    parts = [f"{task}.{dataset}.{protocol}", transform.replace(":", "-"), "sets" if sets else ""]
+    return "+".join(filter(None, parts))
 
 
 def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:
@@ -46,12 +37,7 @@ def safe_name(name: str) -> str:
     return f"{cut or 'unnamed'}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
-def _version() -> str:
-    try:
-        return version("layerboard")
-    except PackageNotFoundError:
-        return "0+source"
-
-
-VERSION = _version()
-"""Version of this package; "0+source" where it runs without being installed."""
+try:
+    VERSION = version("layerboard")
+except PackageNotFoundError:  # it runs without being installed
+    VERSION = "0+source"

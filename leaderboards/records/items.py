@@ -1,7 +1,7 @@
 """Per-item measurements of one backbone and task, every layer in one parquet file."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -14,16 +14,14 @@ from tasks.base import Items, Statistic
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-Place = tuple[int, str, str]
-"""Layer, tap and pooling."""
+Place = tuple[int, str, str]  # layer, tap and pooling
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 PLACE = pa.schema([("layer", pa.int32()), ("tap", TEXT), ("pooling", TEXT)])
 ITEM = pa.schema([("unit", TEXT), ("key", TEXT), ("cluster", TEXT), ("stratum", TEXT)])
 HEAD = (*PLACE.names, *ITEM.names)
 
-STATISTICS = b"statistics"
-"""Key of the statistics in the file's metadata."""
+STATISTICS = b"statistics"  # their key in the file's metadata
 
 
 def write_items(measured: Mapping[Place, Items], path: Path) -> None:
@@ -31,34 +29,24 @@ def write_items(measured: Mapping[Place, Items], path: Path) -> None:
 
     One row an item and place: its place, unit, key, cluster and stratum, and a float32 column a value; labels
     and partitions are int32. A column that a place does not measure is null there, one that an item lacks is
-    NaN. Each place is a row group, so that one can be read without the others.
-
-    Args:
-        measured: Items of each layer, tap and pooling; those without any item leave nothing behind.
-        path: The file.
-
-    Raises:
-        ValueError: Two places give one metric different statistics.
+    NaN. Each place is a row group, so that one can be read without the others; one without any item leaves
+    nothing behind. Raises ValueError where two places give one metric different statistics.
     """
     names = dict.fromkeys(name for items in measured.values() for name in items.values)
     columns = pa.schema([(name, _type(name)) for name in names])
     metadata = {STATISTICS: json.dumps(_shared_statistics(measured.values())).encode()}
     schema = pa.schema([*PLACE, *ITEM, *columns], metadata=metadata)
-    with whole_file(path) as temporary, _writer(temporary, schema) as writer:
+    options = {"compression": "zstd", "write_page_checksum": True}
+    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, **options) as writer:
         for layer, items in measured.items():
             if items.keys:
                 writer.write_table(_table(layer, items, schema), row_group_size=len(items.keys))
 
 
 def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Place, Items]:
-    """Items of some places of a file; places that it lacks are left out.
+    """Items of some places, or of all, of a file that `write_items` wrote; places that it lacks are left out.
 
-    Args:
-        path: A file that `write_items` wrote.
-        places: Layers, taps and poolings; all of the file if None. The others are not read.
-
-    Raises:
-        InputError: The file is missing, damaged, or something else.
+    Raises InputError where the file is missing, damaged, or something else.
     """
     if places is not None and not places:
         return {}
@@ -70,7 +58,7 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         }
         texts = _Texts(table)
         return {
-            layer: _items(table[start:stop], statistics, texts.of(start, stop))
+            layer: _items(table[start:stop], statistics, texts.between(start, stop))
             for layer, start, stop in _by_place(table)
             if places is None or layer in places
         }
@@ -81,11 +69,6 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         ) from error
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A writer whose pages carry checksums."""
-    return pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True)
-
-
 def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
     """The row groups of a file that may hold one of some places; all where there are none.
 
@@ -93,16 +76,14 @@ def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
     """
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         groups = range(file.num_row_groups)
-        wanted = [group for group in groups if places is None or _may_hold(file.metadata, group, places)]
+        wanted = [n for n in groups if places is None or _may_hold(file.metadata.row_group(n), places)]
         return file.read_row_groups(wanted, use_threads=False)
 
 
-def _may_hold(metadata: pq.FileMetaData, group: int, places: Collection[Place]) -> bool:
+def _may_hold(group: pq.RowGroupMetaData, places: Collection[Place]) -> bool:
     """Whether a row group may hold one of some places, by the ends of its columns."""
-    ends = [metadata.row_group(group).column(column).statistics for column in range(len(PLACE))]
-    if any(end is None or not end.has_min_max for end in ends):
-        return True
-    return any(
+    ends = [group.column(column).statistics for column in range(len(PLACE))]
+    return any(end is None or not end.has_min_max for end in ends) or any(
         all(end.min <= value <= end.max for end, value in zip(ends, layer, strict=True)) for layer in places
     )
 
@@ -124,23 +105,17 @@ def _shared_statistics(measured: Collection[Items]) -> dict[str, tuple[str, str]
 
 def _table(place: Place, items: Items, schema: pa.Schema) -> pa.Table:
     """Rows of one place, with all columns of the file."""
-    count = len(items.keys)
-    texts = {"unit": [items.unit] * count, "key": items.keys}
-    texts |= {"cluster": items.clusters, "stratum": items.strata}
-    texts |= {name: [value] * count for name, value in zip(("tap", "pooling"), place[1:], strict=True)}
-    columns = [pa.array([place[0]] * count, pa.int32())]
-    columns += [pa.array(texts[name], pa.string()).dictionary_encode() for name in HEAD[1:]]
+    count, (layer, tap, pooling) = len(items.keys), place
+    texts = ([tap] * count, [pooling] * count, [items.unit] * count, items.keys, items.clusters, items.strata)
+    columns = [pa.array([layer] * count, pa.int32())]
+    columns += [pa.array(text, pa.string()).dictionary_encode() for text in texts]
     for field in list(schema)[len(HEAD) :]:
-        values = items.values.get(field.name)
-        columns.append(pa.nulls(count, field.type) if values is None else _column(values, field.type))
+        if field.name in items.values:
+            values = items.values[field.name].astype(field.type.to_pandas_dtype())
+            columns.append(pa.array(values))
+        else:
+            columns.append(pa.nulls(count, field.type))
     return pa.table(columns, schema=schema)
-
-
-def _column(values: NDArray[np.float64], kind: pa.DataType) -> pa.Array:
-    """Values as an arrow column."""
-    if kind == pa.float32():
-        return pa.array(values.astype(np.float32))
-    return pa.array(values.astype(np.int32))
 
 
 def _by_place(table: pa.Table) -> Iterator[tuple[Place, int, int]]:
@@ -163,18 +138,16 @@ class _Texts:
         self._columns = [(codes, np.asarray(words, object)) for codes, words in columns]
         self._known: dict[tuple[int, bytes], tuple[str, ...]] = {}
 
-    def of(self, start: int, stop: int) -> list[tuple[str, ...]]:
+    def between(self, start: int, stop: int) -> Iterator[tuple[str, ...]]:
         """The texts of rows, one tuple a column of `ITEM`."""
-        return [self._column(number, codes[start:stop]) for number, (codes, _) in enumerate(self._columns)]
-
-    def _column(self, place: int, codes: NDArray[np.int32]) -> tuple[str, ...]:
-        key = place, codes.tobytes()
-        if key not in self._known:
-            self._known[key] = tuple(self._columns[place][1][codes].tolist())
-        return self._known[key]
+        for number, (codes, words) in enumerate(self._columns):
+            key = number, codes[start:stop].tobytes()
+            if key not in self._known:
+                self._known[key] = tuple(words[codes[start:stop]].tolist())
+            yield self._known[key]
 
 
-def _items(rows: pa.Table, statistics: Mapping[str, Statistic], texts: Sequence[tuple[str, ...]]) -> Items:
+def _items(rows: pa.Table, statistics: Mapping[str, Statistic], texts: Iterable[tuple[str, ...]]) -> Items:
     """Items of the rows of one place, whose units, keys, clusters and strata are known."""
     units, keys, clusters, strata = texts
     names = [name for name in rows.column_names[len(HEAD) :] if rows[name].null_count < rows.num_rows]

@@ -8,8 +8,7 @@ import pandas as pd
 
 COMPARISON_TASK = "cka"
 
-ROUNDING = 6
-"""Decimals to which differences of scores are compared with a tolerance."""
+ROUNDING = 6  # decimals to which differences of scores are compared with a tolerance
 
 
 class RecordKey(NamedTuple):
@@ -42,12 +41,7 @@ def keys_of(records: pd.DataFrame) -> list[RecordKey]:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How far the numbers of one task may move.
-
-    Attributes:
-        amount: In the unit of the numbers, or as a share of the larger one.
-        is_share: Which of the two.
-    """
+    """How far the numbers of one task may move, in their unit or as a share of the larger one."""
 
     amount: float
     is_share: bool = False
@@ -70,17 +64,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a number may move and still count as the same.
+    """How far a number may move and still count as the same."""
 
-    Attributes:
-        score: Points of a score.
-        cka: Difference of a CKA.
-        analysis: Share of an analysis's number.
-    """
-
-    score: float = 0.5
+    score: float = 0.5  # points
     cka: float = 0.02
-    analysis: float = 0.02
+    analysis: float = 0.02  # share of an analysis's number
 
     def limit(self, task: str, *, analysis: bool = False) -> Limit:
         """The limit for the numbers of a task that ranks, of CKA, or of an analysis."""

@@ -12,107 +12,58 @@ from pyarrow.parquet import read_schema
 from leaderboards.records.checksum import has_checksum, read_checked
 from zoo.errors import InputError
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)
-"""What reading a damaged file raises."""
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One number and everything that is needed to trust or repeat it.
+    """One number and everything that is needed to trust or repeat it; `docs/columns.md` says what each means.
 
-    Attributes:
-        suite: Suites of the runs that asked for it, one a line; see `of_suite`.
-        backbone: Name of the backbone.
-        family: Its family.
-        trained: False for seeded random weights.
-        revision: Commit of its repository or digest of its local weights.
-        depth: Its number of blocks.
-        input_size: Side in pixels at which it was evaluated.
-        task: Name of the task.
-        protocol: ``standard`` or ``paper``.
-        dataset: Name of the dataset; of costs, of the device.
-        split: Split, or splits, that were read.
-        data: Short digest of what was looked at: the images and their ground truth. Scores are ranked
-            together only where it is the same.
-        partial: Whether the dataset on disk differs from the official one.
-        coverage: What was there of the dataset, in words.
-        layer: 1..depth (0: what enters block 1).
-        tap: ``block``, ``final`` (after the family's final norm) or a sublayer of the block, see
-            `zoo.spec.Layer`; of several blocks taken together their numbers, such as ``9+10+11+12``, of which
-            ``layer`` is the deepest. Such records stand beside those of single layers, as transformed ones.
-        pooling: ``cls``, ``mean`` or ``grid`` (dense tasks); of an analysis, the tokens that it looks at.
-        head: Attention head, from 0; -1: all heads, or none.
-        metric: Name of the metric.
-        transform: What was done to the features before they were scored (`tasks.transforms`); "" for
-            nothing. Such records stand beside those of the features as they are and are ranked with none.
-        primary: Whether the leaderboard shows this metric and pooling of the task.
-        analysis: Whether it describes the backbone and does not rank it; such records have a page of their
-            own. Tasks that the registry calls analyses are ones with or without it.
-        value: The number, in the metric's unit (percent for scores; CKA in -1..1); NaN where there is none.
-        ci_low: Lower end of the 95 % interval; NaN where none was computed.
-        ci_high: Upper end.
-        chosen: Share of 100 random halves of the data on which this block is the best of its backbone's, by
-            this metric and pooling; NaN where nothing was split.
-        held_out: Its mean score, on the other halves, of the splits that chose it; NaN where none did.
-        tied: Whether this block may be its backbone's best one, in this metric and pooling: together with the
-            one that scores best, whose field is False, such blocks hold the true best with 95 %.
-        n: Number of units that the value is taken over.
-        unit: What they are.
-        reason: Why there is no value; "" where there is one.
-        interpolation: Rule by which position embeddings were fitted to the images; "" where there is no
-            attention, or the network is somebody's own object.
-        other: For comparisons, the second backbone; "" for scores.
-        other_layer: Its layer; -1 for scores.
-        other_tap: Its tap; "" for scores.
-        dtype: Dtype of the forward pass.
-        device: Kind of device of the forward pass.
-        fingerprint: Identity of the features and of the scoring.
-        seconds: Time of the scoring of this file's records, together.
-        version: Version of this package.
-        date: UTC date of the scoring, ISO 8601.
+    Scores are ranked together only where ``data`` is the same. Records of transformed features and of sets of
+    layers stand beside those of single layers as they are, and are ranked with none.
     """
 
-    suite: str
+    suite: str  # suites of the runs that asked for it, one a line, see `of_suite`
     backbone: str
     family: str
-    trained: bool
-    revision: str
+    trained: bool  # False for seeded random weights
+    revision: str  # commit of its repository or digest of its local weights
     depth: int
-    input_size: int
+    input_size: int  # side in pixels at which it was evaluated
     task: str
     protocol: str
-    dataset: str
+    dataset: str  # of costs, the device
     split: str
-    data: str = ""
-    partial: bool
-    coverage: str
-    layer: int
-    tap: str
-    pooling: str
-    head: int = -1
+    data: str = ""  # short digest of what was looked at: the images and their ground truth
+    partial: bool  # whether the dataset on disk differs from the official one
+    coverage: str  # what was there of the dataset, in words
+    layer: int  # 1..depth; 0: what enters block 1; of a set its deepest one
+    tap: str  # see `zoo.spec.Layer`; of a set of layers their numbers, such as ``9+10+11+12``
+    pooling: str  # ``cls``, ``mean`` or ``grid``; of an analysis, the tokens that it looks at
+    head: int = -1  # attention head, from 0; -1: all heads, or none
     metric: str
-    primary: bool
-    analysis: bool = False
-    value: float
-    ci_low: float = float("nan")
+    primary: bool  # whether the leaderboard shows this metric and pooling of the task
+    analysis: bool = False  # whether it describes the backbone and does not rank it
+    value: float  # percent for scores; CKA in -1..1; NaN where there is none
+    ci_low: float = float("nan")  # of the 95 % interval; NaN where none was computed
     ci_high: float = float("nan")
-    chosen: float = float("nan")
-    held_out: float = float("nan")
-    tied: bool = False
-    n: int
+    chosen: float = float("nan")  # share of 100 random halves of the data on which this block is the best
+    held_out: float = float("nan")  # its mean score, on the other halves, of the splits that chose it
+    tied: bool = False  # with the best block, whose field is False, such ones hold the true best with 95 %
+    n: int  # units that the value is taken over
     unit: str
-    reason: str = ""
-    transform: str = ""
-    interpolation: str = ""
-    other: str = ""
+    reason: str = ""  # why there is no value
+    transform: str = ""  # what was done to the features before they were scored (`tasks.transforms`)
+    interpolation: str = ""  # rule by which position embeddings were fitted to the images
+    other: str = ""  # for comparisons, the second backbone
     other_layer: int = -1
     other_tap: str = ""
     dtype: str
     device: str
-    fingerprint: str
-    seconds: float
+    fingerprint: str  # identity of the features and of the scoring
+    seconds: float  # of the scoring of this file's records, together
     version: str
-    date: str
+    date: str  # UTC, of the scoring, ISO 8601
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
@@ -156,25 +107,16 @@ def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
 def read_frame(path: Path) -> pd.DataFrame:
     """The records of a parquet file; raises InputError where it is damaged, or a table of something else."""
     try:
-        lacking = (
-            [] if has_checksum(path) else [name for name in COLUMNS if name not in read_schema(path).names]
-        )
-        frame = pd.DataFrame() if lacking else pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
+        if has_checksum(path) or not (lacking := {*COLUMNS} - {*read_schema(path).names}):
+            return pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
     except UNREADABLE as error:
         raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
-    if lacking:
-        raise InputError(
-            f"expected records in {path} but found a table without {', '.join(lacking)}; remove that file"
-        )
-    return frame
+    names = ", ".join(name for name in COLUMNS if name in lacking)
+    raise InputError(f"expected records in {path} but found a table without {names}; remove that file")
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:
-    """All records below some folders, in sorted file order.
-
-    Raises:
-        InputError: There are none, or a file is damaged, or a table of something else.
-    """
+    """All records below some folders, in sorted file order; raises InputError where there are none."""
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]

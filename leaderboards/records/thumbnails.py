@@ -16,17 +16,10 @@ from leaderboards.records.arrays import read_arrays
 from tasks.examples import SIDE, shrunk
 from zoo.atomic import whole_file
 
-FOLDER = "thumbnails"
-"""Name of their folder in an output folder."""
-
-LARGEST = 3000
-"""Bytes that one may have; what would have more becomes coarser, then smaller."""
-
-MOST = 320
-"""Pictures that one backbone's examples of one task may need: less than a megabyte."""
-
-QUALITIES = (50, 30, 10)
-"""WebP qualities, tried in turn."""
+FOLDER = "thumbnails"  # in an output folder
+LARGEST = 3000  # bytes that one may have; what would have more becomes coarser, then smaller
+MOST = 320  # pictures that one backbone's examples of one task may need: less than a megabyte
+QUALITIES = (50, 30, 10)  # of WebP, tried in turn
 
 NAMES = "thumbnail"
 """Array of a file of examples that names its pictures' files; "" for an image that could not be read."""
@@ -74,9 +67,7 @@ def _checked(path: Path, size: int, time: int) -> bool:
 def thumbnails_of(examples: Path) -> list[str]:
     """Names of the pictures that a file of examples needs.
 
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is something else, or names something else.
+    Raises ValueError where it is something else, or names something else, and OSError.
     """
     names = [str(name) for name in read_arrays(examples, (NAMES,))[NAMES].tolist()]
     if any(Path(name).name != name for name in names):
