@@ -10,6 +10,7 @@ from tabulate import tabulate
 from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
 from leaderboards.scores.column import BetterPooling, Column
+from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.ties import Ties
 
 MOST_NAMED = 3
@@ -67,8 +68,8 @@ class Answer:
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
     """The answer to every column of a leaderboard that has a score, in their order."""
-    device = board.device()
-    fields = board.layer_costs(device)[["backbone", "input_size", "layer", "ms"]]
+    device = find_device(board.costs)
+    fields = layer_costs(board.costs, device)[["backbone", "input_size", "layer", "ms"]]
     times = {
         (str(name), int(size), int(layer)): float(value)
         for name, size, layer, value in fields.itertuples(index=False, name=None)

@@ -8,23 +8,22 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.literature import Published
+from leaderboards.records.key import COMPARISON_TASK
 from leaderboards.records.record import of_suite
 from leaderboards.reproduce import NOT_MEASURED, reproduce
 from leaderboards.scores.column import BEST, Column, columns_of
-from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.frames import (
     BoardBackbone,
     backbones_of,
+    in_order,
     is_analysis,
-    is_cost,
     is_floor,
-    is_plain,
-    is_score,
     is_set,
     newest,
     pair_rows,
 )
 from leaderboards.scores.ties import ColumnTies, column_ties
+from tasks.registry import COST
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +31,13 @@ class Board:
     """The newest records of one suite and what is found in them; each thing is looked for once, when asked.
 
     `Board.of` makes one of any records.
-
-    Attributes:
-        suite: Name of the suite; "" of records of any.
-        records: One record of each `leaderboards.records.key.RecordKey`, in their order.
-        items: Folder of the items by which scores are compared; None where there are none.
-        arrays: Folder of what analyses kept, of which pictures are drawn; None where there is none.
-        published: Numbers of others that stand beside those measured here.
     """
 
-    suite: str
-    records: pd.DataFrame
-    items: Path | None = None
-    arrays: Path | None = None
-    published: tuple[Published, ...] = ()
+    suite: str  # "" of records of any
+    records: pd.DataFrame  # one of each `leaderboards.records.key.RecordKey`, in their order
+    items: Path | None = None  # folder of the items by which scores are compared
+    arrays: Path | None = None  # folder of what analyses kept, of which pictures are drawn
+    published: tuple[Published, ...] = ()  # numbers of others that stand beside those measured here
 
     @classmethod
     def of(
@@ -57,18 +49,9 @@ class Board:
         arrays: Path | None = None,
         published: Sequence[Published] = (),
     ) -> "Board":
-        """The board of the records of a suite, or of all records where none is named.
-
-        Args:
-            records: Columns of `Record`, in any order.
-            suite: Name of the suite; others are left out.
-            items: Folder of the items of their run.
-            arrays: Folder of the arrays of their run.
-            published: Numbers of others.
-        """
-        return cls(
-            suite, newest(of_suite(records, suite) if suite else records), items, arrays, tuple(published)
-        )
+        """The board of the records of a suite, in any order, or of all records where none is named."""
+        records = newest(of_suite(records, suite) if suite else records)
+        return cls(suite, records, items, arrays, tuple(published))
 
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of some of its records, or of changed ones; each key once and in order."""
@@ -82,12 +65,13 @@ class Board:
     @cached_property
     def plain(self) -> pd.DataFrame:
         """Records of `measured` of layers as they are: neither transformed nor taken together."""
-        return self.measured[is_plain(self.measured)]
+        return self.measured[(self.measured["transform"] == "") & ~is_set(self.measured)]
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """The scores of one layer as it is: no comparisons, single heads, transforms or sets."""
-        return self.plain[is_score(self.plain)]
+        alone = (self.plain["other"] == "") & (self.plain["head"] == -1)
+        return self.plain[alone & (self.plain["task"] != COMPARISON_TASK)]
 
     @cached_property
     def transformed(self) -> pd.DataFrame:
@@ -102,12 +86,12 @@ class Board:
     @cached_property
     def analysed(self) -> pd.DataFrame:
         """Records of analyses, which describe and do not rank, without those of costs."""
-        return self.records[is_analysis(self.records) & ~is_cost(self.records)]
+        return self.records[is_analysis(self.records) & (self.records["task"] != COST)]
 
     @cached_property
     def costs(self) -> pd.DataFrame:
         """Records of what backbones cost."""
-        return self.records[is_cost(self.records)]
+        return self.records[self.records["task"] == COST]
 
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
@@ -145,13 +129,8 @@ class Board:
 
         A backbone without any score in a column has no row there; the random floor has none at all.
         """
-        ranks = {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
         parts = [column.best for column in self.columns if len(column.best)]
-        if not parts:
-            return pd.DataFrame(columns=BEST)
-        rows = pd.concat(parts, ignore_index=True)
-        order = sorted(range(len(rows)), key=[ranks[name] for name in rows["backbone"]].__getitem__)
-        return rows.iloc[order].reset_index(drop=True)[BEST]
+        return in_order(pd.concat(parts), self.backbones)[BEST] if parts else pd.DataFrame(columns=BEST)
 
     @cached_property
     def ties(self) -> ColumnTies:
@@ -182,15 +161,3 @@ class Board:
         pairs = pairs[(pairs["tap"] == "block") & (pairs["other_tap"] == "block")]
         pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]
         return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], self.backbones)
-
-    def device(self, wanted: str | None = None) -> str | None:
-        """The device whose costs are meant: the latest, or the one of a kind or part of a name.
-
-        Raises:
-            InputError: Costs were measured, but on no such device.
-        """
-        return find_device(self.costs, wanted)
-
-    def layer_costs(self, device: str | None) -> pd.DataFrame:
-        """What each block costs on a device: columns `leaderboards.scores.costs.LAYER_COSTS`."""
-        return layer_costs(self.costs, device)

@@ -1,6 +1,7 @@
 """Two backbones against each other: paired differences on the same items, task by task."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,28 +16,16 @@ from leaderboards.records.items import Place, read_items
 from leaderboards.scores.column import Column
 from leaderboards.scores.differences import Side, best_side, sides_of
 from leaderboards.scores.frames import FLOOR
-from tasks.base import Items, Over
+from tasks.base import Items
 from tasks.metrics.best_set import holm
 from tasks.uncertainty import paired_differences
 from zoo.errors import InputError, unknown
 
 Which = Literal["best", "same"]
 
-LEVEL = 0.05
-"""Corrected p-values below it are differences that these data show."""
-
-RESAMPLES: dict[Over, int] = {
-    "items": 10_000,
-    "clusters": 10_000,
-    "strata": 10_000,
-    "partition": 1_000,
-    "classes": 1_000,
-    "seen classes": 1_000,
-    "all classes": 1_000,
-    "pixels": 1_000,
-}
-"""Resamples of a statistic over such things."""
-
+LEVEL = 0.05  # corrected p-values below it are differences that these data show
+MEANS = ("items", "clusters", "strata")  # statistics over these are cheap to resample
+RESAMPLES, FEWER_RESAMPLES = 10_000, 1_000  # of these, and of all others
 PER_COMPARISON = 60
 """Resamples for each comparison that is made, at least: with fewer, no corrected p can be below the level."""
 
@@ -48,28 +37,17 @@ HELD_OUT = (
     "; beside it is the difference when layers are chosen on one half of the items and scored on the other"
 )
 
-_COLUMNS = (
-    *("task", "dataset", "data", "protocol", "metric", "partial"),
-    *("layer", "depth", "pooling", "score", "other_layer", "other_depth", "other_pooling", "other_score"),
-    *("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out", "higher"),
-)
+_COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
+_SIDE = ("layer", "depth", "pooling", "score")
+_NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versus:
     """One layer of one backbone against one of the other, on the items that both have.
 
-    Attributes:
-        column: Task, dataset, data, protocol and metric.
-        first: The first backbone.
-        second: The second one.
-        difference: First minus second, in points, on the common items.
-        ci_low: Lower end of its 95 % interval; NaN where items are too few to vary.
-        ci_high: Upper end.
-        p: Two-sided p of no difference; NaN where items are too few to vary.
-        p_corrected: The same by Holm's rule for all comparisons that are made together.
-        held_out: Difference of the scores on halves of the data on which no layer was chosen; NaN where no
-            choice is recorded, or layers are not chosen.
+    ``difference`` is first minus second, in points; its 95 % interval and p are NaN where items are too few
+    to vary.
     """
 
     column: Column
@@ -78,9 +56,9 @@ class Versus:
     difference: float
     ci_low: float
     ci_high: float
-    p: float
-    p_corrected: float = math.nan
-    held_out: float = math.nan
+    p: float  # two-sided, of no difference
+    p_corrected: float = math.nan  # by Holm's rule for all comparisons that are made together
+    held_out: float = math.nan  # on halves of the data on which no layer was chosen; NaN without a choice
 
     @property
     def higher(self) -> int:
@@ -97,32 +75,21 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All comparisons of two backbones.
+    """All comparisons of two backbones, in the order of the tables.
 
-    Attributes:
-        names: The first backbone and the second.
-        which: ``best``: each one's best block; ``same``: all blocks at equal shares of the depth.
-        rows: The comparisons, in the order of the tables.
-        left_out: One sentence for each task that could not be compared.
+    ``which`` is ``best`` for each one's best block, ``same`` for all blocks at equal shares of the depth.
     """
 
     names: tuple[str, str]
     which: Which
     rows: tuple[Versus, ...]
-    left_out: tuple[str, ...]
+    left_out: tuple[str, ...]  # one sentence for each task that could not be compared
 
 
 def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
     """Compare two backbones in the primary metric of every task that both were scored in on the same data.
 
-    Args:
-        board: Scores, and the folder of their items.
-        names: The two backbones.
-        which: Which layers are compared.
-        tasks: Names of tasks; all if empty.
-
-    Raises:
-        InputError: There is no such backbone or task, or nothing can be compared.
+    Raises InputError where there is no such backbone or task, or nothing can be compared.
     """
     rows = board.scores[board.scores["primary"].astype(bool) & (board.scores["metric"] != "")]
     _require(rows, names, tasks)
@@ -181,15 +148,13 @@ def _planned(board: Board, column: Column, names: tuple[str, str], which: Which)
     if not first or not second:
         _lacking(board, column, names, names[1] if first else names[0])
     if which == "same":
-        pairs = equal_shares(first, second)
+        pairs, choices = equal_shares(first, second), []
     else:
         pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
-    items = [
-        _items(board, column, name, [pair[side].place for pair in pairs]) for side, name in enumerate(names)
-    ]
-    honest = [column.honest.get(name) for name in names] if which == "best" else [None]
-    scores = [choice.score for choice in honest if choice is not None]
-    return _Planned(column, pairs, items, scores[0] - scores[1] if len(scores) == 2 else math.nan)
+        choices = [column.honest[name] for name in names if name in column.honest]
+    items = [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
+    held_out = choices[0].score - choices[1].score if len(choices) == 2 else math.nan
+    return _Planned(column, pairs, items, held_out)
 
 
 def _lacking(board: Board, column: Column, names: tuple[str, str], name: str) -> None:
@@ -208,31 +173,33 @@ def _lacking(board: Board, column: Column, names: tuple[str, str], name: str) ->
 def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
     """Blocks of two backbones at equal shares of their depth: each of the shallower one with its nearest.
 
-    Of two that are equally near, the deeper one counts. Blocks that have no score have no partner.
-
-    Raises:
-        InputError: No two blocks are at the same share.
+    Of two that are equally near, the deeper one counts. Blocks that have no score have no partner. Raises
+    InputError where no two blocks are at the same share.
     """
     if first[0].depth > second[0].depth:
         return [(side, other) for other, side in equal_shares(second, first)]
-    half_block = 0.5 / second[0].depth + 1e-9
+
+    def apart(side: Side, other: Side) -> float:
+        return abs(other.layer / other.depth - side.layer / side.depth)
+
     pairs = []
     for side in first:
-        nearest = min(second, key=lambda other: (round(abs(other.share - side.share), 9), -other.layer))
-        if abs(nearest.share - side.share) <= half_block:
+        nearest = min(second, key=lambda other: (round(apart(side, other), 9), -other.layer))
+        if apart(side, nearest) <= 0.5 / second[0].depth + 1e-9:
             pairs.append((side, nearest))
     if not pairs:
         raise InputError("no two of the layers that were run are at the same share of the depth")
     return pairs
 
 
-def _items(board: Board, column: Column, name: str, places: Sequence[Place]) -> Mapping[Place, Items]:
+def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place, Items]:
     """Items of some blocks of a backbone; raises InputError where one is not there."""
     if board.items is None:
         raise InputError("there are no measurements of single images to compare by")
-    path = board.items / scored_path(task_key(column.task, column.dataset, column.protocol), name)
-    items = read_items(path, {*places})
-    if not all(layer in items for layer in places):
+    key = task_key(column.task, column.dataset, column.protocol)
+    path = board.items / scored_path(key, sides[0].backbone)
+    items = read_items(path, {side.place for side in sides})
+    if not all(side.place in items for side in sides):
         raise InputError(f"expected measurements of every layer in {path}; delete the file and run again")
     return items
 
@@ -241,8 +208,10 @@ def _compared(planned: _Planned, sides: tuple[Side, Side], count: int) -> Versus
     """One of so many comparisons; raises InputError where the items are others."""
     items = [by_place[side.place] for by_place, side in zip(planned.items, sides, strict=True)]
     metric = planned.column.metric
-    statistic = items[0].statistics.get(metric)
-    resamples = max(RESAMPLES[statistic.over], PER_COMPARISON * count) if statistic else None
+    resamples = None
+    if statistic := items[0].statistics.get(metric):
+        usual = RESAMPLES if statistic.over in MEANS else FEWER_RESAMPLES
+        resamples = max(usual, PER_COMPARISON * count)
     difference = paired_differences(items, metric, reference=1, resamples=resamples)
     if difference is None:
         raise InputError("the backbones were scored on different items")
@@ -264,24 +233,16 @@ def match_frame(result: Match) -> pd.DataFrame:
     ``difference`` is first minus second, in points; ``p_corrected`` is Holm's, for all rows together;
     ``higher`` names the backbone that the data show to score higher, "" where they show none.
     """
-    return pd.DataFrame([_row(result, versus) for versus in result.rows], columns=list(_COLUMNS))
-
-
-def _row(result: Match, versus: Versus) -> dict[str, object]:
-    column, first, second = versus.column, versus.first, versus.second
-    return {
-        "task": column.task,
-        "dataset": column.dataset,
-        "data": column.data,
-        "protocol": column.protocol,
-        "metric": column.metric,
-        "partial": column.partial,
-        **{name: getattr(first, name) for name in ("layer", "depth", "pooling", "score")},
-        **{f"other_{name}": getattr(second, name) for name in ("layer", "depth", "pooling", "score")},
-        **{name: getattr(versus, name) for name in ("difference", "ci_low", "ci_high", "p", "p_corrected")},
-        "held_out": versus.held_out,
-        "higher": _winner(result, versus),
-    }
+    rows = [
+        {name: getattr(versus.column, name) for name in _COLUMN}
+        | {name: getattr(versus.first, name) for name in _SIDE}
+        | {f"other_{name}": getattr(versus.second, name) for name in _SIDE}
+        | {name: getattr(versus, name) for name in _NUMBERS}
+        | {"higher": _winner(result, versus)}
+        for versus in result.rows
+    ]
+    others = [f"other_{name}" for name in _SIDE]
+    return pd.DataFrame(rows, columns=[*_COLUMN, *_SIDE, *others, *_NUMBERS, "higher"])
 
 
 def match_table(result: Match) -> pd.DataFrame:
@@ -292,11 +253,11 @@ def match_table(result: Match) -> pd.DataFrame:
             "task": versus.column.heading,
             first: _score(versus.first, versus),
             second: _score(versus.second, versus),
-            "difference": _signed(versus.difference),
-            "95 % interval": _interval(versus),
-            "p": _p(versus.p),
-            "p (Holm)": _p(versus.p_corrected),
-            "held-out difference": _signed(versus.held_out),
+            "difference": _number(versus.difference, "+.1f"),
+            "95 % interval": " to ".join(filter(None, (fixed(versus.ci_low, 1), fixed(versus.ci_high, 1)))),
+            "p": _number(versus.p, ".2g"),
+            "p (Holm)": _number(versus.p_corrected, ".2g"),
+            "held-out difference": _number(versus.held_out, "+.1f"),
             "higher": _winner(result, versus) or ("too few items" if math.isnan(versus.p) else "not shown"),
         }
         for versus in result.rows
@@ -309,39 +270,26 @@ def conclusion(result: Match) -> str:
     """What the comparisons show, in one sentence, and how the layers were chosen, in another."""
     count = len(result.rows)
     corrected = f", corrected for {count} comparisons," if count > 1 else ""
-    shown = f"At {100 * LEVEL:g} %{corrected} {_shown(result)}."
+    states = {1: f"{result.names[0]} scores higher", 2: f"{result.names[1]} scores higher"}
+    parts = [
+        f"{words} on {where}"
+        for higher, words in (states | {0: "no difference shows"}).items()
+        if (where := _where(result, higher))
+    ]
+    shown = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
     if result.which == "same":
         return shown
     known = any(not math.isnan(versus.held_out) for versus in result.rows)
     return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}."
 
 
-def _shown(result: Match) -> str:
-    """Which backbone is higher where."""
-    groups = {side: [versus for versus in result.rows if versus.higher == side] for side in (1, 2, 0)}
-    parts = [
-        f"{name} scores higher on {_where(result, groups[side])}"
-        for side, name in enumerate(result.names, start=1)
-        if groups[side]
-    ]
-    if groups[0]:
-        parts.append(f"no difference shows on {_where(result, groups[0])}")
-    return "; ".join(parts)
-
-
-def _where(result: Match, rows: Sequence[Versus]) -> str:
-    """The columns of some comparisons; of many layers, at how many of them."""
-    headings = dict.fromkeys(versus.column.heading for versus in rows)
+def _where(result: Match, higher: int) -> str:
+    """The columns where one is higher, or none; of many layers, at how many of them."""
+    counts = Counter(versus.column.heading for versus in result.rows if versus.higher == higher)
     if result.which == "best":
-        return ", ".join(headings)
-    total = {heading: _count(result.rows, heading) for heading in headings}
-    return ", ".join(
-        f"{heading} at {_count(rows, heading)} of {total[heading]} depths" for heading in headings
-    )
-
-
-def _count(rows: Sequence[Versus], heading: str) -> int:
-    return sum(versus.column.heading == heading for versus in rows)
+        return ", ".join(counts)
+    total = Counter(versus.column.heading for versus in result.rows)
+    return ", ".join(f"{heading} at {count} of {total[heading]} depths" for heading, count in counts.items())
 
 
 def _winner(result: Match, versus: Versus) -> str:
@@ -354,13 +302,5 @@ def _score(side: Side, versus: Versus) -> str:
     return f"{score_text(side.score)} ({side.layer}/{side.depth}{pooling})"
 
 
-def _signed(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:+.1f}"
-
-
-def _interval(versus: Versus) -> str:
-    return "" if math.isnan(versus.ci_low) else f"{fixed(versus.ci_low, 1)} to {fixed(versus.ci_high, 1)}"
-
-
-def _p(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2g}"
+def _number(value: float, form: str) -> str:
+    return "" if math.isnan(value) else f"{value:{form}}"

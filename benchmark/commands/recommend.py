@@ -171,13 +171,13 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     from leaderboards.board import Board
     from leaderboards.limits import Limits, candidates_of
     from leaderboards.recommendation import Recommendation, least_loss, may_be_best, picks_of
-    from leaderboards.scores.costs import pareto_front
+    from leaderboards.scores.costs import find_device, layer_costs, pareto_front
 
     records = chosen(records_of(request.output), request.backbones)
     board = Board.of(records)
     columns = _columns(board, request.tasks)
-    device = board.device(request.device)
-    costs, facts = board.layer_costs(device), _facts(records)
+    device = find_device(board.costs, request.device)
+    costs, facts = layer_costs(board.costs, device), _facts(records)
     every = {column: candidates_of(column, costs, facts) for column in columns}
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):

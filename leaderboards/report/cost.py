@@ -8,6 +8,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.report.frames import UNKNOWN, Facts
+from leaderboards.scores.costs import find_device
 from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
@@ -46,9 +47,9 @@ def costs_of(board: Board, facts: Mapping[str, Facts]) -> BackboneCosts:
     """
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
     labels = {backbone.name: backbone.label for backbone in backbones}
-    device, rows = board.device(), board.costs
+    rows = board.costs
     rows = rows[rows["value"].notna() & rows["backbone"].isin(labels)]
-    rows = rows[rows["dataset"] == device]
+    rows = rows[rows["dataset"] == find_device(board.costs)]
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]
     measured = _wide(inner, ["backbone", "layer"], COST)

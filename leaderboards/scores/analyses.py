@@ -12,23 +12,14 @@ from zoo.spec import Layer
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One analysis of a dataset under a protocol.
-
-    Attributes:
-        task: Its name.
-        dataset: What it was measured on.
-        protocol: How.
-        metrics: Its metrics in order, the primary one first; empty where nothing could be measured.
-        data: Digest of the images.
-        apart: Whether it stands beside the same one of other images.
-    """
+    """One analysis of a dataset under a protocol."""
 
     task: str
     dataset: str
     protocol: str
-    metrics: tuple[str, ...]
-    data: str = ""
-    apart: bool = False
+    metrics: tuple[str, ...]  # the primary one first; empty where nothing could be measured
+    data: str = ""  # digest of the images
+    apart: bool = False  # whether it stands beside the same one of other images
 
     @property
     def place(self) -> str:
@@ -36,7 +27,7 @@ class Analysis:
         return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
-        """Its records, of all metrics, layers and heads."""
+        """Its records."""
         same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
         return records[same & (records["protocol"] == self.protocol) & (records["data"] == self.data)]
 
@@ -64,15 +55,11 @@ def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
     for task, dataset, protocol, data in keys:
         apart = several[task, dataset, protocol] > 1
         analysis = Analysis(task, dataset, protocol, (), data, apart)
-        analyses.append(replace(analysis, metrics=_metrics(task, analysis.rows(records))))
+        rows = analysis.rows(records[records["metric"] != ""])
+        primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
+        ranks = {name: (name not in primary, metric_rank(task, name)) for name in set(rows["metric"])}
+        analyses.append(replace(analysis, metrics=tuple(sorted(ranks, key=ranks.__getitem__))))
     return tuple(analyses)
-
-
-def _metrics(task: str, rows: pd.DataFrame) -> tuple[str, ...]:
-    """The metrics of an analysis in order, the primary one first."""
-    rows = rows[rows["metric"] != ""]
-    primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
-    return tuple(sorted(set(rows["metric"]), key=lambda name: (name not in primary, metric_rank(task, name))))
 
 
 def measured(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """The columns of a leaderboard, each with its scores: poolings, candidates, best layers, honest choices."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -16,29 +16,23 @@ from leaderboards.scores.frames import (
     best_rows,
     candidates,
     floor_draws,
+    in_order,
     is_floor,
 )
 
-BEST = [
+BEST = [  # columns of tables of best layers
     *("backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth"),
     *("value", "ci_low", "ci_high", "n", "partial"),
 ]
-"""Columns of tables of best layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class HonestChoice:
-    """The layer of one backbone in one column, chosen on halves of the data.
+    """The layer of one backbone in one column, chosen on halves of the data."""
 
-    Attributes:
-        score: Mean score of the chosen layers on the other halves, in percent.
-        optimism: By how much the best layer's score on all data exceeds it.
-        shares: Blocks that were chosen and the share of the splits that chose them, the commonest first.
-    """
-
-    score: float
-    optimism: float
-    shares: tuple[tuple[int, float], ...]
+    score: float  # mean of the chosen layers on the other halves, in percent
+    optimism: float  # by how much the best layer's score on all data exceeds it
+    shares: tuple[tuple[int, float], ...]  # of the splits that chose a block, the commonest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +51,17 @@ class Column:
 
     Scores over different images or another ground truth, such as those of a limited run, have columns of
     their own, whatever the dataset is called: only what stands in one column is ranked.
-
-    Attributes:
-        task: Name of the task.
-        dataset: Name of the dataset.
-        protocol: How it was measured.
-        metric: The primary metric.
-        heading: What tables call the column.
-        partial: Whether some scores are of a part of the official data.
-        data: Digest of the images and their ground truth.
-        apart: Whether there are columns of the same task, dataset and protocol with other data.
-        rows: Its scores, those by other metrics of the task and in other poolings, too.
     """
 
     task: str
     dataset: str
     protocol: str
-    metric: str
+    metric: str  # the primary one
     heading: str
-    partial: bool
-    data: str = ""
-    apart: bool = False
-    rows: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False, repr=False)
+    partial: bool  # whether some scores are of a part of the official data
+    data: str = ""  # digest of the images and their ground truth
+    apart: bool = False  # whether other columns of its task, dataset and protocol have other data
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False, repr=False)  # of all metrics
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -101,10 +84,6 @@ class Column:
             same = records[name].to_numpy(object) == value
             records = records if same.all() else records[same]  # each time there is less to look through
         return records
-
-    def on(self, scores: pd.DataFrame) -> "Column":
-        """This column of other scores, such as those of transformed features."""
-        return replace(self, rows=self.select(scores))
 
     @cached_property
     def scored(self) -> pd.DataFrame:
@@ -150,10 +129,7 @@ class Column:
         Candidates are the blocks 1..depth (neither what enters block 1 nor the output of the final norm);
         ties go to the lower layer. The random floor has none, since its layers are draws.
         """
-        rows = best_rows(self.candidates)
-        ranks = {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
-        order = sorted(range(len(rows)), key=[ranks[name] for name in rows["backbone"]].__getitem__)
-        return rows.iloc[order].reset_index(drop=True)
+        return in_order(best_rows(self.candidates), self.backbones)
 
     @cached_property
     def at_best(self) -> pd.DataFrame:
@@ -174,19 +150,12 @@ class Column:
     def honest(self) -> Mapping[str, HonestChoice]:
         """The choice of the layer on halves of the data by backbone; none where the data were not split."""
         best = dict(zip(self.best["backbone"], self.best["value"].astype(float), strict=True))
-        blocks: dict[str, list[tuple[float, int, float]]] = {}
-        chosen = self.candidates
-        chosen = chosen.loc[chosen["chosen"] > 0, ["backbone", "chosen", "layer", "held_out"]]
-        for name, share, layer, held_out in chosen.itertuples(index=False, name=None):
-            blocks.setdefault(str(name), []).append((-float(share), int(layer), float(held_out)))
         choices = {}
-        for name, chosen_blocks in sorted(blocks.items()):
-            chosen_blocks.sort()
-            shares = tuple((layer, -share) for share, layer, _ in chosen_blocks)
-            score = math.fsum(-share * held_out for share, _, held_out in chosen_blocks)
-            whole = math.isclose(math.fsum(share for _, share in shares), 1.0, abs_tol=1e-6)
-            if whole and not math.isnan(score):  # layers not split together say nothing about the choice
-                choices[name] = HonestChoice(score, best[name] - score, shares)
+        for name, rows in self.candidates.groupby("backbone"):
+            score, chosen = chosen_elsewhere(rows)
+            if not math.isnan(score):
+                shares = zip(chosen["layer"].tolist(), chosen["chosen"].tolist(), strict=True)
+                choices[str(name)] = HonestChoice(score, best[name] - score, tuple(shares))
         return choices
 
     @cached_property
@@ -203,37 +172,42 @@ class Column:
         return better
 
 
+def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:
+    """Mean score of what halves of the data chose among some rows, on the other halves, and these rows.
+
+    The commonest stand first. NaN where nothing was split, or the rows were not split together, which says
+    nothing about the choice.
+    """
+    rows = rows[rows["chosen"] > 0].sort_values(["chosen", "layer"], ascending=[False, True], kind="stable")
+    shares, scores = rows["chosen"].astype(float), rows["held_out"].astype(float)
+    whole = math.isclose(math.fsum(shares), 1.0, abs_tol=1e-6)
+    return math.fsum(shares * scores) if whole else math.nan, rows
+
+
 def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     """The leaderboard's columns in order: one for each primary metric of a task, dataset, protocol and data.
 
-    Args:
-        scores: Scores of single layers as they are, each once.
+    Scores are of single layers as they are, each once. Of one task, dataset and protocol the complete data
+    come first, then what most backbones are scored on.
     """
     ranked = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
     rows = dict(iter(scores.groupby(COLUMN[:4], sort=False)))
-    partial = ranked.groupby(COLUMN[:4], sort=False)["partial"].any()
-    backbones = ranked.groupby(COLUMN[:4], sort=False)["backbone"].nunique()
-    keys = sorted(set(zip(*(ranked[name].tolist() for name in COLUMN), strict=True)), key=_rank)
-    groups: dict[tuple[str, ...], list[Column]] = {}
-    for key in keys:
-        column = _column(key, keys, rows[key[:4]], partial=bool(partial[key[:4]]))
-        groups.setdefault(key[:3], []).append(column)
-    # of one task, dataset and protocol the complete data come first, then what most backbones are scored on
-    return tuple(
-        column
-        for group in groups.values()
-        for column in sorted(group, key=lambda column: (column.partial, -backbones[column.source]))
-    )
+    shown = dict(iter(ranked.groupby(COLUMN[:4], sort=False)))
 
+    def rank(column: Column) -> tuple[object, ...]:
+        source = task_rank(column.task), column.dataset, column.protocol != "standard", column.protocol
+        count = shown[column.source]["backbone"].nunique()
+        return (*source, column.partial, -count, metric_rank(column.task, column.metric), column.data)
 
-def _rank(key: tuple[str, ...]) -> tuple[object, ...]:
-    """Sort key of what makes a column: by task, dataset, protocol, metric and data."""
-    task, dataset, protocol, data, metric = key
-    return (task_rank(task), dataset, protocol != "standard", protocol, metric_rank(task, metric), data)
+    keys = set(zip(*(ranked[name].tolist() for name in COLUMN), strict=True))
+    columns = [
+        _column(key, keys, rows[key[:4]], partial=bool(shown[key[:4]]["partial"].any())) for key in keys
+    ]
+    return tuple(sorted(columns, key=rank))
 
 
 def _column(
-    key: tuple[str, ...], keys: list[tuple[str, ...]], rows: pd.DataFrame, *, partial: bool
+    key: tuple[str, ...], keys: Collection[tuple[str, ...]], rows: pd.DataFrame, *, partial: bool
 ) -> Column:
     """A column whose heading names dataset, protocol and data only where its task has several of them."""
     task, dataset, protocol, data, metric = key

@@ -16,54 +16,43 @@ from tasks.uncertainty import paired_differences
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one backbone brings to a comparison.
+    """A layer of a backbone, or a set of layers, with its score in a column."""
 
-    Attributes:
-        layer: Block, from 1.
-        depth: Number of blocks of the backbone.
-        pooling: Pooling of the features.
-        score: Score of that layer, in percent.
-    """
-
-    layer: int
-    depth: int
+    backbone: str
+    layer: int  # block, from 1
+    depth: int  # blocks of the backbone
     pooling: str
-    score: float
+    score: float  # percent
+    tap: str = "block"
+    transform: str = ""  # what was done to the features
 
     @property
     def place(self) -> Place:
         """Where its items are."""
-        return self.layer, "block", self.pooling
-
-    @property
-    def share(self) -> float:
-        """Where in its depth the block is, above 0 to 1."""
-        return self.layer / self.depth
+        return self.layer, self.tap, self.pooling
 
 
-def sides_of(rows: pd.DataFrame, name: str) -> list[Side]:
-    """The blocks of a backbone that have a score, in order."""
-    rows = rows[rows["backbone"] == name].sort_values("layer")
-    fields = rows[["layer", "depth", "pooling", "value"]].itertuples(index=False, name=None)
+def sides_of(rows: pd.DataFrame, name: str, transform: str = "") -> list[Side]:
+    """The layers of a backbone that have a score, in order."""
+    rows = rows[rows["backbone"] == name].sort_values("layer", kind="stable")
+    fields = rows[["layer", "depth", "pooling", "value", "tap"]].itertuples(index=False, name=None)
     return [
-        Side(int(layer), int(depth), str(pooling), float(value)) for layer, depth, pooling, value in fields
+        Side(name, int(layer), int(depth), str(pooling), float(value), str(tap), transform)
+        for layer, depth, pooling, value, tap in fields
     ]
 
 
-def best_side(rows: pd.DataFrame, name: str) -> Side:
+def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:
     """The best block of a backbone, the lower one of equal ones."""
-    (best,) = sides_of(best_rows(rows), name)
+    (best,) = sides_of(best_rows(rows), name, transform)
     return best
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two scores, in points.
+    """A difference of two scores, in points, on the items that both have, and the ends of its 95 % interval.
 
-    Attributes:
-        value: The difference, on the items that both have.
-        low: Lower end of its 95 % interval; NaN where items are too few to vary, or are not there.
-        high: Upper end.
+    The ends are NaN where items are too few to vary, or are not there.
     """
 
     value: float
@@ -71,45 +60,21 @@ class Difference:
     high: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredLayer:
-    """One score, and where its items are.
-
-    Attributes:
-        backbone: Name of the backbone.
-        place: Layer, or set of layers, tap and pooling.
-        score: In percent.
-        transform: What was done to the features; "" for nothing.
-    """
-
-    backbone: str
-    place: Place
-    score: float
-    transform: str = ""
-
-
 def differences_of(
-    column: Column, scores: Sequence[ScoredLayer], reference: ScoredLayer, items: Path | None
+    column: Column, sides: Sequence[Side], reference: Side, items: Path | None
 ) -> list[Difference]:
-    """Each score less a reference of the same column, with intervals where the items of all are there.
-
-    Args:
-        column: Their column.
-        scores: What is compared with the reference.
-        reference: What is taken off.
-        items: Folder of the items; None where they are not there.
-    """
-    plain = [Difference(score.score - reference.score) for score in scores]
+    """Each score less that of a reference, with intervals where the items of all are there."""
+    plain = [Difference(side.score - reference.score) for side in sides]
     if items is None:
         return plain
     measured = []
-    for score in (*scores, reference):
-        known = known_items(column, score.backbone, [score.place], items, score.transform)
-        if score.place not in known:
+    for side in (*sides, reference):
+        known = known_items(column, side.backbone, [side.place], items, side.transform)
+        if side.place not in known:
             return plain
-        measured.append(known[score.place])
-    compared = paired_differences(measured, column.metric, reference=len(scores))
+        measured.append(known[side.place])
+    compared = paired_differences(measured, column.metric, reference=len(sides))
     if compared is None:
         return plain
     ends = zip(compared.value, compared.low, compared.high, strict=True)
-    return [Difference(*map(float, numbers)) for numbers in ends][: len(scores)]
+    return [Difference(*map(float, numbers)) for numbers in ends][: len(sides)]

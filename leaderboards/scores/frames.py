@@ -9,15 +9,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.display import task_display
-from leaderboards.records.key import COMPARISON_TASK, keys_of
-from tasks.registry import COST
+from leaderboards.records.key import keys_of
 from zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
 
-FLOOR = "random"
-"""Family whose layers are independent draws of random features."""
-
-COLUMN = ["task", "dataset", "protocol", "data", "metric"]
-"""What makes one column of the leaderboard."""
+FLOOR = "random"  # family whose layers are independent draws of random features
+COLUMN = ["task", "dataset", "protocol", "data", "metric"]  # what makes one column of the leaderboard
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +92,15 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
     return records.astype(dict.fromkeys(texts, object)).copy() if texts else records
 
 
+def in_order(rows: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:
+    """Rows in the order of their backbones."""
+    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
+    return rows.sort_values("backbone", key=lambda names: names.map(ranks), kind="stable", ignore_index=True)
+
+
 def is_floor(records: pd.DataFrame) -> "pd.Series[bool]":
     """Whether each record is of a random floor."""
     return records["family"] == FLOOR
-
-
-def is_cost(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record says what a backbone costs."""
-    return records["task"] == COST
 
 
 def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
@@ -115,17 +112,6 @@ def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
 def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
     """Whether each record is of several layers taken together, whose numbers stand for a tap."""
     return records["tap"].isin({tap for tap in set(records["tap"]) if stands_for_set(tap)})
-
-
-def is_plain(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record is of layers as they are: neither transformed nor taken together."""
-    return (records["transform"] == "") & ~is_set(records)
-
-
-def is_score(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record is a score of one layer as it is: no comparison, analysis or single head."""
-    alone = (records["other"] == "") & (records["task"] != COMPARISON_TASK) & (records["head"] == -1)
-    return alone & ~is_analysis(records) & is_plain(records)
 
 
 def candidates(rows: pd.DataFrame) -> pd.DataFrame:
@@ -150,17 +136,12 @@ def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
 def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean, standard deviation (of a sample) and number of the random floor's draws for every metric.
 
-    Args:
-        scores: Scores of layers, of any backbones.
-
-    Returns:
-        Columns backbone, task, dataset, protocol, data, metric, pooling, primary, mean, deviation, draws.
+    Columns backbone, those of `COLUMN`, pooling, primary, mean, deviation, draws.
     """
     keys = ["backbone", *COLUMN, "pooling", "primary"]
+    rows = candidates(scores[is_floor(scores)])[[*keys, "value"]]
     draws: dict[tuple[str | bool, ...], list[float]] = {}
-    for *key, value in candidates(scores[is_floor(scores)])[[*keys, "value"]].itertuples(
-        index=False, name=None
-    ):
+    for *key, value in rows.itertuples(index=False, name=None):
         draws.setdefault(tuple(key), []).append(float(value))
     body = [
         (*key, mean(values), stdev(values) if len(values) > 1 else float("nan"), len(values))

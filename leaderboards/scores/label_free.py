@@ -12,31 +12,23 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.scores.analyses import Analysis, analyses_of
+from leaderboards.scores.analyses import analyses_of
 from leaderboards.scores.column import Column
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import holm
 from tasks.metrics.layer_choice import below_zero, mean_reach, named_layers, rank_correlation, regret
 
 TASK = "label-free"
-
-LAST = "last"
-TWO_THIRDS = "two thirds"
+LEVEL = 0.05  # p below which a criterion is said to beat the rules
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What names a layer by numbers of the layers.
-
-    Attributes:
-        metric: Name of the numbers.
-        good: Number that is good, so that the nearest one names; None where the highest one does.
-        is_last: Whether it names the last layer by what it is.
-    """
+    """What names a layer by numbers of the layers."""
 
     metric: str
-    good: float | None = None
-    is_last: bool = False
+    good: float | None = None  # the number nearest to it names; None where the highest one does
+    is_last: bool = False  # whether it names the last layer by what it is
 
     def liking(self, numbers: Floats) -> Floats:
         """How much it likes each layer, the more the higher, by its numbers [layers]."""
@@ -54,11 +46,10 @@ CRITERIA: tuple[Criterion, ...] = (
 )
 """Every criterion, with the direction of its source: a higher rank, a decay of 1, views that agree."""
 
-RULES: dict[str, Callable[[int], int]] = {
-    LAST: lambda depth: depth,
-    TWO_THIRDS: lambda depth: max(1, math.floor(depth * 2 / 3 + 0.5)),
+RULES: dict[str, Callable[[int], int]] = {  # they look at nothing: number of blocks to block
+    "last": lambda depth: depth,
+    "two thirds": lambda depth: max(1, math.floor(depth * 2 / 3 + 0.5)),
 }
-"""Rules that look at nothing: number of blocks to block."""
 
 TESTED = tuple(criterion.metric for criterion in CRITERIA if not criterion.is_last)
 """Criteria of which it is asked whether they beat the rules."""
@@ -66,24 +57,16 @@ TESTED = tuple(criterion.metric for criterion in CRITERIA if not criterion.is_la
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The layers that one criterion or rule names for one backbone and column.
-
-    Attributes:
-        column: The scores.
-        backbone: Name of the backbone.
-        by: Name of the criterion or rule.
-        layers: Blocks from 1; several where the criterion likes them equally, none where it names none.
-        regret: Best score of all layers less theirs, in points; NaN where none is named.
-        correlation: Spearman's rank correlation of liking and score over layers; NaN of a rule, or where
-            there is none.
-    """
+    """The layers that one criterion or rule names for one backbone and column."""
 
     column: Column
     backbone: str
-    by: str
-    layers: tuple[int, ...]
-    regret: float
-    correlation: float
+    by: str  # name of the criterion or rule
+    layers: tuple[
+        int, ...
+    ]  # from 1; several where the criterion likes them equally, none where it names none
+    regret: float  # best score of all layers less theirs, in points; NaN where none is named
+    correlation: float  # Spearman's, of liking and score over layers; NaN of a rule, or where there is none
 
 
 def choices_without_labels(board: Board) -> tuple[Named, ...]:
@@ -93,32 +76,20 @@ def choices_without_labels(board: Board) -> tuple[Named, ...]:
     those of the class token for scores of it, and of the mean of the patch tokens for all others. They are of
     the column's own images where there are some, else of the first ones that there are.
     """
-    described = board.analysed[board.analysed["task"] == TASK]
-    described = described[
-        described["value"].notna() & (described["tap"] == "block") & (described["layer"] >= 1)
-    ]
-    homes = analyses_of(described)
+    rows = board.analysed[(board.analysed["task"] == TASK) & (board.analysed["tap"] == "block")]
+    rows = rows[rows["value"].notna() & (rows["layer"] >= 1)]
+    homes = analyses_of(rows)
     if not homes:
         return ()
     trained = board.only(board.records[board.records["trained"].astype(bool)])
-    criteria = {
-        home: {str(name): rows for name, rows in home.rows(described).groupby("backbone")} for home in homes
-    }
-    return tuple(
-        named for column in trained.columns for named in _of_column(column, criteria[_home(column, homes)])
-    )
-
-
-def _home(column: Column, homes: tuple[Analysis, ...]) -> Analysis:
-    """The criteria that stand beside a column's scores."""
-    return min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
-
-
-def _of_column(column: Column, criteria: Mapping[str, pd.DataFrame]) -> Iterator[Named]:
-    """What is named for each backbone of a column."""
-    for name, rows in column.candidates.groupby("backbone"):
-        if str(name) in criteria:
-            yield from _of_backbone(rows.sort_values("layer"), column, criteria[str(name)])
+    named: list[Named] = []
+    for column in trained.columns:
+        home = min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
+        criteria = dict(iter(home.rows(rows).groupby("backbone")))
+        for name, scores in column.candidates.groupby("backbone"):
+            if name in criteria:
+                named += _of_backbone(scores.sort_values("layer"), column, criteria[name])
+    return tuple(named)
 
 
 def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> Iterator[Named]:
@@ -130,7 +101,8 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
         lost = regret(scores, places) if len(places) else math.nan
         return Named(column, backbone, by, tuple(layers[places].tolist()), lost, correlation)
 
-    numbers = numbers[numbers["pooling"] == _pooling(str(rows["pooling"].iloc[0]), numbers)]
+    of_class = rows["pooling"].iloc[0] == "cls" and (numbers["pooling"] == "cls").any()
+    numbers = numbers[numbers["pooling"] == ("cls" if of_class else "mean")]
     for rule, block in RULES.items():
         yield _named(rule, np.flatnonzero(layers == block(depth)), math.nan)
     for criterion in CRITERIA:
@@ -140,31 +112,15 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
         yield _named(criterion.metric, named_layers(liking), rank_correlation(liking, scores))
 
 
-def _pooling(pooling: str, numbers: pd.DataFrame) -> str:
-    """The pooling whose vectors the criteria are of that stand beside scores of a pooling."""
-    return "cls" if pooling == "cls" and (numbers["pooling"] == "cls").any() else "mean"
-
-
-Key = tuple[str, str, str, str]
-"""What tells a column from the others, as `Column.key`."""
-
-LEVEL = 0.05
-"""p below which a criterion is said to beat the rules."""
+Key = tuple[str, str, str, str]  # of a column, as `Column.key`
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over backbones.
+    """A mean over backbones."""
 
-    Attributes:
-        value: NaN where there is no backbone.
-        reach: Half its 95 % interval, as if the backbones were drawn from many like them; NaN of fewer than
-            three.
-        backbones: How many.
-    """
-
-    value: float
-    reach: float
+    value: float  # NaN where there is no backbone
+    reach: float  # half its 95 % interval, as if they were drawn from many like them; NaN of fewer than three
     backbones: int
 
 
@@ -172,11 +128,8 @@ class Mean:
 class Beaten:
     """One criterion beside the rules, over backbones, of each of which all columns count together.
 
-    Attributes:
-        criterion: Its name.
-        less: For each rule the mean of the criterion's regret less the rule's, in points: below 0 where the
-            criterion is better.
-        p: That both are below 0 only by chance, adjusted for all criteria; NaN where there is none.
+    ``less`` is for each rule the mean of the criterion's regret less the rule's, in points, below 0 where the
+    criterion is better; ``p`` says that both are below 0 by chance, adjusted for all criteria (NaN: no p).
     """
 
     criterion: str
@@ -213,23 +166,21 @@ def against_rules(named: Sequence[Named]) -> tuple[Beaten, ...]:
     each of them, so the larger one of the p-values counts (an intersection-union test); these are adjusted
     for the number of criteria (Holm).
     """
-    regrets = {(choice.by, choice.backbone, choice.column.key): choice.regret for choice in named}
-    less = {by: {rule: _less(regrets, by, rule) for rule in RULES} for by in TESTED}
-    raw = [_largest([below_zero(values) for values in less[by].values()]) for by in TESTED]
-    return tuple(
-        Beaten(by, {rule: _mean(values) for rule, values in less[by].items()}, float(p))
-        for by, p in zip(TESTED, holm(np.array(raw)), strict=True)
-    )
-
-
-def _less(regrets: Mapping[tuple[str, str, Key], float], by: str, rule: str) -> Floats:
-    """A criterion's regret less a rule's, of each backbone's mean over columns: [backbones]."""
-    pairs = {
-        (backbone, key): regret - regrets[rule, backbone, key]
-        for (name, backbone, key), regret in regrets.items()
-        if name == by
+    regrets: dict[str, dict[tuple[str, Key], float]] = {}
+    for choice in named:
+        regrets.setdefault(choice.by, {})[choice.backbone, choice.column.key] = choice.regret
+    less = {
+        by: {
+            rule: _by_backbone({key: lost - regrets[rule][key] for key, lost in regrets.get(by, {}).items()})
+            for rule in RULES
+        }
+        for by in TESTED
     }
-    return _by_backbone(pairs)
+    p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN where one is
+    return tuple(
+        Beaten(by, {rule: _mean(values) for rule, values in less[by].items()}, float(adjusted))
+        for by, adjusted in zip(TESTED, holm(np.array(p)), strict=True)
+    )
 
 
 def _by_backbone(numbers: Mapping[tuple[str, Key], float]) -> Floats:
@@ -245,8 +196,3 @@ def _mean(values: Floats) -> Mean:
     """The mean of some backbones' numbers."""
     value = float(values.mean()) if len(values) else math.nan
     return Mean(value, mean_reach(values), len(values))
-
-
-def _largest(p: Sequence[float]) -> float:
-    """The largest of some p-values; NaN where one of them is."""
-    return math.nan if any(math.isnan(value) for value in p) else max(p)

@@ -22,41 +22,31 @@ SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
 class Ties:
     """Confidence set of the best of one column, by names of backbones.
 
-    Attributes:
-        tied: Those that hold the true best with 95 %, together with the column's best.
-        apart: Those that are worse.
-        untested: Those whose measurements are not there, are of other items than the best one's, or are too
-            few to tell.
+    Untested are those whose measurements are not there, are of other items than the best one's, or are too
+    few to tell.
     """
 
-    tied: frozenset[str] = frozenset()
-    apart: frozenset[str] = frozenset()
+    tied: frozenset[str] = frozenset()  # these hold the true best with 95 %, together with the column's best
+    apart: frozenset[str] = frozenset()  # worse
     untested: frozenset[str] = frozenset()
 
 
-ColumnTies = Mapping[tuple[str, str, str, str], Ties]
-"""Ties of each column, by its `Column.key`."""
+ColumnTies = Mapping[tuple[str, str, str, str], Ties]  # by `Column.key`
 
 
 def column_ties(columns: Iterable[Column], folder: Path, test: SetTest = confidence_set) -> ColumnTies:
-    """For the `Column.key` of each column, which backbones may be its best.
+    """For the `Column.key` of each column, which backbones may be its best, by a folder of items.
 
     A backbone takes part with its best layer and all that its row marks as tied with that one, since which
     layer stands for it was chosen on the same data. The column's best is the first backbone, in the order of
     the tables, that reaches the best score; what depends on chance is fixed, and nothing depends on the order
     of the records. Others that share its score are best, too, and take part unmarked, as the random floor
     does not at all.
-
-    Args:
-        columns: Columns of a leaderboard.
-        folder: The items of a run, as `leaderboards.records.items.write_items` wrote them.
-        test: The test of all backbones at once.
     """
     return {column.key: _ties(column, folder, test) for column in columns}
 
 
 def _ties(column: Column, folder: Path, test: SetTest) -> Ties:
-    """The ties of one column."""
     best = column.best.sort_values("value", ascending=False, kind="stable")
     below = set(best.loc[best["value"] < best["value"].max(), "backbone"])
     if not below:

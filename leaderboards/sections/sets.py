@@ -9,11 +9,11 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import natural, score_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Difference, ScoredLayer, Side, best_side, differences_of
+from leaderboards.scores.column import Column, chosen_elsewhere
+from leaderboards.scores.differences import Difference, Side, best_side, differences_of, sides_of
 from leaderboards.scores.frames import is_floor
-from leaderboards.sections.transforms import NO_ITEMS, difference_text, empty_sentences, side_text
-from tasks.blocks import Block, Bullets, Heading, Table, said
+from leaderboards.sections.transforms import NO_ITEMS, difference_text, missing_blocks, side_text
+from tasks.blocks import Block, Heading, Table, said
 from tasks.sets import SETS, names_of
 from zoo.spec import Layer
 
@@ -34,27 +34,17 @@ CHOSEN = "chosen on other data, of {count}"
 class SetGain:
     """What taking layers together gains one backbone in one column.
 
-    Attributes:
-        column: Task, dataset, data, protocol and metric.
-        backbone: Name of the backbone.
-        transform: What was done to the features of each layer; "" for nothing.
-        names: What the set is called (`tasks.sets.SETS`); of the best pair, and of the best one that was
-            chosen on other data, `PAIR` and `CHOSEN`.
-        blocks: Its blocks, rising; of one that was chosen on other data, those that were chosen most often.
-        score: Its score, in percent; of one that was chosen on other data, that on the data that did not
-            choose.
-        best: The best single block, chosen on the items that score it.
-        gain: The set's score less that of the single block; of one that was chosen on other data, less that
-            of single blocks that were chosen so, too.
+    The last one of a backbone is chosen on other data: its score is of the data that did not choose, and its
+    gain is over single blocks that were chosen so, too.
     """
 
     column: Column
     backbone: str
-    transform: str
-    names: tuple[str, ...]
-    blocks: tuple[int, ...]
-    score: float
-    best: Side
+    transform: str  # what was done to the features of each layer
+    names: tuple[str, ...]  # what the set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
+    blocks: tuple[int, ...]  # rising; those that were chosen most often
+    score: float  # percent
+    best: Side  # the best single block, chosen on the items that score it
     gain: Difference
 
 
@@ -75,20 +65,6 @@ def set_gains(board: Board) -> tuple[SetGain, ...]:
     return tuple(gains)
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoredSet:
-    """One set with its score."""
-
-    layer: Layer
-    depth: int
-    pooling: str
-    score: float
-
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        return tuple(member.index for member in self.layer.members)
-
-
 def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transform: str) -> Iterator[SetGain]:
     """The gains of one backbone in a column: the named sets, the best pair, the honest choice."""
     single = column.candidates[column.candidates["backbone"] == name]
@@ -96,52 +72,34 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     rows = rows[(rows["pooling"] == column.poolings.get(name)) & rows["value"].notna()]
     if single.empty or rows.empty:
         return
-    best = best_side(single, name)
-    alone = ScoredLayer(name, best.place, best.score, transform)
+    best = best_side(single, name, transform)
     gain_of = partial(SetGain, column=column, backbone=name, transform=transform, best=best)
-    for names, scored in _shown(_scored(rows)):
-        position = scored.layer.index, str(scored.layer), scored.pooling
-        together = ScoredLayer(name, position, scored.score, transform)
-        (gain,) = differences_of(column, [together], alone, board.items)
-        yield gain_of(names=names, blocks=scored.blocks, score=scored.score, gain=gain)
-    chosen, before = _chosen(rows), column.honest.get(name)
-    if chosen is not None and before is not None and len(rows) > 1:
-        score, blocks = chosen
-        gain = Difference(score - before.score)
-        yield gain_of(names=(CHOSEN.format(count=len(rows)),), blocks=blocks, score=score, gain=gain)
+    for names, side in _shown(sides_of(rows, name, transform)):
+        (gain,) = differences_of(column, [side], best, board.items)
+        yield gain_of(names=names, blocks=_blocks(side), score=side.score, gain=gain)
+    score, chosen = chosen_elsewhere(rows)
+    before = column.honest.get(name)
+    if not math.isnan(score) and before is not None and len(rows) > 1:
+        blocks = _blocks(sides_of(chosen.head(1), name)[0])
+        names = (CHOSEN.format(count=len(rows)),)
+        yield gain_of(names=names, blocks=blocks, score=score, gain=Difference(score - before.score))
 
 
-def _scored(rows: pd.DataFrame) -> list[_ScoredSet]:
-    """Sets with their scores, those of deeper blocks behind."""
-    fields = rows[["layer", "tap", "depth", "pooling", "value"]].itertuples(index=False, name=None)
-    sets = [
-        _ScoredSet(Layer.of_record(int(layer), str(tap)), int(depth), str(pooling), float(value))
-        for layer, tap, depth, pooling, value in fields
-    ]
-    return sorted(sets, key=lambda scored: scored.layer.place)
+def _blocks(side: Side) -> tuple[int, ...]:
+    """The blocks of a set."""
+    return tuple(member.index for member in Layer.of_record(side.layer, side.tap).members)
 
 
-def _shown(sets: Sequence[_ScoredSet]) -> Iterator[tuple[tuple[str, ...], _ScoredSet]]:
+def _shown(sets: Sequence[Side]) -> Iterator[tuple[tuple[str, ...], Side]]:
     """The sets of fixed blocks, in the order of `SETS`, and the best pair, the shallower of equal ones."""
-    names = {scored.blocks: names_of(scored.blocks, scored.depth) for scored in sets}
-    pairs = [scored for scored in sets if len(scored.blocks) == 2]
-    fixed = [scored for scored in sets if {*names[scored.blocks]} - {"pairs"}]
-    for scored in sorted(fixed, key=lambda scored: SETS.index(names[scored.blocks][0])):
-        yield tuple(name for name in names[scored.blocks] if name != "pairs"), scored
+    sets = sorted(sets, key=lambda side: Layer.of_record(side.layer, side.tap).place)
+    names = {side: [name for name in names_of(_blocks(side), side.depth) if name != "pairs"] for side in sets}
+    fixed = [side for side in sets if names[side]]
+    for side in sorted(fixed, key=lambda side: SETS.index(names[side][0])):
+        yield tuple(names[side]), side
+    pairs = [side for side in sets if len(_blocks(side)) == 2]
     if pairs and pairs != fixed:
-        yield (PAIR.format(count=len(pairs)),), max(pairs, key=lambda scored: scored.score)
-
-
-def _chosen(rows: pd.DataFrame) -> tuple[float, tuple[int, ...]] | None:
-    """Mean score, on the other halves, of the sets that halves of the data chose, and the commonest."""
-    some = rows[rows["chosen"] > 0]
-    shares, scores = some["chosen"].astype(float).tolist(), some["held_out"].astype(float).tolist()
-    score = math.fsum(share * value for share, value in zip(shares, scores, strict=True))
-    if not math.isclose(math.fsum(shares), 1.0, abs_tol=1e-6) or math.isnan(score):
-        return None
-    commonest = some.iloc[shares.index(max(shares))]
-    layer = Layer.of_record(int(commonest["layer"]), str(commonest["tap"]))
-    return score, tuple(member.index for member in layer.members)
+        yield (PAIR.format(count=len(pairs)),), max(pairs, key=lambda side: side.score)
 
 
 def set_blocks(board: Board) -> list[Block]:
@@ -150,27 +108,24 @@ def set_blocks(board: Board) -> list[Block]:
         return []
     blocks: list[Block] = [Heading(2, "What sets of layers gain"), said(NOTE)]
     blocks += [] if board.items is not None else [said(NO_ITEMS)]
-    gains = set_gains(board)
-    if gains:
-        frame = pd.DataFrame([_cells(gain, board.labels[gain.backbone]) for gain in gains])
+    if gains := set_gains(board):
+        frame = pd.DataFrame(
+            {
+                "column": gain.column.heading,
+                "backbone": board.labels[gain.backbone],
+                "transform": gain.transform,
+                "set": ", ".join(gain.names),
+                "blocks": _blocks_text(gain.blocks),
+                "score": score_text(gain.score),
+                "best layer": side_text(gain.best),
+                "gain": difference_text(gain.gain),
+            }
+            for gain in gains
+        )
         frame = frame if frame["transform"].any() else frame.drop(columns="transform")
         head = list(frame.columns).index("set")
         blocks.append(Table(frame, left=head + 2, caption="What sets of layers gain", head=head))
-    sentences = tuple(empty_sentences(board, board.sets.assign(transform="sets of layers"), "set"))
-    return [*blocks, *([Bullets(sentences)] if sentences else [])]
-
-
-def _cells(gain: SetGain, label: str) -> dict[str, str]:
-    return {
-        "column": gain.column.heading,
-        "backbone": label,
-        "transform": gain.transform,
-        "set": ", ".join(gain.names),
-        "blocks": _blocks_text(gain.blocks),
-        "score": score_text(gain.score),
-        "best layer": side_text(gain.best),
-        "gain": difference_text(gain.gain),
-    }
+    return [*blocks, *missing_blocks(board, board.sets.assign(transform="sets of layers"), "set")]
 
 
 def _blocks_text(blocks: tuple[int, ...]) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import score_text
 from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Difference, ScoredLayer, Side, best_side, differences_of
+from leaderboards.scores.differences import Difference, Side, best_side, differences_of
 from leaderboards.sections.ceilings import Ceiling, ceilings_of
 from leaderboards.sections.transforms import difference_text
 from tasks.blocks import Block, Heading, Table, said
@@ -30,41 +30,24 @@ larger image costs more: the tokens grow with the square of its side."""
 
 @dataclass(frozen=True, slots=True)
 class AtSize:
-    """A backbone at one input size in a column.
+    """A backbone at one input size in a column."""
 
-    Attributes:
-        name: Its name at that size.
-        input_size: Side in pixels.
-        score: Score of its best block, in percent; of the random floor the mean of its draws.
-        best: That block; None of the random floor.
-        ceiling: What the grid of that block allows; None where that is not known.
-    """
-
-    name: str
-    input_size: int
-    score: float
-    best: Side | None = None
-    ceiling: Ceiling | None = None
+    name: str  # at that size
+    input_size: int  # side in pixels
+    score: float  # of its best block, in percent; of the random floor the mean of its draws
+    best: Side | None = None  # None of the random floor
+    ceiling: Ceiling | None = None  # of the grid of that block; None where it is not known
 
 
 @dataclass(frozen=True, slots=True)
 class BySize:
-    """A backbone at several input sizes in a column.
-
-    Attributes:
-        column: Task, dataset, data, protocol and metric.
-        backbone: Its name without a size.
-        sizes: What it has at each size, the smallest first.
-        gain: Score at the largest size less that at the smallest one; both layers were chosen on the items
-            that score them. None of the random floor.
-        same: Whether all of its layers score the same at every size.
-    """
+    """A backbone at several input sizes in a column."""
 
     column: Column
-    backbone: str
-    sizes: tuple[AtSize, ...]
-    gain: Difference | None
-    same: bool
+    backbone: str  # without a size
+    sizes: tuple[AtSize, ...]  # the smallest first
+    gain: Difference | None  # largest less smallest, layers chosen on the scored items; None of the floor
+    same: bool  # whether all of its layers score the same at every size
 
 
 def by_size(board: Board) -> tuple[BySize, ...]:
@@ -80,7 +63,8 @@ def by_size(board: Board) -> tuple[BySize, ...]:
             scored = [at for name in sized if (at := _at_size(column, name, ceilings))]
             sizes = sorted(scored, key=lambda at: at.input_size)
             if len({at.input_size for at in sizes}) > 1:
-                gain = _gain(board, column, sizes[0], sizes[-1])
+                ends = [side for side in (sizes[0].best, sizes[-1].best) if side]
+                gain = differences_of(column, ends[1:], ends[0], board.items)[0] if ends[1:] else None
                 same = _same(column, [at.name for at in sizes])
                 rows.append(BySize(column, entry, tuple(sizes), gain, same))
     return tuple(rows)
@@ -112,15 +96,6 @@ def _at_size(column: Column, name: str, ceilings: Mapping[str, Ceiling]) -> AtSi
     return AtSize(name, int(size), float(draws["mean"].iloc[0]))
 
 
-def _gain(board: Board, column: Column, first: AtSize, last: AtSize) -> Difference | None:
-    """The score at the last size less that at the first, paired over the items that both have."""
-    if first.best is None or last.best is None:
-        return None
-    smallest = ScoredLayer(first.name, first.best.place, first.score)
-    largest = ScoredLayer(last.name, last.best.place, last.score)
-    return differences_of(column, [largest], smallest, board.items)[0]
-
-
 def _same(column: Column, names: Sequence[str]) -> bool:
     """Whether some backbones have the same layers with the same values of the column's metric."""
     rows = column.scored[column.scored["value"].notna()]
@@ -138,23 +113,16 @@ def size_blocks(board: Board) -> list[Block]:
         return []
     columns = size_columns(rows)
     labels = {entry_name(backbone.name): backbone.entry_label for backbone in board.backbones}
-    body = [_cells(row, labels[row.backbone], columns) for row in rows]
+    body = []
+    for row in rows:
+        cells = {"column": row.column.heading, "backbone": labels[row.backbone]}
+        for sizes in columns:
+            heading = f"{sizes[0]} px" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} px"
+            at = next((at for at in row.sizes if at.input_size in sizes), None)
+            cells[heading] = _cell(at, exact=len(sizes) > 1) if at else ""
+        body.append(cells | {"largest less smallest": "alike" if row.same else difference_text(row.gain)})
     table = Table(pd.DataFrame(body), left=2, caption="Scores against the input size", head=1)
     return [Heading(2, "Score against input size"), said(NOTE), table]
-
-
-def _cells(row: BySize, label: str, columns: tuple[tuple[int, ...], ...]) -> dict[str, str]:
-    cells = {"column": row.column.heading, "backbone": label}
-    for sizes in columns:
-        at = next((at for at in row.sizes if at.input_size in sizes), None)
-        cells[_heading(sizes)] = "" if at is None else _cell(at, exact=len(sizes) > 1)
-    gain = "" if row.gain is None else difference_text(row.gain)
-    return cells | {"largest less smallest": "alike" if row.same else gain}
-
-
-def _heading(sizes: tuple[int, ...]) -> str:
-    """``768 px``, or ``768 to 770 px`` of sizes that share a column."""
-    return f"{sizes[0]} px" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} px"
 
 
 def _cell(at: AtSize, *, exact: bool) -> str:

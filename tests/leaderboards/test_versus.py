@@ -61,7 +61,10 @@ def two(tmp_path) -> pd.DataFrame:
 def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
     found = match(Board.of(two, items=tmp_path), NAMES, "best")
     knn, spair = found.rows
-    assert (knn.first, knn.second) == (Side(2, 2, "cls", 87.5), Side(1, 2, "cls", 50.0))
+    assert (knn.first, knn.second) == (
+        Side("mini-dino", 2, 2, "cls", 87.5),
+        Side("mini-clip", 1, 2, "cls", 50.0),
+    )
     assert knn.difference == pytest.approx(37.5)
     # 30 of 80 pairs differ by 100, the others by 0: the interval of their mean
     error = 100 * np.sqrt(30 / 80 * 50 / 80 / 80)
@@ -121,7 +124,7 @@ def test_many_comparisons_have_resamples_enough_for_a_difference_to_show(tmp_pat
 
 
 def side(layer: int, depth: int) -> Side:
-    return Side(layer, depth, "cls", 1.0)
+    return Side("net", layer, depth, "cls", 1.0)
 
 
 def test_layers_of_unequal_depths_meet_at_equal_shares():

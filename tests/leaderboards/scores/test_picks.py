@@ -15,7 +15,7 @@ from leaderboards.recommendation import Possible, least_loss, may_be_best, picks
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from leaderboards.scores.column import Column
-from leaderboards.scores.costs import LAYER_COSTS, devices, find_device, layer_costs, pareto_front
+from leaderboards.scores.costs import LAYER_COSTS, find_device, layer_costs, pareto_front
 from tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
 from zoo.errors import InputError
@@ -61,14 +61,15 @@ def cost(backbone: str, layer: int, ms: float, on: str = CPU, **changes: object)
 
 def test_costs_are_those_of_one_device_and_of_blocks() -> None:
     later = {"date": "2026-11-21", "device": "cuda"}
-    records = frame(
-        cost("a", 1, 2.0),
-        cost("a", 2, 4.0),
-        cost("a", 2, 9.0, tap="final"),
-        cost("a", 1, 0.5, "A Card", **later),
-        layers([1.0, 2.0]),
-    )
-    assert devices(records) == ("A Card", CPU)
+    records = Board.of(
+        frame(
+            cost("a", 1, 2.0),
+            cost("a", 2, 4.0),
+            cost("a", 2, 9.0, tap="final"),
+            cost("a", 1, 0.5, "A Card", **later),
+            layers([1.0, 2.0]),
+        )
+    ).costs
     found = layer_costs(records, CPU)
     assert list(found.columns) == LAYER_COSTS
     assert found[["layer", "ms", "parameters"]].to_numpy().tolist() == [[1, 2, 1000], [2, 4, 2000]]
@@ -81,8 +82,8 @@ def test_costs_are_those_of_one_device_and_of_blocks() -> None:
 
 
 def test_without_costs_there_is_no_device() -> None:
-    records = frame(layers([1.0]))
-    assert (devices(records), find_device(records, None), find_device(records, "cpu")) == ((), None, None)
+    records = Board.of(frame(layers([1.0]))).costs
+    assert (find_device(records, None), find_device(records, "cpu")) == (None, None)
     assert layer_costs(records, None).empty
 
 
