@@ -114,22 +114,29 @@ def train(
     Raises:
         InputError: The batch does not fit the data, the checkpoint is another's, or the loss is not finite.
     """
+    device = schedule.device
     order = Order(len(data), schedule.batch_size, schedule.seed)
-    objective.to(schedule.device).train()
+    objective.to(device).train()
     _choose_attention(objective, schedule)
-    batches = TrainingBatches(data, schedule.device)
+    batches = TrainingBatches(data, device)
     optimiser = make_optimiser(objective, objective.optimisation)
     step, history = 0, []
-    if (state := checkpoint.load(schedule.device)) is not None:
+    if (state := checkpoint.load(device)) is not None:
         step, history = state["step"], state["history"]
         objective.load_state_dict(state["objective"])
         optimiser.load_state_dict(state["optimiser"])
+    is_short = schedule.dtype == torch.bfloat16
+    gpus = [device] if device.type == "cuda" else []
     watcher.stepped(step)
     while step < schedule.steps:
-        generator = seeded("step", schedule.seed, step, device=schedule.device)
+        generator = seeded("step", schedule.seed, step, device=device)
         moment = Moment(step, schedule.steps, generator)
         batch = batches.of(order.indices(step))
-        with torch.autocast(schedule.device.type, torch.bfloat16, enabled=schedule.dtype == torch.bfloat16):
+        with (
+            torch.random.fork_rng(gpus),
+            torch.autocast(schedule.device.type, torch.bfloat16, enabled=is_short),
+        ):
+            torch.manual_seed(generator.initial_seed())  # BEiT's stochastic depth has no generator of its own
             outcome = objective(batch, moment)
         _update(objective, optimiser, outcome, moment, schedule)
         step += 1

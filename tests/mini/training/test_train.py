@@ -126,7 +126,7 @@ def run(
     return objective, train(objective, DATA, schedule, Checkpoint(path, name), watcher or Notes())
 
 
-@pytest.mark.parametrize("name", ["dino", "moco", "resnet"])
+@pytest.mark.parametrize("name", ["dino", "moco", "beit", "resnet"])
 def test_an_interrupted_training_goes_on_as_if_never_stopped(name: str, tmp_path: Path) -> None:
     whole, expected = run(name, tmp_path / "whole.pt")
     with pytest.raises(KeyboardInterrupt):
