@@ -55,8 +55,7 @@ def _probed(
     fingerprints.
     """
     data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
-    probe = probe_subset(data, *probed)
-    images = probed_classes(data, probe.indices, probe.coverage, config.view, config.batches)
+    images = probed_classes(data, *probe_subset(data, *probed), config.view, config.batches)
     return replace(images, images=replace(data, name=name))
 
 

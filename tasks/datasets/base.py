@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from PIL import Image
 
@@ -18,20 +18,16 @@ class Sample(Protocol):
     @property
     def key(self) -> str:
         """A name that is unique within the dataset and the same on every machine."""
-        ...
 
     @property
     def box(self) -> Box | None:
         """The part of the image to show, in pixel edges; None for all of it."""
-        ...
 
     def open(self) -> Image.Image:
         """The decoded RGB image; raises UnreadableImageError."""
-        ...
 
     def signature(self) -> str:
         """A value that changes when the image's bytes do, found without reading them."""
-        ...
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -54,12 +50,10 @@ class FileSample:
     box: Box | None = None
 
     def open(self) -> Image.Image:
-        """The decoded RGB image; raises UnreadableImageError for a missing, truncated or foreign file."""
         with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
             return to_rgb(image)
 
     def signature(self) -> str:
-        """Size and modification time of the file; of one in a pack, size and digest."""
         try:
             size, changed = stamp(self.path)
         except OSError as error:
@@ -75,11 +69,6 @@ class Count:
     present: int
     expected: int | None = None
 
-    @property
-    def complete(self) -> bool:
-        """Whether as many are there as the official dataset has."""
-        return self.expected is None or self.present == self.expected
-
     def __str__(self) -> str:
         official = "" if self.expected is None else f" of {self.expected:,}"
         return f"{self.present:,}{official} {self.what}"
@@ -87,22 +76,15 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class LevelCounts:
-    """How many of something are of each level in a dataset on disk, and in the official one."""
+    """As `Count`, of each level."""
 
     what: str
     present: tuple[int, ...]
     expected: tuple[int, ...]
 
-    @property
-    def complete(self) -> bool:
-        """Whether of each level as many are there as the official dataset has."""
-        return self.present == self.expected
-
     def __str__(self) -> str:
-        present, expected = (
-            "/".join(f"{number:,}" for number in each) for each in (self.present, self.expected)
-        )
-        return f"{self.what} {present} of {expected}"
+        both = ("/".join(f"{number:,}" for number in each) for each in (self.present, self.expected))
+        return f"{self.what} {' of '.join(both)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +100,11 @@ class Coverage:
     @property
     def partial(self) -> bool:
         """Whether anything differs from the official dataset."""
-        return bool(self.notes) or not all(count.complete for count in self.counts)
+        return bool(self.notes) or any(each.expected not in (None, each.present) for each in self.counts)
 
     def noted(self, note: str) -> "Coverage":
         """The coverage with one more note."""
         return replace(self, notes=(*self.notes, note))
-
-    def limited(self, limit: int, noun: str, plural: str = "", rest: str = "") -> "Coverage":
-        """The coverage of a smaller version of the dataset, which has so many items."""
-        return self.noted(f"limited to {counted(limit, noun, plural)}{rest}")
 
     def __str__(self) -> str:
         return "; ".join([", ".join(str(count) for count in self.counts), *self.remarks, *self.notes])
@@ -158,7 +136,7 @@ class Data(ABC):
         if limit is None or all(len(getattr(self, name)) <= limit for name in names):
             return self
         fewer = {name: getattr(self, name)[:limit] for name in names}
-        coverage = self.coverage.limited(limit, noun, plural, rest)
+        coverage = self.coverage.noted(f"limited to {counted(limit, noun, plural)}{rest}")
         return replace(self, **fewer, coverage=coverage)  # type: ignore[type-var]  # each is a dataclass
 
     @property
@@ -167,8 +145,7 @@ class Data(ABC):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class PackPart:
+class PackPart(NamedTuple):
     """Files of a dataset that are packed together."""
 
     name: str  # split, or ``files``
@@ -197,12 +174,8 @@ class DatasetEntry(ABC, Generic[D]):
     def read(self, data: Path) -> D:
         """What is there of the dataset, in an order that is the same on every machine.
 
-        Args:
-            data: Folder that holds the dataset's folder, or root of a pack.
-
-        Raises:
-            MissingDataError: It is not there.
-            InputError: A wrong layout, a malformed file, or no image.
+        ``data`` holds the dataset's folder, or is the root of a pack. Raises MissingDataError where it is not
+        there, InputError for a wrong layout, a malformed file, or no image.
         """
 
     @abstractmethod

@@ -4,14 +4,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Coverage, Data, Sample
+from tasks.datasets.base import Count, Coverage, Data, Sample, counted
 from tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory, some
 from zoo.errors import InputError
+
+SHARE = 20  # percent of each class that become queries where there is no split
+SEED = 0  # seed of the hash of names that chooses them
+MADE = f"val made of {SHARE} % of each class of train by the hash of file names, seed {SEED}"  # for people
+MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"  # the same, in the field `split` of records
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,9 @@ class Classification(Data):
         train, val = self.train.limited(limit), self.val.limited(limit)
         if (len(train.samples), len(val.samples)) == (len(self.train.samples), len(self.val.samples)):
             return self
-        used = f" a class: {len(train.samples):,} train and {len(val.samples):,} val images were used"
-        return replace(self, train=train, val=val, coverage=self.coverage.limited(limit, "image", rest=used))
+        used = f"{len(train.samples):,} train and {len(val.samples):,} val images were used"
+        coverage = self.coverage.noted(f"limited to {counted(limit, 'image')} a class: {used}")
+        return replace(self, train=train, val=val, coverage=coverage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +75,8 @@ class Unlabelled(Data):
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
     """Sorted names of the image files of each class folder, by sorted name; none is empty.
 
-    Hidden files and files of other types are ignored.
-
-    Args:
-        root: Folder of the class folders.
-        hint: What to do when the images lie in it directly.
-
-    Raises:
-        InputError: No such folder, images outside of class folders, no class, or a class without images.
+    Hidden files and files of other types are ignored; ``hint`` says what to do when images lie in the root
+    directly. Raises InputError for that, for no folder or class, and for a class without images.
     """
     require_directory(root, "a folder of class folders")
     if loose := file_names(root):
@@ -94,6 +96,21 @@ def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
     return folders
 
 
+def class_images(images: Iterable[tuple[str, Sample]], classes: Mapping[str, int]) -> ClassImages:
+    """Images, each behind the name of its class, in order."""
+    listed = list(images)
+    labels = np.array([classes[name] for name, _ in listed], dtype=np.int64)
+    return ClassImages(tuple(sample for _, sample in listed), labels, tuple(classes))
+
+
+def class_counts(
+    train: ClassImages, val: ClassImages, official: Iterable[int | None] = (None, None, None)
+) -> tuple[Count, ...]:
+    """How many classes there are, and images of either split, beside the official numbers."""
+    present = len(train.classes), len(train.samples), len(val.samples)
+    return tuple(map(Count, ("classes", "train images", "val images"), present, official))
+
+
 def require_known_classes(bank: Iterable[str], queries: Iterable[str], where: str) -> None:
     """Raise InputError unless every class of the queries has images in the bank."""
     if unknown := sorted({*queries} - {*bank}):
@@ -108,15 +125,6 @@ def class_labels(names: Iterable[str]) -> dict[str, int]:
     return {name: label for label, name in enumerate(sorted({*names}))}
 
 
-SHARE = 20  # percent of each class that become queries
-SEED = 0  # seed of the hash of names that chooses them
-MADE = f"val made of {SHARE} % of each class of train by the hash of file names, seed {SEED}"
-"""How the split was made, for people."""
-
-MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"
-"""How the split was made, in the field `split` of records."""
-
-
 def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
     """A class's names, at least two, as bank (80 %) and queries (20 %, at least one), each sorted.
 
@@ -129,14 +137,25 @@ def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return sorted(ranked[queries:]), sorted(ranked[:queries])
 
 
-def require_splittable(sizes: Mapping[str, int], where: str) -> None:
-    """Raise InputError unless there are two classes, and two images in each."""
-    if small := sorted(name for name, size in sizes.items() if size < 2):
+def divide(items: Iterable[tuple[str, str, T]], where: str) -> tuple[list[T], list[T]]:
+    """Items, each behind its class and its name in it, as bank and queries, class by class (`split_names`).
+
+    Raises InputError unless there are two classes, and two items in each.
+    """
+    by_class: dict[str, dict[str, T]] = {}
+    for label, name, item in items:
+        by_class.setdefault(label, {})[name] = item
+    if small := sorted(label for label, names in by_class.items() if len(names) < 2):
         raise InputError(
             f"expected at least 2 images in every class of {where}, to split them into a bank and queries, "
             f"found 1 in {some(small)}; add images or remove the class"
         )
-    require_classes(len(sizes), where)
+    require_classes(len(by_class), where)
+    sides: tuple[list[T], list[T]] = ([], [])
+    for named in by_class.values():
+        for side, names in zip(sides, split_names(named), strict=True):
+            side += [named[name] for name in names]
+    return sides
 
 
 def require_classes(number: int, where: str, advice: str = "") -> None:

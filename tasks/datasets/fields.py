@@ -4,11 +4,13 @@ import json
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
+from typing import TypeVar
 
 from tasks.datasets.files import describe, read_bytes
 from zoo.errors import InputError
 
 JsonObject = Mapping[str, object]
+T = TypeVar("T")
 
 
 def read_json(path: Path) -> JsonObject:
@@ -44,10 +46,13 @@ def numbers(value: object) -> list[float] | None:
     return value if isinstance(value, list) and all(map(is_number, value)) else None
 
 
-def _get(fields: JsonObject, name: str, where: str) -> object:
+def _get(fields: JsonObject, name: str, kind: type[T], what: str, where: str) -> T:
     if name not in fields:
         raise InputError(f"expected field {name!r} in {where}, which has {describe(sorted(fields))}")
-    return fields[name]
+    value = fields[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise _wrong(name, what, where, value)
+    return value
 
 
 def _wrong(name: str, what: str, where: str, value: object) -> InputError:
@@ -56,26 +61,20 @@ def _wrong(name: str, what: str, where: str, value: object) -> InputError:
 
 def get_text(fields: JsonObject, name: str, where: str) -> str:
     """A text field; raises InputError."""
-    value = _get(fields, name, where)
-    if not isinstance(value, str):
-        raise _wrong(name, "text", where, value)
-    return value
+    return _get(fields, name, str, "text", where)
 
 
 def get_integer(fields: JsonObject, name: str, where: str) -> int:
     """An integer field of 64 bits; raises InputError."""
-    value = _get(fields, name, where)
-    if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
+    value = _get(fields, name, int, "an integer", where)
+    if not -(2**63) <= value < 2**63:
         raise _wrong(name, "an integer", where, value)
     return value
 
 
 def get_list(fields: JsonObject, name: str, where: str) -> list[object]:
     """A list field; raises InputError."""
-    value = _get(fields, name, where)
-    if not isinstance(value, list):
-        raise _wrong(name, "a list", where, value)
-    return value
+    return _get(fields, name, list, "a list", where)
 
 
 def get_objects(fields: JsonObject, name: str, where: str) -> list[JsonObject]:
@@ -85,8 +84,7 @@ def get_objects(fields: JsonObject, name: str, where: str) -> list[JsonObject]:
 
 def get_numbers(fields: JsonObject, name: str, count: int, where: str) -> list[float]:
     """A field of exactly that many finite numbers; raises InputError."""
-    value = _get(fields, name, where)
-    listed = numbers(value)
-    if listed is None or len(listed) != count:
+    value = _get(fields, name, list, f"{count} numbers", where)
+    if len(value) != count or not all(map(is_number, value)):
         raise _wrong(name, f"{count} numbers", where, value)
-    return listed
+    return value

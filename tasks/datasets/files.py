@@ -5,6 +5,7 @@ such as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It says all that is nee
 process. Readers of datasets go through these functions and do not see the difference.
 """
 
+import errno
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -45,8 +46,7 @@ def is_packed(path: Path | str) -> bool:
 def data_root(data: Path) -> Path:
     """A data folder by a path that holds in other processes; of a pack, opened anew, the path of its root.
 
-    Raises:
-        InputError: A pack that is not there, or is damaged.
+    Raises InputError for a pack that is not there, or is damaged.
     """
     if not is_packed(data) or str(data).endswith(INSIDE):
         return data
@@ -56,8 +56,10 @@ def data_root(data: Path) -> Path:
     return Path(name + INSIDE)
 
 
-def _located(path: Path | str) -> tuple[Pack, str]:
-    """A pack and a path in it; raises InputError where there is no such pack."""
+def _located(path: Path | str) -> tuple[Pack | None, str]:
+    """A pack, None for the disk, and a path in it; raises InputError where there is no such pack."""
+    if not is_packed(path):
+        return None, ""
     name, _, inner = str(path).partition(INSIDE)
     if name not in _packs:
         with _opening:
@@ -68,18 +70,14 @@ def _located(path: Path | str) -> tuple[Pack, str]:
 
 def is_file(path: Path) -> bool:
     """Whether there is a file."""
-    if not is_packed(path):
-        return path.is_file()
     pack, inner = _located(path)
-    return pack.row(inner) is not None
+    return path.is_file() if pack is None else pack.row(inner) is not None
 
 
 def is_folder(path: Path) -> bool:
     """Whether there is a folder."""
-    if not is_packed(path):
-        return path.is_dir()
     pack, inner = _located(path)
-    return pack.folder(inner) is not None
+    return path.is_dir() if pack is None else pack.folder(inner) is not None
 
 
 def exists(path: Path) -> bool:
@@ -95,16 +93,9 @@ def require_directory(path: Path, what: str) -> None:
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """Bytes of a file.
-
-    Raises:
-        OSError: It is not there.
-        InputError: It is in a pack that is damaged.
-    """
-    if not is_packed(path):
-        return Path(path).read_bytes()
+    """Bytes of a file; raises OSError without it, InputError where it is in a pack that is damaged."""
     pack, inner = _located(path)
-    return pack.read(inner)
+    return Path(path).read_bytes() if pack is None else pack.read(inner)
 
 
 def read_names(path: Path, noun: str) -> list[str]:
@@ -122,14 +113,13 @@ def read_names(path: Path, noun: str) -> list[str]:
 def stamp(path: Path | str) -> tuple[int, int | str]:
     """Bytes of a file and when it was changed, in nanoseconds; of a file of a pack, a digest in its place.
 
-    Raises:
-        OSError: It is not there.
+    Raises OSError where it is not there.
     """
-    if not is_packed(path):
-        status = Path(path).stat()
-        return status.st_size, status.st_mtime_ns
     pack, inner = _located(path)
-    return pack.stamp(inner)
+    if pack is not None:
+        return pack.stamp(inner)
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
@@ -139,21 +129,12 @@ def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
 
 def folder_names(folder: Path) -> list[str]:
     """Sorted names of the folders in a folder but the hidden ones; raises InputError."""
-    with _listing(folder):
-        if is_packed(folder):
-            return _visible(_packed(folder)[0])
-        with os.scandir(folder) as entries:
-            return _visible(_readable(entry) for entry in entries if entry.is_dir())
+    return _names(folder, "", folders=True)
 
 
 def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> list[str]:
     """Sorted names of the files with one of the (lower-case) extensions; raises InputError."""
-    with _listing(folder):
-        if is_packed(folder):
-            return _visible(name for name in _packed(folder)[1] if name.lower().endswith(extensions))
-        with os.scandir(folder) as entries:
-            candidates = (entry for entry in entries if entry.name.lower().endswith(extensions))
-            return _visible(_readable(entry) for entry in candidates if entry.is_file())
+    return _names(folder, extensions, folders=False)
 
 
 def file_paths(folder: Path, extension: str) -> list[Path]:
@@ -161,25 +142,26 @@ def file_paths(folder: Path, extension: str) -> list[Path]:
     return [folder / name for name in file_names(folder, (extension,))]
 
 
-@contextmanager
-def _listing(folder: Path) -> Iterator[None]:
+def _names(folder: Path, extensions: str | tuple[str, ...], *, folders: bool) -> list[str]:
+    """Sorted names of the folders, or of the files, that end so, but the hidden ones."""
+    pack, inner = _located(folder)
     try:
-        yield
+        if pack is None:
+            with os.scandir(folder) as entries:
+                candidates = (entry for entry in entries if entry.name.lower().endswith(extensions))
+                listed = [
+                    _readable(entry)
+                    for entry in candidates
+                    if (entry.is_dir() if folders else entry.is_file())
+                ]
+        else:
+            if (content := pack.folder(inner)) is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+            names = content.folders if folders else content.files
+            listed = [name for name in names if name.lower().endswith(extensions)]
     except OSError as error:
         raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-
-
-def _packed(folder: Path) -> tuple[Iterable[str], Iterable[str]]:
-    """Names of the folders and of the files in a folder of a pack; raises FileNotFoundError."""
-    pack, inner = _located(folder)
-    listing = pack.folder(inner)
-    if listing is None:
-        raise FileNotFoundError(2, "No such file or directory", str(folder))
-    return listing.folders, listing.files
-
-
-def _visible(names: Iterable[str]) -> list[str]:
-    return sorted(name for name in names if not name.startswith("."))
+    return sorted(name for name in listed if not name.startswith("."))
 
 
 def _readable(entry: os.DirEntry[str]) -> str:
@@ -232,8 +214,7 @@ def image_size(path: Path) -> tuple[int, int]:
 
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:
     """Raise InputError unless an image has the (width, height) that ``where`` says."""
-    actual = image_size(path)
-    if actual != size:
+    if (actual := image_size(path)) != size:
         raise InputError(
             f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
             f"found {actual[0]} x {actual[1]}; the annotations belong to another version of the image"

@@ -5,20 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from PIL import Image
 
-from tasks.datasets.base import Count, Coverage, to_rgb
+from tasks.datasets.base import Coverage, to_rgb
 from tasks.datasets.classes import (
     MADE,
     MADE_SPLIT,
     Classification,
-    ClassImages,
+    class_counts,
+    class_images,
     class_labels,
+    divide,
     require_classes,
     require_known_classes,
-    require_splittable,
-    split_names,
 )
 from tasks.datasets.files import FORMATS, UnreadableImageError, decoding
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
@@ -27,18 +26,18 @@ from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box
 
 QUERY_SPLITS = ("validation", "test", "val")  # names of the split of queries, in order of preference
-Table = Any  # A ``datasets.Dataset``; the library has no types of its own
+Table = Any  # a ``datasets.Dataset``; the library has no types of its own
 
 
 @dataclass(frozen=True, slots=True)
 class TableSample:
-    """A row of a table whose image column is read undecoded."""
+    """A row of a table whose image column is read undecoded; all samples of a split share the table."""
 
     key: str  # ``<split>/<row>``
     index: int
     column: str
     fingerprint: str  # identifies the table's content
-    table: Table = field(repr=False, compare=False)  # the table, which all samples of a split share
+    table: Table = field(repr=False, compare=False)
     box: Box | None = None
 
     def open(self) -> Image.Image:
@@ -50,62 +49,30 @@ class TableSample:
             return to_rgb(image)
 
     def signature(self) -> str:
-        """Fingerprint of the table, and the row."""
         return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """A split with an undecoded image column and the class name of each row."""
-
-    name: str
-    table: Table
-    column: str
-    fingerprint: str
-    labels: Sequence[str]
-
-    def images(self, rows: Sequence[int], classes: Mapping[str, int]) -> ClassImages:
-        """Some rows as samples, in order."""
-        samples = tuple(
-            TableSample(f"{self.name}/{row:09d}", row, self.column, self.fingerprint, self.table)
-            for row in rows
-        )
-        labels = np.array([classes[self.labels[row]] for row in rows], dtype=np.int64)
-        return ClassImages(samples, labels, tuple(classes))
-
-
 def read_hub_dataset(text: str) -> Classification:
-    """A dataset of the Hub, or a saved one, named as the user named it; keys are ``<split>/<row>``.
+    """A dataset of the Hub, or a saved one, named as the user did (`hub_spec`); keys are ``<split>/<row>``.
 
     Splits are train, and validation, test or val; a dataset of one split is divided as `folder` divides
     class folders. Without a choice of the user there must be one image column and one ``ClassLabel`` column.
-
-    Args:
-        text: ``hf:ID``, ``hf:ID@REVISION`` or ``hf:PATH``, with options (`hub_spec`).
-
-    Raises:
-        InputError: No such dataset, no network, or no images with class labels in it.
+    Raises InputError for no such dataset, no network, or no images with class labels in it.
     """
     spec = parse_hub_spec(text)
     tables = _load(spec)
     names = _choose_splits(tables, spec)
-    splits = [_read_split(name, tables[name], spec) for name in names]
-    classes = class_labels(splits[0].labels)
-    made = len(splits) == 1
-    if made:
-        rows = _divided(splits[0].labels, spec)
-        splits *= 2
+    parts = [_read_split(name, tables[name], spec) for name in names]
+    classes = class_labels(label for label, _ in parts[0])
+    made = len(parts) == 1
+    if made:  # by the hash of the numbers of rows
+        sides = divide(((row[0], str(row[1].index), row) for row in parts[0]), text)
+        parts = [sorted(side, key=lambda row: row[1].index) for side in sides]
     else:
-        require_known_classes(classes, splits[1].labels, f"{text}, split {names[1]},")
-        rows = [range(len(split.labels)) for split in splits]
-    train, val = (split.images(part, classes) for split, part in zip(splits, rows, strict=True))
+        require_known_classes(classes, (label for label, _ in parts[1]), f"{text}, split {names[1]},")
     require_classes(len(classes), text)
-    counts = (
-        Count("classes", len(classes)),
-        Count("train images", len(train.samples)),
-        Count("val images", len(val.samples)),
-    )
-    coverage = Coverage(counts, remarks=(MADE,) if made else ())
+    train, val = (class_images(part, classes) for part in parts)
+    coverage = Coverage(class_counts(train, val), remarks=(MADE,) if made else ())
     return Classification(text, train, val, coverage, MADE_SPLIT if made else "train, val")
 
 
@@ -121,44 +88,37 @@ def _load(spec: HubSpec) -> dict[str, Table]:
                 config = spec.options.get("config")
                 loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
     # The library's errors have no base but these: connection, missing files, configurations, scripts.
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        NotImplementedError,
-        datasets.exceptions.DatasetsError,
-    ) as error:
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         advice = (
             "name a folder written by save_to_disk"
             if spec.local
             else "check the id and the network, or save_to_disk it elsewhere and name it hf:PATH"
         )
-        raise InputError(
-            f"cannot load dataset {spec.text}: {' '.join(str(error).split())}; {advice}"
-        ) from error
+        said = " ".join(str(error).split())
+        raise InputError(f"cannot load dataset {spec.text}: {said}; {advice}") from error
     return dict(loaded) if isinstance(loaded, Mapping) else {str(loaded.split or "all"): loaded}
 
 
 def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> list[str]:
     """Names of the splits of bank and queries; one where one split has to serve both."""
-    options = spec.options
+    options, known = spec.options, ", ".join(sorted(tables))
     for name in (options.get("train"), options.get("val")):
         if name is not None and name not in tables:
-            raise InputError(f"expected a split {name!r} in {spec.text}, found {', '.join(sorted(tables))}")
+            raise InputError(f"expected a split {name!r} in {spec.text}, found {known}")
     if len(tables) == 1 and "val" not in options:
         return [*tables]
     bank = options.get("train", "train")
     queries = options.get("val") or next((name for name in QUERY_SPLITS if name in tables), None)
     if bank not in tables or queries is None or bank == queries:
         raise InputError(
-            f"expected a split train and one of {', '.join(QUERY_SPLITS)} in {spec.text}, found "
-            f"{', '.join(sorted(tables))}; choose them with ?train=SPLIT&val=SPLIT"
+            f"expected a split train and one of {', '.join(QUERY_SPLITS)} in {spec.text}, found {known}; "
+            "choose them with ?train=SPLIT&val=SPLIT"
         )
     return [bank, queries]
 
 
-def _read_split(name: str, table: Table, spec: HubSpec) -> _Split:
-    """A split with its columns found and its labels read; raises InputError."""
+def _read_split(name: str, table: Table, spec: HubSpec) -> list[tuple[str, TableSample]]:
+    """The class name and the undecoded image of each row of a split; raises InputError."""
     import datasets
 
     features = table.features
@@ -168,9 +128,12 @@ def _read_split(name: str, table: Table, spec: HubSpec) -> _Split:
     label = _choose_column("label", "ClassLabel", labels, list(features), spec)
     values = table.select_columns([label])[:][label]
     undecoded = table.cast_column(image, datasets.Image(decode=False))
-    names = _class_names(values, features[label], label, f"split {name} of {spec.text}")
-    # The fingerprint from before the cast: it is that of the stored content.
-    return _Split(name, undecoded, image, str(table._fingerprint), names)
+    classes = _class_names(values, features[label], label, f"split {name} of {spec.text}")
+    fingerprint = str(table._fingerprint)  # from before the cast: that of the stored content
+    return [
+        (label, TableSample(f"{name}/{row:09d}", row, image, fingerprint, undecoded))
+        for row, label in enumerate(classes)
+    ]
 
 
 def _choose_column(option: str, kind: str, columns: list[str], admitted: list[str], spec: HubSpec) -> str:
@@ -209,13 +172,3 @@ def _class_names(values: Sequence[object], kind: object, column: str, where: str
     if names is None:
         return [str(value) for value in values]
     return [names[value] for value in values if isinstance(value, int)]
-
-
-def _divided(labels: Sequence[str], spec: HubSpec) -> list[Sequence[int]]:
-    """Rows of one split that are the bank and those that are queries, by the hash of their numbers."""
-    rows: dict[str, list[str]] = {}
-    for index, label in enumerate(labels):
-        rows.setdefault(label, []).append(str(index))
-    require_splittable({label: len(numbers) for label, numbers in rows.items()}, spec.text)
-    parts = zip(*(split_names(numbers) for numbers in rows.values()), strict=True)
-    return [sorted(int(row) for names in part for row in names) for part in parts]

@@ -28,29 +28,22 @@ class HubSpec:
 def parse_hub_spec(text: str) -> HubSpec:
     """The dataset that ``hf:ID[@REVISION][?OPTION=VALUE&...]`` or ``hf:PATH[?...]`` names.
 
-    A location is a path when it begins with ``/``, ``.`` or ``~``, or is a folder.
-
-    Raises:
-        InputError: Anything else.
+    A location is a path when it begins with ``/``, ``.`` or ``~``, or is a folder. Raises InputError.
     """
+    wrong = InputError(f"expected {SYNTAX}, found {text!r}")
     if not text.startswith(PREFIX):
-        raise InputError(f"expected {SYNTAX}, found {text!r}")
+        raise wrong
     location, _, query = text[len(PREFIX) :].partition("?")
-    options = _options(query, text)
+    try:
+        pairs = parse_qsl(query, strict_parsing=True) if query else []
+    except ValueError as error:
+        raise wrong from error
+    options = dict(pairs)
+    if len(options) != len(pairs) or not {*options} <= {*OPTIONS}:
+        raise InputError(f"expected the options {', '.join(OPTIONS)}, each once, in {text!r}")
     if location.startswith(("/", ".", "~")) or (location and Path(location).is_dir()):
         return HubSpec(text, str(Path(location).expanduser()), True, None, options)
     identity, at, revision = location.partition("@")
     if not identity or (at and not revision):
-        raise InputError(f"expected {SYNTAX}, found {text!r}")
+        raise wrong
     return HubSpec(text, identity, False, revision or None, options)
-
-
-def _options(query: str, text: str) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(query, strict_parsing=True) if query else []
-    except ValueError as error:
-        raise InputError(f"expected {SYNTAX}, found {text!r}") from error
-    unknown = [name for name, _ in pairs if name not in OPTIONS]
-    if unknown or len(dict(pairs)) != len(pairs):
-        raise InputError(f"expected the options {', '.join(OPTIONS)}, each once, in {text!r}")
-    return dict(pairs)

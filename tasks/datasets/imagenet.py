@@ -7,14 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.datasets import classes as classed
 from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, PackPart
-from tasks.datasets.classes import (
-    Classification,
-    ClassImages,
-    class_labels,
-    read_class_folders,
-    require_known_classes,
-)
+from tasks.datasets.classes import Classification, ClassImages, read_class_folders
 from zoo.errors import InputError
 
 # fmt: off
@@ -57,14 +52,10 @@ class ImageNetEntry(DatasetEntry[Classification]):
         root = self.root(data)
         train = read_class_folders(root / "train")
         val = read_class_folders(root / "val", _UNSORTED_VAL)
-        require_known_classes(train, val, str(root / "val"))
-        classes = class_labels(train)
-        bank, queries = _images(train, classes, root, "train"), _images(val, classes, root, "val")
-        counts = (
-            Count("classes", len(classes), self.classes),
-            Count("train images", len(bank.samples), self.train),
-            Count("val images", len(queries.samples), self.val),
-        )
+        classed.require_known_classes(train, val, str(root / "val"))
+        labels = classed.class_labels(train)
+        bank, queries = _images(train, labels, root, "train"), _images(val, labels, root, "val")
+        counts = classed.class_counts(bank, queries, (self.classes, self.train, self.val))
         return Classification(self.name, bank, queries, Coverage(counts))
 
     def contents(self, data: Path) -> Iterable[PackPart]:
@@ -92,27 +83,14 @@ def _images(
     return ClassImages(tuple(samples), labels, tuple(classes))
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeSubset:
-    """A few images of a few classes of a training set, sorted by class, then by key."""
-
-    indices: NDArray[np.int64]  # positions in ``Classification.train``, int64 [images]
-    coverage: Coverage  # how many classes and images there are of those asked for
-
-
-def probe_subset(data: Classification, wnids: Sequence[str] | None, per_class: int) -> ProbeSubset:
-    """The first images, in lexicographic order, of some classes of a training set.
+def probe_subset(
+    data: Classification, wnids: Sequence[str] | None, per_class: int
+) -> tuple[NDArray[np.int64], Coverage]:
+    """Places in a training set of the first images of some classes (None for all), by class, then by key.
 
     Where a class of ``wnids`` is not there, as many classes are taken as were asked for, the first in sorted
-    order of those present, and a note of the coverage says so.
-
-    Args:
-        data: The dataset.
-        wnids: The classes; None for all, in any number.
-        per_class: Images of each class.
-
-    Raises:
-        InputError: Fewer than one image a class is asked for.
+    order of those present, and a note of the coverage says so. Raises InputError unless one image a class is
+    asked for.
     """
     if per_class < 1:
         raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")
@@ -132,4 +110,4 @@ def probe_subset(data: Classification, wnids: Sequence[str] | None, per_class: i
         Count("probe classes", len(chosen), len(chosen if wnids is None else wnids)),
         Count("probe images", len(indices), None if wnids is None else len(wnids) * per_class),
     )
-    return ProbeSubset(indices, Coverage(counts, tuple(notes)))
+    return indices, Coverage(counts, tuple(notes))

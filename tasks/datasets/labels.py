@@ -9,7 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from tasks.datasets.base import counted
 from tasks.datasets.fields import is_number
@@ -17,23 +19,19 @@ from tasks.datasets.files import describe, require_text, some
 from tasks.datasets.tree import ImageTree
 from zoo.errors import InputError
 
+# columns of files and of classes, in order of preference, and of splits; in any case of letters
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
-"""Names of the column of files, in order of preference; in any case of letters."""
-
 LABEL_COLUMNS = ("label", "class")
-"""Names of the column of classes, in order of preference; in any case of letters."""
+SPLIT_COLUMN = "split"  # says train or val; a table need not have it
 
-SPLIT_COLUMN = "split"  # name of the column that says train or val; a table need not have it
 DELIMITERS = ",;\t|"  # what may stand between columns, the first of those that part a header best
-METADATA = ("metadata.csv", "metadata.jsonl")
-"""Files inside a folder of images that ``datasets`` writes and reads."""
+METADATA = ("metadata.csv", "metadata.jsonl")  # files among images that ``datasets`` writes and reads
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRow:
+class LabelRow(NamedTuple):
     """What a table says of one image."""
 
-    number: int  # line of the file that it ends on, from 1
+    number: int  # line of the table that it ends on, from 1
     file: str  # path of the image, as written
     label: str  # its class; "" where it has none
     split: str  # its split in small letters; "" where none is named
@@ -46,22 +44,15 @@ class LabelTable:
     path: Path
     rows: tuple[LabelRow, ...]
     columns: str  # columns that were read, in words
-    # what its files are relative to, below the folder of images: "", or a folder ending with ``/``
-    prefix: str
+    prefix: str  # folder below that of the images, ending with ``/``, that its files are relative to, or ""
 
 
 def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> LabelTable:
     """The rows of a table with a column of files and one of classes.
 
-    ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`).
-
-    Args:
-        path: The file.
-        required: Whether it must have a column of classes; otherwise it has no rows where it has none.
-        prefix: What its files are relative to.
-
-    Raises:
-        InputError: It cannot be read, or lacks a column, or has no row, or one without a file.
+    ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`). Without a
+    column of classes it has no rows where that is not ``required``. Raises InputError where it cannot be
+    read, or lacks a column, or has no row, or one without a file.
     """
     records = list(_json_lines(path) if path.suffix.lower() == ".jsonl" else _csv_lines(path))
     if not records:
@@ -107,8 +98,8 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     header: list[str] = []
     try:
-        for cells in reader:
-            cells = [cell.strip() for cell in cells]
+        for row in reader:
+            cells = [cell.strip() for cell in row]
             if not any(cells):
                 continue
             if not header:
@@ -119,14 +110,13 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
                     f"{reader.line_num}; put text that holds {delimiter!r} into quotation marks"
                 )
             else:
-                missing = [""] * (len(header) - len(cells))
-                yield reader.line_num, dict(zip(header, [*cells, *missing], strict=True))
+                yield reader.line_num, dict(zip_longest(header, cells, fillvalue=""))
     except csv.Error as error:
         raise InputError(f"cannot read labels {path}, line {reader.line_num}: {error}") from error
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Line number and fields of each object by name."""
+    """Line number and fields of each object by name; "" for null and for what is no text and no number."""
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip():
             continue
@@ -140,7 +130,6 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def _word(value: object, where: str) -> str:
-    """A value as text; "" for null and for what is no text and no number."""
     if isinstance(value, str):
         return require_text(value, where).strip()
     return str(value) if is_number(value) else ""
@@ -162,8 +151,7 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
     return [table for table in tables if table.rows]
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledFile:
+class LabelledFile(NamedTuple):
     """An image and its class."""
 
     path: str  # relative to the dataset's folder, with ``/`` between names; its key
@@ -172,20 +160,10 @@ class LabelledFile:
     split: str  # the split that it was put into, in small letters; "" where none was named
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledFiles:
-    """The images of a dataset that have classes."""
+def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledFile], list[str], list[str]]:
+    """The images that rows name, with or without ending; remarks on the tables; notes on what was left out.
 
-    files: tuple[LabelledFile, ...]
-    remarks: tuple[str, ...]  # where the classes come from, and what makes no difference
-    notes: tuple[str, ...] = ()  # what was left out, and why
-
-
-def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:
-    """The images that rows name, with or without ending, and how many of either have no partner.
-
-    Raises:
-        InputError: No row names an image, one names several, or two rows say different things of one.
+    Raises InputError where no row names an image, one names several, or two rows say different things of one.
     """
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     index = _Index(tree)
@@ -200,7 +178,7 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:
         elif not row.label:
             nameless.append(path)
         elif path in rows:
-            _require_same(rows[path], row, table.path, path)
+            _require_same(rows[path], (row, table.path), path)
             twice += 1
         else:
             rows[path] = (row, table.path)
@@ -211,20 +189,20 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:
         )
     if not rows:
         raise InputError(f"expected a class in the rows of {name}, found none")
-    unnamed = sorted({*tree.images} - {*rows} - {*nameless})
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
     again = [f"{counted(twice, 'row')} said again what another said"] if twice else []
-    notes = (
-        *_left_out(missing, "row", "without an image"),
-        *_left_out(unnamed, "image", f"without a row in {name}"),
-        *_left_out(sorted({*nameless}), "image", "whose row has no class"),
+    left_out = (
+        ("row", "without an image", missing),
+        ("image", f"without a row in {name}", sorted({*tree.images} - {*rows} - {*nameless})),
+        ("image", "whose row has no class", sorted({*nameless})),
     )
-    files = (LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items()))
-    return LabelledFiles(tuple(files), (f"classes from {name} ({columns})", *again), notes)
-
-
-def _left_out(names: Sequence[str], noun: str, why: str) -> list[str]:
-    return [f"{counted(len(names), noun)} {why} left out ({some(names, 2)})"] if names else []
+    notes = [
+        f"{counted(len(names), noun)} {why} left out ({some(names, 2)})"
+        for noun, why, names in left_out
+        if names
+    ]
+    files = [LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items())]
+    return files, [f"classes from {name} ({columns})", *again], notes
 
 
 class _Index:
@@ -257,11 +235,10 @@ def _normal(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
-def _require_same(first: tuple[LabelRow, Path], second: LabelRow, table: Path, path: str) -> None:
-    row, where = first
-    if (row.label, row.split) != (second.label, second.split):
-        said = [" in ".join(filter(None, (each.label, each.split))) for each in (row, second)]
-        raise InputError(
-            f"expected one class of {path}, found {said[0]!r} in line {row.number} of {where} and "
-            f"{said[1]!r} in line {second.number} of {table}"
+def _require_same(first: tuple[LabelRow, Path], second: tuple[LabelRow, Path], path: str) -> None:
+    if first[0][2:] != second[0][2:]:
+        said = (
+            f"{' in '.join(filter(None, (row.label, row.split)))!r} in line {row.number} of {table}"
+            for row, table in (first, second)
         )
+        raise InputError(f"expected one class of {path}, found {' and '.join(said)}")

@@ -9,9 +9,6 @@ from tasks.datasets.base import counted
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
 from zoo.errors import InputError
 
-Identity = tuple[int, int]  # device and number of a folder, by which a file system tells it from others
-NO_FILE = "\0"  # marks names that cannot be read; no name of a file holds it
-
 
 @dataclass(frozen=True, slots=True)
 class ImageTree:
@@ -26,56 +23,47 @@ class ImageTree:
     def remarks(self) -> tuple[str, ...]:
         """How many files and folders are ignored, in words; nothing where there are none."""
         others = counted(len(self.others), "file that is no image", "files that are no images")
-        empty = counted(len(self.empty), "empty folder")
-        ignored = ((others, self.others), (empty, self.empty))
+        ignored = ((others, self.others), (counted(len(self.empty), "empty folder"), self.empty))
         return tuple(f"{number} ignored ({some(paths, 2)})" for number, paths in ignored if paths)
 
 
 def read_tree(root: Path) -> ImageTree:
     """The files below a folder; links to folders are followed.
 
-    Raises:
-        InputError: A folder cannot be read, a link leads back to a folder that holds it, or a name is no
-            text.
+    Raises InputError where a folder cannot be read, a link leads back to a folder that holds it, or a name is
+    no text.
     """
-    images: list[str] = []
-    others: list[str] = []
-    empty: list[str] = []
-    for path in _files(root, "", ()):
-        if path.endswith("/"):
-            empty.append(path)
-        elif path.lower().endswith(IMAGE_EXTENSIONS):
-            images.append(path)
-        else:
-            others.append(path.removesuffix(NO_FILE))
-    return ImageTree(root, tuple(sorted(images)), tuple(sorted(others)), tuple(sorted(empty)))
+    paths: dict[str, list[str]] = {"images": [], "others": [], "empty": []}
+    for kind, path in _paths(root, "", ()):
+        paths[kind].append(path)
+    return ImageTree(root, **{kind: tuple(sorted(listed)) for kind, listed in paths.items()})
 
 
-def _files(folder: Path, prefix: str, above: tuple[Identity, ...]) -> Iterator[str]:
-    """Relative paths of the files below a folder, in no order.
+def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, str]]:
+    """The fields of an `ImageTree` and relative paths for them, in no order.
 
-    What is no file, such as a broken link, ends with `NO_FILE`; an empty folder with ``/``.
+    Folders above are known by device and number, by which a file system tells one from others.
     """
     try:
         status = folder.stat()
-        identity = (status.st_dev, status.st_ino)
         with os.scandir(folder) as listing:
             entries = [entry for entry in listing if not entry.name.startswith(".")]
     except OSError as error:
         raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    if identity in above:
+    if (identity := (status.st_dev, status.st_ino)) in above:
         raise InputError(
             f"expected folders that end, found the link {folder}, which leads back to a folder that holds "
             "it; remove it"
         )
     if prefix and not entries:
-        yield prefix
+        yield "empty", prefix
     for entry in entries:
         name = require_text(entry.name, f"names of files in {str(folder)!a}")
         if _is(entry, os.DirEntry.is_dir):
-            yield from _files(folder / name, f"{prefix}{name}/", (*above, identity))
+            yield from _paths(folder / name, f"{prefix}{name}/", (*above, identity))
         else:
-            yield f"{prefix}{name}" if _is(entry, os.DirEntry.is_file) else f"{prefix}{name}{NO_FILE}"
+            image = name.lower().endswith(IMAGE_EXTENSIONS) and _is(entry, os.DirEntry.is_file)
+            yield "images" if image else "others", prefix + name
 
 
 def _is(entry: "os.DirEntry[str]", kind: "Callable[[os.DirEntry[str]], bool]") -> bool:

@@ -116,7 +116,7 @@ def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None
     found = []
     for folder in "ab":
         data = read_folder(tmp_path / folder / "imagenet")
-        where = sources(data, probe_subset(data, None, 5).indices, size=6)
+        where = sources(data, probe_subset(data, None, 5)[0], size=6)
         assert where.rest is not None
         found.append([keys(source.samples) for source in (where.probe, where.rest, where.val)])
     assert found[0] == found[1]

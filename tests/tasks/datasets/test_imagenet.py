@@ -94,26 +94,26 @@ def test_list_of_imagenet_50() -> None:
 def test_probe_of_all_classes_has_no_note(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
     dataset = MINI.read(tmp_path)
-    probe = probe_subset(dataset, MINI.probe_wnids, MINI.probe_per_class)
-    assert probe.indices.tolist() == [0, 1, 4, 5, 8, 9]
-    assert dataset.train.labels[probe.indices].tolist() == [0, 0, 1, 1, 2, 2]
-    assert not probe.coverage.partial
+    indices, coverage = probe_subset(dataset, MINI.probe_wnids, MINI.probe_per_class)
+    assert indices.tolist() == [0, 1, 4, 5, 8, 9]
+    assert dataset.train.labels[indices].tolist() == [0, 0, 1, 1, 2, 2]
+    assert not coverage.partial
 
 
 def test_probe_of_listed_classes(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    probe = probe_subset(MINI.read(tmp_path), ("n00000003", "n00000001"), 3)
-    assert probe.indices.tolist() == [0, 1, 2, 8, 9, 10]
-    assert not probe.coverage.partial
+    indices, coverage = probe_subset(MINI.read(tmp_path), ("n00000003", "n00000001"), 3)
+    assert indices.tolist() == [0, 1, 2, 8, 9, 10]
+    assert not coverage.partial
 
 
 def test_probe_replaces_missing_classes_and_says_so(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
     dataset = MINI.read(tmp_path)
-    probe = probe_subset(dataset, ("n00000003", "n09999999"), 2)
-    assert dataset.train.labels[probe.indices].tolist() == [0, 0, 1, 1]
-    assert probe.coverage.partial
-    assert "1 of the 2 classes of the probe subset are missing: the first 2 classes" in str(probe.coverage)
+    indices, coverage = probe_subset(dataset, ("n00000003", "n09999999"), 2)
+    assert dataset.train.labels[indices].tolist() == [0, 0, 1, 1]
+    assert coverage.partial
+    assert "1 of the 2 classes of the probe subset are missing: the first 2 classes" in str(coverage)
 
 
 def test_keys_are_sorted_for_names_that_begin_alike(tmp_path: Path) -> None:
