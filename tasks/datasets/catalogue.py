@@ -19,6 +19,7 @@ from tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from tasks.datasets.spair import SPAIR_71K_TEST
 from zoo.errors import InputError, MissingDataError
 
+# in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
     IMAGENET,
     ROXFORD5K,
@@ -31,18 +32,12 @@ DATASETS: tuple[DatasetEntry[Data], ...] = (
     COCO_VAL2017,
     PARTIMAGENET,
 )
-"""The official datasets, in the order of tables."""
 
 
 def read_own(location: str, labels: Path | None = None) -> OwnImages:
-    """The user's own images: a folder, or a dataset of the Hub or saved by ``datasets``.
+    """The user's own images: a folder, whose classes a table may say, or ``hf:ID`` (`hub_spec`).
 
-    Args:
-        location: Path of a folder, or ``hf:ID`` (`tasks.datasets.hub_spec`).
-        labels: Table of the classes of a folder (`tasks.datasets.folder.read_folder`).
-
-    Raises:
-        InputError: It is not there, or cannot be read.
+    Raises InputError where it is not there, or cannot be read.
     """
     return read_hub_dataset(location) if location.startswith(PREFIX) else read_folder(Path(location), labels)
 

@@ -4,38 +4,26 @@ Shapes of regions are checked before pycocotools sees them. It trusts what it is
 early leave memory as it was, and an outline far outside the image is drawn point by point until memory ends.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.datasets import fields
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample
-from tasks.datasets.fields import (
-    JsonObject,
-    as_object,
-    get_integer,
-    get_objects,
-    get_text,
-    numbers,
-    read_json,
-)
+from tasks.datasets.fields import JsonObject
 from tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
 from zoo.errors import InputError
 
 T = TypeVar("T")
-
 Polygons = list[list[float]]
 RunLengths = dict[str, object]
 
-LONGEST_OUTLINE = 2**22
-"""Pixels of all edges of a polygon together; pycocotools takes about 80 bytes for each."""
-
-_FIRST, _LAST = "0", "o"
-"""The characters of compressed run lengths: each holds five bits and whether more follow."""
-
+LONGEST_OUTLINE = 2**22  # pixels of all edges of a polygon; pycocotools takes about 80 bytes for each
+_FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each holds five bits and whether more follow
 _MOST_CHARACTERS = 6  # characters of one number: 30 bits, as many as pycocotools can shift
 
 
@@ -45,16 +33,13 @@ class Region(Protocol):
     @property
     def key(self) -> str:
         """A name that no other has and that stays the same from run to run."""
-        ...
 
     @property
     def label(self) -> int:
         """Number of the region's category."""
-        ...
 
     def mask(self) -> NDArray[np.uint8]:
         """Binary mask at image size, values 0 and 1, [height width]."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +84,12 @@ class CocoEntry(DatasetEntry[Regions]):
 
     def read(self, data: Path) -> Regions:
         """The first images of COCO, by ascending id, that are on disk and have usable annotations."""
-        root = self.root(data)
-        file = read_coco_file(root / self.annotations)
-        folder = self._images_folder(root)
-        wanted = file.images[: self.first]
-        there = [image for image in wanted if is_file(folder / image.file_name)]
+        file, folder = self._found(self.root(data))
+        wanted = [image.file_name for image in file.images[: self.first]]
+        there = [image for image in file.images[: self.first] if is_file(folder / image.file_name)]
         if not there:
             raise InputError(
-                f"expected the images that {file.path} lists (such as {wanted[0].file_name}) in {folder}, "
+                f"expected the images that {file.path} lists (such as {wanted[0]}) in {folder}, "
                 "found none; unpack them there"
             )
         loaded = [file.load(image, folder / image.file_name, image.file_name) for image in there]
@@ -123,17 +106,17 @@ class CocoEntry(DatasetEntry[Regions]):
         return Regions(self.name, images, categories, Coverage(counts, file.notes))
 
     def contents(self, data: Path) -> Iterable[PackPart]:
-        root = data / self.folder
-        folder = self._images_folder(root)
-        images = (folder / image.file_name for image in read_coco_file(root / self.annotations).images)
-        yield PackPart("files", [root / self.annotations, *filter(is_file, images)])
+        file, folder = self._found(data / self.folder)
+        images = (folder / image.file_name for image in file.images)
+        yield PackPart("files", [file.path, *filter(is_file, images)])
 
-    def _images_folder(self, root: Path) -> Path:
-        """Folder of the images, with its parent or without; raises InputError."""
+    def _found(self, root: Path) -> tuple["CocoFile", Path]:
+        """The file, and the folder of the images, with its parent or without; raises InputError."""
+        file = read_coco_file(root / self.annotations)
         folders = [root / self.images_folder, root / Path(self.images_folder).name]
         for folder in folders:
             if is_folder(folder):
-                return folder
+                return file, folder
         raise InputError(f"expected the images of {self.name} in {folders[0]} or {folders[1]}, found neither")
 
 
@@ -161,25 +144,22 @@ class CocoRegion:
                 runs = coco.merge(coco.frPyObjects(self.shape, height, width))
             elif isinstance(self.shape["counts"], list):
                 runs = coco.frPyObjects(self.shape, height, width)
-            mask = np.asarray(coco.decode(runs), dtype=np.uint8)
+            return np.asarray(coco.decode(runs), dtype=np.uint8)
         except (TypeError, ValueError, IndexError) as error:
             raise InputError(
                 f"expected a segmentation that pycocotools reads in {self.key}: {error}"
             ) from error
-        return mask
 
 
-@dataclass(frozen=True, slots=True)
-class CocoImage:
-    """An image of a file; size is (width, height)."""
+class CocoImage(NamedTuple):
+    """An image of a file."""
 
     identity: int
     file_name: str
-    size: tuple[int, int]
+    size: tuple[int, int]  # width and height
 
 
-@dataclass(frozen=True, slots=True)
-class CocoCategory:
+class CocoCategory(NamedTuple):
     """A category and what it belongs to ("" where that is not said)."""
 
     name: str
@@ -188,13 +168,12 @@ class CocoCategory:
 
 @dataclass(frozen=True, slots=True)
 class CocoFile:
-    """The content of an instances file."""
+    """The content of an instances file, everything by ascending id."""
 
     path: Path
-    images: tuple[CocoImage, ...]  # its images, by ascending id
-    categories: Mapping[int, CocoCategory]  # its categories by ascending id
-    # for each image id, its annotations by ascending id; of images that are not listed, too
-    annotations: Mapping[int, Sequence[JsonObject]]
+    images: tuple[CocoImage, ...]
+    categories: Mapping[int, CocoCategory]
+    annotations: Mapping[int, Sequence[JsonObject]]  # by id of an image, of one that is not listed, too
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -205,20 +184,16 @@ class CocoFile:
         return (note,) if orphans else ()
 
     def labels(self, image: CocoImage) -> list[int]:
-        """CocoCategory of each annotation of an image, in order; raises InputError."""
-        return [
-            get_integer(each, "category_id", self._where(each))
-            for each in self.annotations.get(image.identity, ())
-        ]
+        """Category of each annotation of an image, in order; raises InputError."""
+        annotations = self.annotations.get(image.identity, ())
+        return [fields.get_integer(each, "category_id", self._where(each)) for each in annotations]
 
     def load(self, image: CocoImage, path: Path, key: str) -> RegionImage:
         """An image that is there, and its usable regions with keys ``<key>/<annotation id>``.
 
         As the published protocol has it, crowds are used, and an object whose first polygon is no more than
-        a line (four numbers) is not.
-
-        Raises:
-            InputError: An image of another size than stated, a malformed annotation, or an unknown category.
+        a line (four numbers) is not. Raises InputError for an image of another size than stated, a malformed
+        annotation, or an unknown category.
         """
         require_size(path, image.size, self.path.name)
         regions = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
@@ -230,7 +205,7 @@ class CocoFile:
 
     def _region(self, annotation: JsonObject, image: CocoImage, key: str) -> CocoRegion | None:
         where = self._where(annotation)
-        label = get_integer(annotation, "category_id", where)
+        label = fields.get_integer(annotation, "category_id", where)
         if label not in self.categories:
             raise InputError(f"expected a category that is listed in {where}, found {label}")
         segmentation = annotation.get("segmentation")
@@ -241,27 +216,28 @@ class CocoFile:
                 return None
         else:
             shape = read_run_lengths(segmentation, image.size, where)
-        return CocoRegion(f"{key}/{get_integer(annotation, 'id', where)}", label, image.size, shape)
+        return CocoRegion(f"{key}/{fields.get_integer(annotation, 'id', where)}", label, image.size, shape)
 
 
 def read_coco_file(path: Path) -> CocoFile:
     """The images, categories and annotations in an instances file; raises InputError."""
-    content = read_json(path)
-    images = (_image(each, path) for each in get_objects(content, "images", str(path)))
-    categories = (_category(each, path) for each in get_objects(content, "categories", str(path)))
-    image_by_id = _by_identity(((image.identity, image) for image in images), "images", path)
-    category_by_id = _by_identity(categories, "categories", path)
+    content = fields.read_json(path)
+    images = _by_identity(content, "images", path, _image)
+    categories = _by_identity(content, "categories", path, _category)
     annotations: dict[int, list[JsonObject]] = {}
-    for each in get_objects(content, "annotations", str(path)):
-        image = get_integer(each, "image_id", f"annotation {each.get('id')} of {path}")
+    for each in fields.get_objects(content, "annotations", str(path)):
+        image = fields.get_integer(each, "image_id", f"annotation {each.get('id')} of {path}")
         annotations.setdefault(image, []).append(each)
-    for image in annotations.keys() & image_by_id.keys():
-        annotations[image].sort(key=lambda each: get_integer(each, "id", f"an annotation of {path}"))
-    return CocoFile(path, tuple(image_by_id.values()), category_by_id, annotations)
+    for image in annotations.keys() & images.keys():
+        annotations[image].sort(key=lambda each: fields.get_integer(each, "id", f"an annotation of {path}"))
+    return CocoFile(path, tuple(images.values()), categories, annotations)
 
 
-def _by_identity(items: Iterable[tuple[int, T]], what: str, path: Path) -> dict[int, T]:
-    """Items by ascending id; raises InputError for no item, or two of one id."""
+def _by_identity(
+    content: JsonObject, what: str, path: Path, read: Callable[[JsonObject, Path], tuple[int, T]]
+) -> dict[int, T]:
+    """Items of a list by ascending id; raises InputError for no item, or two of one id."""
+    items = (read(each, path) for each in fields.get_objects(content, what, str(path)))
     listed = sorted(items, key=lambda item: item[0])
     if not listed:
         raise InputError(f"expected {what} in {path}, found none")
@@ -270,22 +246,23 @@ def _by_identity(items: Iterable[tuple[int, T]], what: str, path: Path) -> dict[
     return dict(listed)
 
 
-def _image(fields: JsonObject, path: Path) -> CocoImage:
-    identity = get_integer(fields, "id", f"an image of {path}")
+def _image(stated: JsonObject, path: Path) -> tuple[int, CocoImage]:
+    identity = fields.get_integer(stated, "id", f"an image of {path}")
     where = f"image {identity} of {path}"
-    size = get_integer(fields, "width", where), get_integer(fields, "height", where)
+    size = fields.get_integer(stated, "width", where), fields.get_integer(stated, "height", where)
     if min(size) < 1:
         raise InputError(f"expected a positive width and height in {where}, found {size[0]} x {size[1]}")
-    return CocoImage(identity, require_inside(get_text(fields, "file_name", where), where), size)
+    name = require_inside(fields.get_text(stated, "file_name", where), where)
+    return identity, CocoImage(identity, name, size)
 
 
-def _category(fields: JsonObject, path: Path) -> tuple[int, CocoCategory]:
-    identity = get_integer(fields, "id", f"a category of {path}")
+def _category(stated: JsonObject, path: Path) -> tuple[int, CocoCategory]:
+    identity = fields.get_integer(stated, "id", f"a category of {path}")
     where = f"category {identity} of {path}"
-    supercategory = fields.get("supercategory", "")
+    supercategory = stated.get("supercategory", "")
     if not isinstance(supercategory, str):
         raise InputError(f"expected text as supercategory in {where}, found {describe(supercategory)}")
-    return identity, CocoCategory(get_text(fields, "name", where), supercategory)
+    return identity, CocoCategory(fields.get_text(stated, "name", where), supercategory)
 
 
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
@@ -294,10 +271,9 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
     Official annotations may leave the image a little, and what lies outside is cut off; one that leaves it by
     more than its longer side belongs to another image.
     """
-    polygons: Polygons = []
-    margin = max(size)
+    polygons, margin = [], max(size)
     for each in value:
-        polygon = numbers(each)
+        polygon = fields.numbers(each)
         if polygon is None or len(polygon) % 2:
             raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {describe(each)}")
         for axis, side in enumerate(size):
@@ -307,10 +283,10 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
                     f"expected the polygons in {where} on its image of {size[0]} x {size[1]} pixels, found "
                     f"the {'xy'[axis]} coordinate {describe(far[0])}; fetch the official annotations"
                 )
-        if _length(polygon) > LONGEST_OUTLINE:
+        if (length := _length(polygon)) > LONGEST_OUTLINE:
             raise InputError(
                 f"expected polygons of at most {LONGEST_OUTLINE:,} pixels of outline in {where}, found one "
-                f"of {_length(polygon):,.0f}; fetch the official annotations"
+                f"of {length:,.0f}; fetch the official annotations"
             )
         polygons.append(polygon)
     return polygons
@@ -319,26 +295,25 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
 def _length(polygon: Sequence[float]) -> float:
     """Pixels that the edges of a polygon pass, the closing one included."""
     points = list(zip(polygon[::2], polygon[1::2], strict=True))
-    return sum(
-        max(abs(x - u), abs(y - v)) for (x, y), (u, v) in zip(points, points[-1:] + points, strict=False)
-    )
+    edges = zip(points, points[-1:] + points, strict=False)
+    return sum(max(abs(x - u), abs(y - v)) for (x, y), (u, v) in edges)
 
 
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
     """Compressed (text) or uncompressed (list) run lengths of an image of the (width, height).
 
-    Raises:
-        InputError: Another size, or counts that are no whole numbers from 0 on or do not add up to the image.
+    Raises InputError for another size, or counts that are no whole numbers from 0 on or do not add up to the
+    image.
     """
-    fields = as_object(value, f"segmentation of {where}")
-    counts = fields.get("counts")
+    stated = fields.as_object(value, f"segmentation of {where}")
+    counts = stated.get("counts")
     shape = [size[1], size[0]]
-    if fields.get("size") != shape:
+    if stated.get("size") != shape:
         raise InputError(
             f"expected run lengths of size {shape} (height, width of the image) in {where}, "
-            f"found {describe(fields.get('size'))}"
+            f"found {describe(stated.get('size'))}"
         )
-    runs = _decompressed(counts) if isinstance(counts, str) else numbers(counts)
+    runs = _decompressed(counts) if isinstance(counts, str) else fields.numbers(counts)
     if runs is None or any(run < 0 or run != int(run) for run in runs) or sum(runs) != size[0] * size[1]:
         raise InputError(
             f"expected run lengths, whole numbers from 0 on, that add up to the {size[0] * size[1]:,} pixels "

@@ -3,20 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
+from tasks.datasets import files as storage
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart
-from tasks.datasets.files import (
-    file_names,
-    file_paths,
-    folder_names,
-    image_size,
-    is_folder,
-    names_and_sizes,
-    read_names,
-    require_directory,
-    some,
-)
 from tasks.datasets.masks import object_count, read_mask
 from zoo.errors import InputError
 
@@ -44,7 +34,7 @@ class Videos(Data):
 
     @property
     def truth(self) -> tuple[object, ...]:
-        return (names_and_sizes(path for video in self.videos for path in video.masks),)
+        return (storage.names_and_sizes(path for video in self.videos for path in video.masks),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +60,13 @@ class DavisEntry(DatasetEntry[Videos]):
         """The sequences of a DAVIS subset that are there, by sorted name; keys are ``<sequence>/<frame>``."""
         root = self.root(data)
         frames, masks = root / "JPEGImages" / self.resolution, root / "Annotations" / self.resolution
-        require_directory(frames, f"the frames of {self.name}")
-        require_directory(masks, f"the masks of {self.name}")
-        listed = read_names(root / self.subset, "sequence")
-        there = [name for name in listed if is_folder(frames / name)]
+        storage.require_directory(frames, f"the frames of {self.name}")
+        storage.require_directory(masks, f"the masks of {self.name}")
+        listed = storage.read_names(root / self.subset, "sequence")
+        there = [name for name in listed if storage.is_folder(frames / name)]
         if not there:
             raise InputError(
-                f"expected folders of the sequences {some(listed)} in {frames}, found none of them"
+                f"expected folders of the sequences {storage.some(listed)} in {frames}, found none of them"
             )
         videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
         counts = (
@@ -109,36 +99,36 @@ def _objects(video: Video) -> int:
 
 def _read_video(name: str, frames: Path, masks: Path) -> Video:
     """The frames and masks of one sequence, which have partners of one size; raises InputError."""
-    images = {path.stem: path for path in file_paths(frames, ".jpg")}
+    images = {path.stem: path for path in storage.file_paths(frames, ".jpg")}
     if not images:
         raise InputError(f"expected frames (*.jpg) in {frames}, found none")
-    if not is_folder(masks):
+    if not storage.is_folder(masks):
         raise InputError(f"expected a folder of masks at {masks} for the frames in {frames}, found none")
-    annotated = {path.stem for path in file_paths(masks, ".png")}
-    if bare := sorted({*images} - annotated):
-        raise InputError(
-            f"expected a mask for every frame of {frames} in {masks}, found none for {some(bare)}; "
-            "fetch the missing files"
-        )
-    if alone := sorted(annotated - {*images}):
-        raise InputError(
-            f"expected a frame for every mask of {masks} in {frames}, found none for {some(alone)}; "
-            "fetch the missing files"
-        )
+    annotated = {path.stem for path in storage.file_paths(masks, ".png")}
+    lacking = (
+        ("mask", "frame", frames, masks, {*images} - annotated),
+        ("frame", "mask", masks, frames, annotated - {*images}),
+    )
+    for partner, noun, folder, beside, names in lacking:
+        if names:
+            raise InputError(
+                f"expected a {partner} for every {noun} of {folder} in {beside}, found none for "
+                f"{storage.some(sorted(names))}; fetch the missing files"
+            )
     paths = tuple(masks / f"{stem}.png" for stem in images)
-    size = image_size(next(iter(images.values())))
-    for path in (path for pair in zip(images.values(), paths, strict=True) for path in pair):
-        if (other := image_size(path)) != size:
+    pairs = list(zip(images.values(), paths, strict=True))
+    size = storage.image_size(pairs[0][0])
+    for path in (path for pair in pairs for path in pair):
+        if (other := storage.image_size(path)) != size:
             raise InputError(
                 f"expected frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first "
                 f"frame, found {other[0]} x {other[1]} in {path}"
             )
-    samples = tuple(FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
-    return Video(name, samples, paths, size)
+    samples = (FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
+    return Video(name, tuple(samples), paths, size)
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedSequence:
+class PredictedSequence(NamedTuple):
     """Annotation masks of one sequence and the predicted masks of the same frames, in order."""
 
     name: str
@@ -149,22 +139,19 @@ class PredictedSequence:
 def read_davis_results(truth: Path, predictions: Path) -> tuple[PredictedSequence, ...]:
     """Predicted masks beside their annotations, for every predicted sequence that has some, by sorted name.
 
-    Args:
-        truth: DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``.
-        predictions: Folder of ``<sequence>/*.png``; further frames than the annotated ones are ignored.
-
-    Raises:
-        InputError: No folder, no common sequence, a frame without a prediction or one of another size.
+    The truth is DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``, as predictions are, whose
+    further frames are ignored. Raises InputError for no folder, no common sequence, a frame without a
+    prediction or one of another size.
     """
-    require_directory(truth, "annotated masks (DAVIS, or a folder of <sequence>/*.png)")
-    require_directory(predictions, "predicted masks (<sequence>/*.png)")
+    storage.require_directory(truth, "annotated masks (DAVIS, or a folder of <sequence>/*.png)")
+    storage.require_directory(predictions, "predicted masks (<sequence>/*.png)")
     root = annotation_folder(truth)
-    annotated, predicted = folder_names(root), folder_names(predictions)
+    annotated, predicted = storage.folder_names(root), storage.folder_names(predictions)
     common = [name for name in predicted if name in annotated]
     if not common:
         raise InputError(
             f"expected folders in {predictions} that are named after the sequences of {root} "
-            f"({some(annotated) or 'none there'}), found {some(predicted) or 'none'}"
+            f"({storage.some(annotated) or 'none there'}), found {storage.some(predicted) or 'none'}"
         )
     return tuple(_read_prediction(name, root / name, predictions / name) for name in common)
 
@@ -176,17 +163,17 @@ def annotation_folder(truth: Path) -> Path:
 
 
 def _read_prediction(name: str, truth: Path, predictions: Path) -> PredictedSequence:
-    masks = file_names(truth, (".png",))
+    masks = storage.file_names(truth, (".png",))
     if not masks:
         raise InputError(f"expected annotated masks (*.png) in {truth}, found none")
-    if missing := sorted({*masks} - {*file_names(predictions, (".png",))}):
+    if missing := sorted({*masks} - {*storage.file_names(predictions, (".png",))}):
         raise InputError(
             f"expected a predicted mask in {predictions} for every mask in {truth}, "
-            f"found none for {some(missing)}; export every frame under the name of its annotation"
+            f"found none for {storage.some(missing)}; export every frame under the name of its annotation"
         )
     annotated, predicted = (tuple(folder / mask for mask in masks) for folder in (truth, predictions))
     for annotation, prediction in zip(annotated, predicted, strict=True):
-        expected, size = image_size(annotation), image_size(prediction)
+        expected, size = storage.image_size(annotation), storage.image_size(prediction)
         if expected != size:
             raise InputError(
                 f"expected predicted mask {prediction} to be {expected[0]} x {expected[1]} pixels as "

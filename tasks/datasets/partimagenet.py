@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tasks.datasets.base import Count, Coverage, DatasetEntry, PackPart
 from tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
@@ -43,9 +43,9 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     def read(self, data: Path) -> Regions:
         """Images sampled from each super-category, with their parts; a region's label is its category.
 
-        The partitions are merged. A class belongs to the super-category of the first annotation of its
-        images. Every super-category gives its classes' images in turns, in sorted order or the entry's. The
-        sample is drawn from all listed images; those that are not on disk are then left out and counted.
+        A class belongs to the super-category of the first annotation of its images. Every super-category
+        gives its classes' images in turns. The sample is drawn from all listed images; those that are not on
+        disk are then left out and counted.
         """
         root = self.root(data)
         files = {split: read_coco_file(root / f"{split}.json") for split in self._splits(root)}
@@ -68,7 +68,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
             Count("images with regions", len(images)),
             Count("regions", sum(len(image.regions) for image in images)),
         )
-        names = {identity: category.name for identity, category in categories.items()}
         missing = [f"{split}.json" for split in self.splits if split not in files]
         bare = sorted({*by_class} - {wnid for classes in groups.values() for wnid in classes})
         notes = (
@@ -76,6 +75,7 @@ class PartImageNetEntry(DatasetEntry[Regions]):
             *([f"{len(bare)} classes have no annotation ({some(bare)})"] if bare else []),
             *(note for file in files.values() for note in file.notes),
         )
+        names = {identity: category.name for identity, category in categories.items()}
         return Regions(self.name, images, names, Coverage(counts, notes))
 
     def contents(self, data: Path) -> Iterable[PackPart]:
@@ -115,8 +115,7 @@ class PartImageNetEntry(DatasetEntry[Regions]):
 PARTIMAGENET = PartImageNetEntry()
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(NamedTuple):
     """An image of a partition."""
 
     split: str

@@ -22,10 +22,10 @@ class Retrieval(Data):
     name: str
     database: tuple[FileSample, ...]  # images that are ranked, in ground-truth order
     queries: tuple[FileSample, ...]
-    # for each query, indices of its easy positives in the database, int64
+    # for each query, places in the database of easy and hard positives, and of images that are ignored, int64
     easy: tuple[NDArray[np.int64], ...]
-    hard: tuple[NDArray[np.int64], ...]  # for each query, indices of its hard positives
-    junk: tuple[NDArray[np.int64], ...]  # for each query, indices of images that are ignored
+    hard: tuple[NDArray[np.int64], ...]
+    junk: tuple[NDArray[np.int64], ...]
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
@@ -50,10 +50,9 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
     def read(self, data: Path) -> Retrieval:
-        """A revisited dataset, or what is there of it.
+        """Database images that are not on disk leave the database and the index lists.
 
-        Database images that are not on disk leave the database and the index lists, and queries without their
-        image are left out; the coverage counts what remains.
+        Queries without their image are left out; the coverage counts what remains.
         """
         root = self.root(data)
         path = root / f"gnd_{self.folder}.pkl"
@@ -109,17 +108,15 @@ def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
     truths = content["gnd"]
     if not isinstance(truths, Sequence) or len(truths) != len(names):
         raise InputError(f"expected one entry of gnd for each of the {len(names)} queries in {path}")
-    return database, [
-        _query(name, truth, len(database), path) for name, truth in zip(names, truths, strict=True)
-    ]
+    pairs = zip(names, truths, strict=True)
+    return database, [_query(name, truth, len(database), path) for name, truth in pairs]
 
 
 def _names(value: object, field: str, path: Path) -> list[str]:
     names = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
         raise InputError(f"expected a list of image names as {field} in {path}, found {describe(value)}")
-    repeated = len(names) - len(set(names))
-    if repeated:
+    if repeated := len(names) - len(set(names)):
         raise InputError(f"expected different image names as {field} in {path}, found {repeated} repeated")
     return [require_inside(name, f"{field} of {path}") for name in names]
 

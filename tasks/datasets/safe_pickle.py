@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from tasks.datasets.files import read_bytes, stamp
 from zoo.errors import InputError, shortened
 
-LARGEST = 2**28  # bytes of a pickle; the revisited ground truths have less than a million
-MOST_VALUES = 5_000_000
-"""Values in a pickle, each counted as often as it is shown; the revisited ground truths have some 10,000."""
-
-DEEPEST = 32
-"""Containers within containers; the revisited ground truths have 4, their arrays a few more inside."""
+# the revisited ground truths have less than a million bytes, some 10,000 values, and 4 containers within others,
+# their arrays a few more inside
+LARGEST = 2**28  # bytes
+MOST_VALUES = 5_000_000  # each counted as often as it is shown
+DEEPEST = 32  # containers within containers
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -109,33 +108,25 @@ def _scalar(dtype: object, data: object) -> object:
     return _from_bytes(data, dtype, (1,), "C")[0]
 
 
-_NUMPY = {
-    ("multiarray", "_reconstruct"): _array,
-    ("multiarray", "scalar"): _scalar,
-    ("numeric", "_frombuffer"): _from_bytes,
-}
-
+# what a pickle may name, and what stands for it: no function of numpy that trusts its arguments
 _ADMITTED: dict[tuple[str, str], object] = {
-    **{
-        (f"numpy.{core}.{module}", name): function
-        for core in ("core", "_core")
-        for (module, name), function in _NUMPY.items()
-    },
     ("numpy", "ndarray"): "numpy.ndarray",
     ("numpy", "dtype"): _dtype,
     ("_codecs", "encode"): _encode,
     ("collections", "OrderedDict"): OrderedDict,
-    ("builtins", "set"): set,
-    ("builtins", "frozenset"): frozenset,
-    ("builtins", "bytes"): _bytes,
-    ("builtins", "bytearray"): _bytearray,
-    ("__builtin__", "set"): set,
-    ("__builtin__", "frozenset"): frozenset,
-    ("__builtin__", "bytes"): _bytes,
-    ("__builtin__", "bytearray"): _bytearray,
 }
-"""What a pickle may name, and what stands for it: no function of numpy that trusts its arguments."""
+for _core in ("numpy.core", "numpy._core"):
+    _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = _array
+    _ADMITTED[f"{_core}.multiarray", "scalar"] = _scalar
+    _ADMITTED[f"{_core}.numeric", "_frombuffer"] = _from_bytes
+for _builtins in ("builtins", "__builtin__"):
+    _ADMITTED[_builtins, "set"] = set
+    _ADMITTED[_builtins, "frozenset"] = frozenset
+    _ADMITTED[_builtins, "bytes"] = _bytes
+    _ADMITTED[_builtins, "bytearray"] = _bytearray
 
+# what libraries raise for a pickle that is none
+_DAMAGED = (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
 _GROW = ("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS", "BUILD")
 _REMEMBER = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
@@ -227,7 +218,6 @@ class _Unpickler(pickle.Unpickler):
         self._path = path
 
     def find_class(self, module_name: str, global_name: str, /) -> object:
-        """The admitted object of that name; raises InputError for any other."""
         if (module_name, global_name) not in _ADMITTED:
             raise InputError(
                 f"expected only plain containers and numpy arrays in {self._path}, found the global "
@@ -240,8 +230,7 @@ class _Unpickler(pickle.Unpickler):
 def restricted_load(path: Path) -> object:
     """The object in a pickle of plain containers, numbers, text and numpy arrays.
 
-    Raises:
-        InputError: A missing or damaged file, one that names any other global, or one beyond all measure.
+    Raises InputError for a missing or damaged file, one that names any other global, or one beyond measure.
     """
     try:
         if (size := stamp(path)[0]) > LARGEST:
@@ -256,15 +245,7 @@ def restricted_load(path: Path) -> object:
         raise
     except OSError as error:
         raise InputError(f"expected a pickle at {path}: {error.strerror}") from error
-    except (
-        pickle.UnpicklingError,
-        EOFError,
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        MemoryError,
-    ) as error:
+    except _DAMAGED as error:
         raise InputError(
             f"expected a pickle in {path}, which is damaged ({shortened(str(error))}); fetch it again"
         ) from error

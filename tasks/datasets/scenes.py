@@ -8,17 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from tasks.datasets import files as storage
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample
-from tasks.datasets.files import (
-    exists,
-    file_names,
-    image_size,
-    is_file,
-    names_and_sizes,
-    read_names,
-    require_directory,
-    some,
-)
 from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Labels
 from zoo.errors import InputError, MissingDataError
@@ -55,7 +46,7 @@ class Scenes(Data):
     @property
     def truth(self) -> tuple[object, ...]:
         masks = (scene.mask for scene in (*self.train, *self.val))
-        return names_and_sizes(masks), self.classes, self.offset, self.memory
+        return storage.names_and_sizes(masks), self.classes, self.offset, self.memory
 
 
 class SceneEntry(DatasetEntry[Scenes]):
@@ -83,11 +74,10 @@ class SceneEntry(DatasetEntry[Scenes]):
         splits = self.splits(self.root(data))
         train, val = ({key.removeprefix(f"{split}/") for key in files} for split, files in splits.items())
         if both := sorted(train & val):  # they would find themselves in the memory
-            raise InputError(f"expected no image in both splits of {self.name}, found {some(both)}")
+            raise InputError(f"expected no image in both splits of {self.name}, found {storage.some(both)}")
         notes: list[str] = []
-        memory, queries = (
-            _find_scenes(files, f"{split} of {self.name}", notes) for split, files in splits.items()
-        )
+        where = (f"{split} of {self.name}" for split in splits)
+        memory, queries = (_find_scenes(*each, notes) for each in zip(splits.values(), where, strict=True))
         counts = (
             Count("training images", len(memory), self.train_images),
             Count("validation images", len(queries), self.val_images),
@@ -99,7 +89,7 @@ class SceneEntry(DatasetEntry[Scenes]):
         """Lists, images and masks; of images and masks without the other, what is there."""
         root = data / self.folder
         pairs = (pair for files in self.splits(root).values() for pair in files.values())
-        there = [path for pair in pairs for path in pair if is_file(path)]
+        there = [path for pair in pairs for path in pair if storage.is_file(path)]
         yield PackPart("files", [*self.lists(root), *there])
 
 
@@ -136,15 +126,15 @@ class VocEntry(SceneEntry):
         return [root / "ImageSets" / "Segmentation" / f"{split}.txt" for split in (self.train, "val")]
 
     def splits(self, root: Path) -> dict[str, Files]:
-        require_directory(root / "ImageSets" / "Segmentation", f"the lists of {self.name}")
-        require_directory(root / self.train_masks, f"the masks of {self.name}")
+        storage.require_directory(root / "ImageSets" / "Segmentation", f"the lists of {self.name}")
+        storage.require_directory(root / self.train_masks, f"the masks of {self.name}")
         splits: dict[str, Files] = {}
         for path, masks in zip(self.lists(root), (self.train_masks, "SegmentationClass"), strict=True):
-            if not exists(path):
+            if not storage.exists(path):
                 raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
             splits[path.stem] = {
                 key: (root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png")
-                for key in read_names(path, "image id")
+                for key in storage.read_names(path, "image id")
             }
         return splits
 
@@ -184,9 +174,9 @@ class AdeEntry(SceneEntry):
         splits: dict[str, Files] = {}
         for split in ("training", "validation"):
             images, masks = root / "images" / split, root / "annotations" / split
-            require_directory(images, f"the images of {self.name}")
-            require_directory(masks, f"the masks of {self.name}")
-            names = (*file_names(images, (".jpg",)), *file_names(masks, (".png",)))
+            storage.require_directory(images, f"the images of {self.name}")
+            storage.require_directory(masks, f"the masks of {self.name}")
+            names = (*storage.file_names(images, (".jpg",)), *storage.file_names(masks, (".png",)))
             splits[split] = {
                 f"{split}/{stem}": (images / f"{stem}.jpg", masks / f"{stem}.png")
                 for stem in sorted({Path(name).stem for name in names})
@@ -200,27 +190,25 @@ ADE20K = AdeEntry()
 def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...]:
     """The images that are there with their masks; notes say which have a mask or an image alone.
 
-    Raises:
-        InputError: None is there, or a mask has another size than its image.
+    Raises InputError where none is there, or a mask has another size than its image.
     """
-    scenes: list[Scene] = []
-    bare: list[str] = []
-    alone: list[str] = []
-    for key, (image, mask) in files.items():
-        there = is_file(image), is_file(mask)
-        if all(there):
-            scenes.append(Scene(FileSample(key, str(image)), _one_size(image, mask), mask))
-        elif any(there):
-            (bare if there[0] else alone).append(key)
+    there = {key: tuple(map(storage.is_file, pair)) for key, pair in files.items()}
+    bare = [key for key, each in there.items() if each == (True, False)]
+    alone = [key for key, each in there.items() if each == (False, True)]
+    scenes = [
+        Scene(FileSample(key, str(image)), _one_size(image, mask), mask)
+        for key, (image, mask) in files.items()
+        if all(there[key])
+    ]
     if not scenes:
         raise InputError(f"expected images with masks of {where}, found none")
-    notes += [f"{len(bare):,} images of {where} have no mask ({some(bare)})"] if bare else []
-    notes += [f"{len(alone):,} masks of {where} have no image ({some(alone)})"] if alone else []
+    notes += [f"{len(bare):,} images of {where} have no mask ({storage.some(bare)})"] if bare else []
+    notes += [f"{len(alone):,} masks of {where} have no image ({storage.some(alone)})"] if alone else []
     return tuple(scenes)
 
 
 def _one_size(image: Path, mask: Path) -> tuple[int, int]:
-    size, other = image_size(image), image_size(mask)
+    size, other = storage.image_size(image), storage.image_size(mask)
     if size != other:
         raise InputError(
             f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
@@ -232,9 +220,7 @@ def _one_size(image: Path, mask: Path) -> tuple[int, int]:
 def read_classes(data: Scenes, scene: Scene) -> Labels:
     """The class of each pixel of an image, uint8 [height width]; 255 for none.
 
-    Raises:
-        UnreadableImageError: The mask is missing, truncated or foreign.
-        InputError: It holds colours, or a value that is no class.
+    Raises as `read_mask`, and InputError for a value that is no class.
     """
     values = read_mask(scene.mask, "classes")
     # values below the first class wrap round to above the last one

@@ -30,18 +30,16 @@ class PairFacts:
 Levels = tuple[int, ...]
 Group = tuple[int, ...]
 
+# fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has
 LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
-"""Fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has."""
 
+# pairs of each level in the test split, as a third party's script tells
 OFFICIAL_LEVELS: Mapping[str, Levels] = {
     "viewpoint_variation": (6_654, 4_474, 1_106),
     "scale_variation": (6_458, 3_794, 1_982),
     "truncation": (7_050, 2_166, 2_166, 852),
     "occlusion": (8_166, 1_806, 1_806, 456),
 }
-"""Pairs of each level in the test split, as a third party's script tells."""
-
-DIRECTIONS = 8  # viewpoints around an object (``azimuth_id``), an eighth of a turn apart
 
 
 def _pairs(first: int, last: int) -> tuple[Group, ...]:
@@ -52,6 +50,7 @@ _WHEELED = ((10, 13, 20, 23), (11, 14, 21, 24), (12, 15, 22, 25), (16, 17, 26, 2
 _CATTLE = ((2, 3), (9, 10, 11, 12), (15, 16, 17, 18), (19, 20))
 _PETS = ((2, 3), (9, 10, 11, 12))
 
+# by category, ids of keypoints that are interchangeable
 GROUPS: dict[str, tuple[Group, ...]] = {
     "aeroplane": _pairs(4, 21),
     "bicycle": ((2, 3), (6, 7), (9, 10)),
@@ -72,19 +71,13 @@ GROUPS: dict[str, tuple[Group, ...]] = {
     "train": _pairs(0, 30),
     "tvmonitor": ((0, 2, 4, 6), (1, 3, 5, 7), (8, 10, 12, 14), (9, 11, 13, 15)),
 }
-"""By category, ids of keypoints that are interchangeable."""
 
 
 def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Collection[int]) -> list[int]:
-    """The points of a pair that can be mistaken for another one of the target image.
+    """The points of a pair that can be mistaken for another one of the target image, rising.
 
-    Args:
-        groups: Ids of the pair's category that are interchangeable.
-        shared: Ids that both images show.
-        target: Ids that the target image shows.
-
-    Returns:
-        Ids of those shared of whose group the target image shows at least two, rising.
+    They are those that both images show, ``shared``, of whose group of interchangeable ones the target image
+    shows at least two.
     """
     several = [{*group} for group in groups if len({*group} & {*target}) > 1]
     return sorted(point for point in shared if any(point in group for group in several))
@@ -116,10 +109,9 @@ def level_counts(
 
 
 class ImageNotes:
-    """What the annotations of single images say, each of which is read once; they need not be there."""
+    """What a folder of ``<category>/<image>.json`` says, each of which is read once; none need be there."""
 
     def __init__(self, folder: Path) -> None:
-        """Read none yet, of a folder of ``<category>/<image>.json``."""
         self._folder = folder
         self._read: dict[str, JsonObject | None] = {}
 
@@ -131,23 +123,16 @@ class ImageNotes:
         points = as_object(fields.get("kps"), where)
         return frozenset(keypoint_id(name, where) for name, point in points.items() if point is not None)
 
-    def direction(self, image: str) -> int | None:
-        """The direction, of `DIRECTIONS`, from which an image shows its object; None where that is not said.
-
-        Any other value is taken as not said: what else it may hold is documented nowhere.
-        """
-        value = (self._fields(image) or {}).get("azimuth_id")
-        if not isinstance(value, int) or isinstance(value, bool):
-            return None
-        return value if value in range(DIRECTIONS) else None
-
     def turn(self, first: str, second: str) -> int | None:
-        """Eighths of a turn between the viewpoints of two images, 0 to 4; None where one is not known."""
-        source, target = self.direction(first), self.direction(second)
-        if source is None or target is None:
+        """Eighths of a turn between the viewpoints of two images, 0 to 4; None where one is not known.
+
+        Any other value than the eight is taken as not known: what else it may hold is documented nowhere.
+        """
+        source, target = ((self._fields(image) or {}).get("azimuth_id") for image in (first, second))
+        if type(source) is not int or type(target) is not int or not {source, target} <= {*range(8)}:
             return None
         apart = abs(source - target)
-        return min(apart, DIRECTIONS - apart)
+        return min(apart, 8 - apart)
 
     def _fields(self, image: str) -> JsonObject | None:
         if image not in self._read:
