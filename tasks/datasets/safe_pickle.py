@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tasks.datasets.files import read_bytes, stamp
 from zoo.errors import InputError, shortened
 
-# the revisited ground truths have less than a million bytes, some 10,000 values, and 4 containers within others,
-# their arrays a few more inside
+# the revisited ground truths have less than a million bytes, some 10,000 values, and 4 containers within each
+# other, their arrays a few more inside
 LARGEST = 2**28  # bytes
 MOST_VALUES = 5_000_000  # each counted as often as it is shown
 DEEPEST = 32  # containers within containers

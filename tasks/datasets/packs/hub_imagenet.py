@@ -56,14 +56,9 @@ class TableRows:
 def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:
     """The images of ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``.
 
-    ``datasets`` writes the parquet files once more into its own cache, from where single rows can be read.
-
-    Args:
-        folder: Holds ``train-*.parquet`` and ``validation-*.parquet``, or folders with them.
-        name: What the user calls it.
-
-    Raises:
-        InputError: Files are missing or damaged, or columns or names are not those of imagenet-1k.
+    The folder, which the user calls ``name``, holds ``train-*.parquet`` and ``validation-*.parquet``, or
+    folders with them. ``datasets`` writes them once more into its own cache, where single rows can be read.
+    Raises InputError where files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
     shards = {split: _files(folder, split, name) for split in SPLITS}
     for parquet in shards.values():

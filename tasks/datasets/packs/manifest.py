@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from hashlib import blake2b, sha256
+from hashlib import blake2b, file_digest
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -11,10 +11,9 @@ from tasks.datasets.packs.shards import Shard
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-MANIFEST = "layerboard.json"  # name of the file
+MANIFEST = "layerboard.json"
 FORMAT = 1  # changes when packs are written in another way
-CARD = "README.md"  # name of the card
-_CHUNK = 1 << 22
+CARD = "README.md"
 
 T = TypeVar("T")
 
@@ -58,11 +57,8 @@ def rows_digest(shards: Sequence[Shard]) -> str:
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file."""
-    state = sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            state.update(chunk)
-    return state.hexdigest()
+        return file_digest(file, "sha256").hexdigest()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

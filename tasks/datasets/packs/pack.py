@@ -9,21 +9,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
+from tasks.datasets.packs import manifest as manifests
 from tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
-from tasks.datasets.packs.manifest import (
-    MANIFEST,
-    Manifest,
-    PackedDataset,
-    PackedShard,
-    file_sha256,
-    read_manifest,
-    rows_digest,
-)
+from tasks.datasets.packs.manifest import MANIFEST, Manifest, PackedDataset, PackedShard, read_manifest
 from tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
 from zoo.errors import InputError, MissingDataError
 from zoo.online import hub_answers, offline_unless
@@ -37,19 +30,15 @@ class Rows(Protocol):
 
     def size(self, row: int) -> int:
         """Bytes of a file, found without reading it."""
-        ...
 
     def stamp(self, row: int) -> str:
         """What changes when the file's bytes do, found without reading them."""
-        ...
 
     def read(self, row: int) -> bytes:
         """Bytes of a file; raises InputError where they are not what was packed."""
-        ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     """What is directly in a folder: names of folders, and files by name with their rows."""
 
     folders: set[str]
@@ -64,7 +53,6 @@ class Pack:
     """
 
     def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
-        """Files by the numbers of their rows."""
         self._rows = rows
         self._folders = {"": _Folder(set(), {})}
         for path, row in files.items():
@@ -90,8 +78,7 @@ class Pack:
     def row(self, path: str) -> int | None:
         """Row of the file of that path; None where there is none."""
         parent, _, name = path.rpartition("/")
-        folder = self._folders.get(parent)
-        return None if folder is None else folder.files.get(name)
+        return self._folders[parent].files.get(name) if parent in self._folders else None
 
     def read(self, path: str) -> bytes:
         """Bytes of a file; raises FileNotFoundError, InputError where they are not what was packed."""
@@ -149,9 +136,8 @@ class ShardRows:
 def open_packed(folder: Path, manifest: Manifest) -> Pack:
     """The files of all datasets of a pack.
 
-    Raises:
-        InputError: A shard is missing, truncated or damaged, there are more or fewer rows than the manifest
-            says, their digest is another, or two datasets have different files of one path.
+    Raises InputError where a shard is missing, truncated or damaged, there are more or fewer rows than the
+    manifest says, their digest is another, or two datasets have different files of one path.
     """
     shards = [shard for name, dataset in manifest.items() for shard in _shards(folder, name, dataset)]
     rows = ShardRows(shards)
@@ -175,7 +161,7 @@ def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
         raise InputError(
             f"expected {dataset.files:,} files of {name} in {folder}, found {rows:,}; fetch it again"
         )
-    if (digest := rows_digest(shards)) != dataset.digest:
+    if (digest := manifests.rows_digest(shards)) != dataset.digest:
         raise InputError(
             f"expected the files of {name} in {folder} to have the digest {dataset.digest}, found {digest}; "
             f"{MANIFEST} and the shards are of two packs: fetch both again"
@@ -208,14 +194,10 @@ class PackLocation:
 
 
 def find_pack(name: str) -> PackLocation:
-    """Where a pack is; of a dataset of the Hub, only its manifest is fetched.
+    """Where ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION`` is; of the Hub, only the manifest is fetched.
 
-    Args:
-        name: ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``.
-
-    Raises:
-        InputError: No such folder or dataset, a name with an exclamation mark or with options, or a manifest
-            that is malformed.
+    Raises InputError for no such folder or dataset, a name with an exclamation mark or with options, or a
+    manifest that is malformed.
     """
     spec = parse_hub_spec(name)
     if spec.options or INSIDE in name:
@@ -232,12 +214,11 @@ def find_pack(name: str) -> PackLocation:
 def open_pack(name: str) -> Pack:
     """The files of a pack; of a dataset of the Hub, what is missing on this machine is fetched.
 
-    Raises:
-        InputError: It is not there, is in no known form, or is damaged.
+    Raises InputError where it is not there, is in no known form, or is damaged.
     """
     location = find_pack(name)
-    shards = tuple(shard.name for dataset in location.manifest.values() for shard in dataset.shards)
     if not location.spec.local:
+        shards = [shard.name for dataset in location.manifest.values() for shard in dataset.shards]
         _fetched(location.spec, shards or FILES)
     if not location.manifest:
         return Pack(*open_hub_imagenet(location.folder, name))
@@ -254,14 +235,14 @@ def check_bytes(name: str) -> str:
     shards = [shard for dataset in location.manifest.values() for shard in dataset.shards]
     for shard in shards:
         file = _whole(location.folder, shard)
-        if (digest := file_sha256(file)) != shard.sha256:
+        if (digest := manifests.file_sha256(file)) != shard.sha256:
             raise InputError(
                 f"expected {file} to have the SHA-256 {shard.sha256}, found {digest}; fetch it again"
             )
     return f"{len(shards):,} shards have their SHA-256"
 
 
-def _fetched(spec: HubSpec, names: tuple[str, ...]) -> Path:
+def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
     """Folder of a commit of a dataset of the Hub, with some files where it has them; raises InputError."""
     from huggingface_hub import snapshot_download
 

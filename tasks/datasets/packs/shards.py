@@ -56,16 +56,10 @@ def content_digest(content: bytes) -> str:
 
 
 def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Sequence[str] = ()) -> None:
-    """Write files as rows; equal files in the same order give equal bytes by one version of pyarrow.
+    """Write files of a data folder as rows; equal ones in the same order give equal bytes by one pyarrow.
 
-    Args:
-        file: The parquet file, which is there whole or not at all.
-        data: Folder that the paths of the files are relative to.
-        rows: The files.
-        classes: Names of classes, in the order of labels; then all files are images.
-
-    Raises:
-        InputError: A file is gone, or is not as long as it was.
+    The parquet file is there whole or not at all. Where ``classes`` are named, in the order of labels, all
+    files are images. Raises InputError where a file is gone, or is not as long as it was.
     """
     schema = _schema(classes)
     column, *others = schema.names

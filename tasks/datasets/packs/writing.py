@@ -7,18 +7,8 @@ from pathlib import Path
 from tasks.datasets.base import Data, DatasetEntry, PackPart
 from tasks.datasets.files import data_root, require_text
 from tasks.datasets.hub_spec import PREFIX
-from tasks.datasets.packs.manifest import (
-    CARD,
-    MANIFEST,
-    Manifest,
-    PackedDataset,
-    PackedShard,
-    card_of,
-    file_sha256,
-    read_manifest,
-    rows_digest,
-    write_manifest,
-)
+from tasks.datasets.packs import manifest as manifests
+from tasks.datasets.packs.manifest import CARD, MANIFEST, PackedDataset, PackedShard, card_of, read_manifest
 from tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
 from zoo.atomic import PARTIAL, remove_leftovers
 from zoo.errors import InputError
@@ -52,11 +42,10 @@ class DatasetPlan:
         return sum(shard.bytes for shard in self.shards)
 
 
-def require_room(target: Path, names: Sequence[str]) -> Manifest:
-    """What is in a pack already; what killed writers left there half written is removed.
+def require_room(target: Path, names: Sequence[str]) -> None:
+    """Raise InputError where a pack has one of the datasets already, or its folder holds something else.
 
-    Raises:
-        InputError: One of the datasets is in it, or the folder holds something else.
+    What killed writers left there half written is removed.
     """
     if target.exists() and not target.is_dir():
         raise InputError(f"expected a folder for the pack at {target}, found a file")
@@ -71,19 +60,12 @@ def require_room(target: Path, names: Sequence[str]) -> Manifest:
         raise InputError(
             f"expected a new folder, or a pack, at {target}, found {others[0]} in it; choose another --to"
         )
-    return manifest
 
 
 def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> DatasetPlan:
-    """Read a dataset's folder and share its files among shards.
+    """Read a dataset and share its files among shards of at most so many bytes, or of one larger file.
 
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: The dataset.
-        largest: Bytes of files of a shard at most, unless one file is larger.
-
-    Raises:
-        InputError: The dataset is broken.
+    Raises InputError where the dataset is broken.
     """
     coverage = entry.read(data).coverage
     shards = (shard for part in entry.contents(data) for shard in _shards(data, entry.name, part, largest))
@@ -119,16 +101,8 @@ def write_dataset(
     """Write a dataset's shards and say so in the pack's manifest, once they read as the folder does.
 
     Shards that an interrupted writing left are kept where they hold the files of the plan, and no file has
-    changed since.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        target: Folder of the pack.
-        plan: The dataset.
-        advance: Told the bytes of the files that are written.
-
-    Raises:
-        InputError: A file has changed, or other shards are in the dataset's folder.
+    changed since. ``advance`` is told the bytes of the files that are written. Raises InputError where a file
+    has changed, or other shards are in the dataset's folder.
     """
     folder = target / plan.entry.name
     names = {Path(shard.name).name for shard in plan.shards}
@@ -150,7 +124,7 @@ def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
     packed = _packed(target, plan)
     before = read_manifest(target)
     written = {**before, plan.entry.name: packed}
-    write_manifest(target, written)
+    manifests.write_manifest(target, written)
     try:
         coverage = str(plan.entry.read(data_root(Path(f"{PREFIX}{target.absolute()}"))).coverage)
         if coverage != plan.coverage:
@@ -159,7 +133,7 @@ def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
                 "pack again"
             )
     except InputError:
-        write_manifest(target, before)
+        manifests.write_manifest(target, before)
         raise
     card = target / CARD
     if not card.exists() or card.read_text(encoding="utf-8") == card_of(before):  # nobody wrote another one
@@ -189,9 +163,9 @@ def _is_written(file: Path, data: Path, shard: ShardPlan) -> bool:
 
 def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
     shards = [read_shard(target / shard.name) for shard in plan.shards]
-    packed = tuple(
-        PackedShard(planned.name, len(shard.paths), shard.file.stat().st_size, file_sha256(shard.file))
-        for planned, shard in zip(plan.shards, shards, strict=True)
-    )
-    files = sum(len(shard.paths) for shard in shards)
-    return PackedDataset(plan.coverage, files, plan.bytes, rows_digest(shards), packed)
+    packed = []
+    for planned, shard in zip(plan.shards, shards, strict=True):
+        digest = manifests.file_sha256(shard.file)
+        packed.append(PackedShard(planned.name, len(shard.paths), shard.file.stat().st_size, digest))
+    files = sum(shard.rows for shard in packed)
+    return PackedDataset(plan.coverage, files, plan.bytes, manifests.rows_digest(shards), tuple(packed))
