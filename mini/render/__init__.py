@@ -7,7 +7,7 @@ training images; ``counts`` says how much each dataset holds.
 
 from mini.render.sample import RenderedImage, sample_image
 from mini.render.seeds import MINI_VERSION
-from mini.render.templates import TEMPLATES, class_names, keypoint_names, part_types, supercategories
+from mini.render.templates import TEMPLATES, class_names
 from mini.render.write import Piece, finish, missing_pieces, render_piece
 
 __all__ = [
@@ -17,10 +17,7 @@ __all__ = [
     "RenderedImage",
     "class_names",
     "finish",
-    "keypoint_names",
     "missing_pieces",
-    "part_types",
     "render_piece",
     "sample_image",
-    "supercategories",
 ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from mini.render.canvas import Canvas, Owner
+from mini.render.canvas import NOBODY, Canvas
 from mini.render.individual import Material, draw_ground
 from mini.render.lighting import Light
 from mini.render.shapes import Affine, Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp, rotation
@@ -150,4 +150,4 @@ def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
 def paint_props(canvas: Canvas, props: tuple[Prop, ...], light: Light) -> None:
     """Paint props in order, owned by nobody."""
     for prop in props:
-        canvas.paint(prop.shape, prop.frame, prop.material, light, Owner())
+        canvas.paint(prop.shape, prop.frame, prop.material, light, NOBODY)

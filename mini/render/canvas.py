@@ -1,6 +1,5 @@
 """A canvas that shapes are painted on, with the owner of every pixel."""
 
-from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
@@ -11,15 +10,8 @@ from mini.render.lighting import Light, brightness
 from mini.render.shapes import Affine, Field, Shape, clamp
 from mini.render.textures import pattern
 
-NOBODY = 0  # owner of the background and of occluders
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Whom a painted shape belongs to: figure number from 1, and part number from 1 within it."""
-
-    figure: int = NOBODY
-    part: int = 0
+Owner = tuple[int, int]  # whom a shape belongs to: figure number from 1, and part number from 1 within it
+NOBODY: Owner = (0, 0)  # owner of the background and of occluders
 
 
 class Canvas:
@@ -58,19 +50,17 @@ class Canvas:
         scale = frame.scale
         edge = np.float32(scale) * surface.distance
         alpha = clamp(np.float32(0.5) - edge, 0, 1)
-        x, y = _to_image(frame, surface.tilt_x, surface.tilt_y)
-        bright = brightness(light, x, y) * np.float32(shade)
+        a, b, c, d = (np.float32(value / scale) for value in (frame.a, frame.b, frame.c, frame.d))
+        x, y = surface.tilt_x, surface.tilt_y
+        bright = brightness(light, a * x + b * y, c * x + d * y) * np.float32(shade)
         # A darker rim of about a pixel keeps parts of one colour apart, as their crevices would.
         bright *= np.float32(1) - np.float32(0.3) * clamp(edge * np.float32(0.6) + 1, 0, 1)
-        self._blend(window, alpha, _colours(material, u, v, bright, scale))
-        solid = alpha >= np.float32(0.5)
-        np.copyto(self.figures[window], np.int16(owner.figure), where=solid)
-        np.copyto(self.parts[window], np.int16(owner.part), where=solid)
-        np.maximum(self.coverage[window], alpha, out=self.coverage[window])
-
-    def _blend(self, window: tuple[slice, ...], alpha: Field, colours: Field) -> None:
         below = self.pixels[:, *window]
-        below += alpha * (colours - below)
+        below += alpha * (_colours(material, u, v, bright, scale) - below)
+        solid = alpha >= np.float32(0.5)
+        np.copyto(self.figures[window], np.int16(owner[0]), where=solid)
+        np.copyto(self.parts[window], np.int16(owner[1]), where=solid)
+        np.maximum(self.coverage[window], alpha, out=self.coverage[window])
 
 
 def _local(frame: Affine, box: tuple[int, int, int, int]) -> tuple[Field, Field]:
@@ -82,12 +72,6 @@ def _local(frame: Affine, box: tuple[int, int, int, int]) -> tuple[Field, Field]
     u = (back.a * x + back.x).astype(np.float32) + (back.b * y).astype(np.float32)
     v = (back.c * x + back.y).astype(np.float32) + (back.d * y).astype(np.float32)
     return u, v
-
-
-def _to_image(frame: Affine, x: Field, y: Field) -> tuple[Field, Field]:
-    """Tilts along image axes."""
-    a, b, c, d = (np.float32(value / frame.scale) for value in (frame.a, frame.b, frame.c, frame.d))
-    return a * x + b * y, c * x + d * y
 
 
 def _colours(material: Material, u: Field, v: Field, bright: Field, scale: float) -> Field:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mini.render.templates import TEMPLATES, MaterialSlot, Part, Template
+from mini.render.templates import TEMPLATES, Part, Template
 from mini.render.textures import (
     Colour,
     Texture,
@@ -168,8 +168,3 @@ def draw_individual(
     if materials is None:
         materials = draw_materials(rng, HABITS[TEMPLATES[class_index].name])
     return Individual(class_index, stretch, materials)
-
-
-def material_of(individual: Individual, part: Part) -> Material:
-    """What covers a part."""
-    return individual.materials[MaterialSlot(part.slot)]

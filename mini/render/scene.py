@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mini.render.background import Prop, paint_props
-from mini.render.canvas import Canvas, Owner
-from mini.render.individual import Individual, material_of
+from mini.render.canvas import Canvas
+from mini.render.individual import Individual
 from mini.render.lighting import Light, cast_shadow, develop
 from mini.render.shapes import Affine, Bounds, Field, rotation
 from mini.render.templates import Facing
@@ -146,8 +146,8 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
     for index in sorted(range(len(parts)), key=lambda i: (parts[i].depth, i)):
         part = parts[index]
         shape = part.shape.scaled(*figure.individual.factors(part))
-        owner = Owner(number, index + 1)
-        canvas.paint(shape, frames[index], material_of(figure.individual, part), light, owner, part.shade)
+        material = figure.individual.materials[part.slot]
+        canvas.paint(shape, frames[index], material, light, (number, index + 1), part.shade)
     covered = canvas.coverage
     dark = cast_shadow(light, covered, 0.1 * figure.scale) * (1 - covered)
     canvas.pixels -= below * dark

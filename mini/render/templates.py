@@ -116,12 +116,4 @@ def _read() -> tuple[Template, ...]:
 
 TEMPLATES = _read()  # sorted by wnid, so that a class index is the rank of the folder name
 class_names = tuple(template.name for template in TEMPLATES)
-supercategories = tuple(dict.fromkeys(template.supercategory for template in TEMPLATES))
-part_types = tuple(sorted({part.kind for template in TEMPLATES for part in template.parts}))
-keypoint_names = tuple(template.landmarks for template in TEMPLATES)
-"""For each class, the names of its landmarks."""
-
-
-def class_index(name: str) -> int:
-    """Index of a class name."""
-    return class_names.index(name)
+class_index = class_names.index  # index of a class name

@@ -11,12 +11,9 @@ from mini.render import (
     TEMPLATES,
     class_names,
     counts,
-    keypoint_names,
-    part_types,
     sample_image,
-    supercategories,
 )
-from mini.render.canvas import Canvas, Owner
+from mini.render.canvas import Canvas
 from mini.render.individual import PLAIN, Material, draw_individual
 from mini.render.lighting import draw_light
 from mini.render.scene import (
@@ -53,10 +50,11 @@ def _digest(pixels: np.ndarray) -> str:
 
 
 def test_names_agree() -> None:
-    assert len(class_names) == len(set(class_names)) == counts.CLASSES == len(keypoint_names)
+    assert len(class_names) == len(set(class_names)) == counts.CLASSES
     assert [template.wnid for template in TEMPLATES] == sorted({template.wnid for template in TEMPLATES})
-    assert len(supercategories) >= 6
-    assert {"head", "body", "leg", "wing", "tail", "wheel", "window"} <= set(part_types)
+    assert len({template.supercategory for template in TEMPLATES}) >= 6
+    kinds = {part.kind for template in TEMPLATES for part in template.parts}
+    assert {"head", "body", "leg", "wing", "tail", "wheel", "window"} <= kinds
     for template in TEMPLATES:
         names = [part.name for part in template.parts]
         assert len(names) == len(set(names))
@@ -118,7 +116,7 @@ def test_sample_image() -> None:
 
 @pytest.mark.parametrize("class_index", range(counts.CLASSES))
 def test_visible_landmarks_lie_in_the_mask(class_index: int) -> None:
-    seen_somewhere = np.zeros(len(keypoint_names[class_index]), bool)
+    seen_somewhere = np.zeros(len(TEMPLATES[class_index].landmarks), bool)
     for number in range(6):
         still = _draw(class_index, number)
         visible = visible_landmarks(still.rendering, still.figure, 1)
@@ -189,7 +187,7 @@ def test_painted_area_is_the_shapes_area() -> None:
     canvas = Canvas(np.zeros((3, 80, 80), np.float32))
     light = draw_light(generator(Namespace.TRAINING, 1), 0)
     material = Material((1, 1, 1), (1, 1, 1), PLAIN)
-    canvas.paint(Ellipse(0, 0, 0.5, 0.25), rotation(30, (40, 40), 60), material, light, Owner(1, 1))
+    canvas.paint(Ellipse(0, 0, 0.5, 0.25), rotation(30, (40, 40), 60), material, light, (1, 1))
     assert canvas.coverage.sum() == pytest.approx(np.pi * 30 * 15, rel=0.02)
     assert np.count_nonzero(canvas.figures == 1) == pytest.approx(np.pi * 30 * 15, rel=0.03)
 
