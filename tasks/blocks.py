@@ -18,16 +18,12 @@ from numpy.typing import NDArray
 
 Kind = Literal["lines", "points"]
 
-WIDTH = 105
-"""Characters of a line of plain text."""
-
+WIDTH = 105  # characters of a line of plain text
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
 Span = tuple[float, float]
 
-TIED = "≈"
-"""Mark of a score that the data cannot tell from the best one."""
-
+TIED = "≈"  # mark of a score that the data cannot tell from the best one
 Mark = Literal["best", "tied", "none"]
 
 
@@ -118,27 +114,18 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Numbers over one axis, in one panel or in small ones side by side that share a legend and the axis.
+    """Numbers over one axis, in one panel or in small ones side by side that share a legend and the axis."""
 
-    Attributes:
-        frame: Columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing, and where
-            there are several panels, panel (text).
-        kind: Lines with markers, or markers alone.
-        title: What it shows.
-        x: Name of the horizontal axis.
-        y: Name of the vertical axis.
-        shared: Whether all panels have one vertical scale.
-        name: Name of its file.
-        order: Series in the order of their colours, also some without numbers; empty for the frame's order.
-    """
-
+    # columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing, and where there are
+    # several panels, panel (text)
     frame: pd.DataFrame
-    kind: Kind
-    title: str
-    x: str
-    y: str
-    shared: bool = True
-    name: str = ""
+    kind: Kind  # lines with markers, or markers alone
+    title: str  # what it shows
+    x: str  # name of the horizontal axis
+    y: str  # name of the vertical axis
+    shared: bool = True  # whether all panels have one vertical scale
+    name: str = ""  # name of its file
+    # series in the order of their colours, also some without numbers; empty for the frame's order
     order: tuple[str, ...] = ()
 
 

@@ -11,8 +11,7 @@ from tasks.base import Source
 from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
 
-NOT_FINITE = "features are not finite"
-"""Why a layer has no scores that was shown NaN or infinite values."""
+NOT_FINITE = "features are not finite"  # why a layer has no scores that was shown NaN or infinite values
 
 
 def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
@@ -59,8 +58,7 @@ def nothing_read(source: Source) -> UnreadableImageError:
     )
 
 
-ALIKE = "tokens are the same everywhere"
-"""Why a layer whose grids hold one vector each cannot be scored."""
+ALIKE = "tokens are the same everywhere"  # why a layer whose grids hold one vector each cannot be scored
 
 
 def varies(grids: Tensor) -> Tensor:

@@ -29,38 +29,26 @@ from tasks.transformed import Vectors
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
-PATCHES = ("patch", "all")
-"""Poolings that need the stored Gram matrices of the patches."""
-
-UNDEFINED = "features do not vary or are not finite"
-"""Why two layers have no CKA."""
+PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
+UNDEFINED = "features do not vary or are not finite"  # why two layers have no CKA
 
 
 @dataclass(frozen=True, slots=True)
 class CkaConfig:
-    """The numbers of CKA, beside the batches of its source.
+    """The numbers of CKA, beside the batches of its source."""
 
-    Attributes:
-        poolings: What is compared: class token (``cls``), average of the patch tokens (``mean``), all patch
-            tokens flattened (``patch``), or these and the class token (``all``).
-        min_max: Whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first.
-    """
-
+    # what is compared: class token (``cls``), average of the patch tokens (``mean``), all patch tokens
+    # flattened (``patch``), or these and the class token (``all``)
     poolings: tuple[str, ...]
-    min_max: bool
+    min_max: bool  # whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first
 
 
 @dataclass(frozen=True)
 class Grams:
-    """How Gram matrices are made of the images of a source, batch by batch.
+    """How Gram matrices are made of the images of a source, batch by batch."""
 
-    Attributes:
-        where: The images.
-        config: Of CKA.
-    """
-
-    where: ProbedImages
-    config: CkaConfig
+    where: ProbedImages  # the images
+    config: CkaConfig  # of CKA
 
     @cached_property
     def fingerprint(self) -> str:

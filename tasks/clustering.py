@@ -102,23 +102,16 @@ class RegionMeasurer:
         return np.asarray(classes[shown_classes(weights.astype(np.float64), shares)])
 
 
-CLASSES, OF_EACH = 6, 8
-"""Classes of which the clusters are kept, and images of each."""
+CLASSES, OF_EACH = 6, 8  # classes of which the clusters are kept, and images of each
 
 
 @dataclass(frozen=True)
 class ClusterExamples:
-    """Images and the clusters that layers put them into.
+    """Images and the clusters that layers put them into."""
 
-    Attributes:
-        samples: All images that are clustered.
-        labels: The class of each, [images].
-        classes: Names of the classes; their numbers stand for them where there are none.
-    """
-
-    samples: tuple[Sample, ...]
-    labels: NDArray[np.int64]
-    classes: tuple[str, ...] = ()
+    samples: tuple[Sample, ...]  # all images that are clustered
+    labels: NDArray[np.int64]  # the class of each, [images]
+    classes: tuple[str, ...] = ()  # names of the classes; their numbers stand for them where there are none
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -154,17 +147,11 @@ IMAGES_PER_SHARD = 32
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """The numbers of the clusterings: k-means with ``n_init`` starts from ``seed``, on raw features.
+    """The numbers of the clusterings: k-means with ``n_init`` starts from ``seed``, on raw features."""
 
-    Attributes:
-        n_init: Starts, of which the best by inertia counts.
-        seed: Of all starts.
-        view: How images with regions are shown.
-    """
-
-    n_init: int
-    seed: int
-    view: View
+    n_init: int  # starts, of which the best by inertia counts
+    seed: int  # of all starts
+    view: View  # how images with regions are shown
 
 
 CONFIGS = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))}
@@ -172,17 +159,12 @@ CONFIGS = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, ti
 
 @dataclass(frozen=True, slots=True)
 class RegionsConfig:
-    """Which annotated regions are clustered, and into how many clusters.
+    """Which annotated regions are clustered, and into how many clusters."""
 
-    Attributes:
-        left_out: How many of the first images of the object dataset are left out at their end.
-        parts_as_objects: Whether parts fall into as many clusters as there are object categories.
-        parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
-            together (`PartImageNetEntry`), instead of in sorted order and in turns.
-    """
-
-    left_out: int
-    parts_as_objects: bool
+    left_out: int  # how many of the first images of the object dataset are left out at their end
+    parts_as_objects: bool  # whether parts fall into as many clusters as there are object categories
+    # whether classes of the part dataset are taken partition by partition and stay together
+    # (`PartImageNetEntry`), instead of in sorted order and in turns
     parts_by_partition: bool
 
 
@@ -194,19 +176,12 @@ REGIONS = {
 
 @dataclass(frozen=True, slots=True)
 class LabelledItems:
-    """Items with a label, which k-means groups without it.
+    """Items with a label, which k-means groups without it."""
 
-    Attributes:
-        unit: What an item is: images, objects or parts.
-        keys: Name of each item, unique.
-        images: The image that each item is of.
-        labels: [items] class of each.
-    """
-
-    unit: str
-    keys: tuple[str, ...]
-    images: tuple[str, ...]
-    labels: NDArray[np.int64]
+    unit: str  # what an item is: images, objects or parts
+    keys: tuple[str, ...]  # name of each item, unique
+    images: tuple[str, ...]  # the image that each item is of
+    labels: NDArray[np.int64]  # [items] class of each
 
     def only(self, kept: NDArray[np.bool_]) -> "LabelledItems":
         """The regions of the items that are kept: a mask [items]."""
@@ -296,8 +271,7 @@ class RegionClusterTask(MeasuredTask):
     data: ClusteredRegions
     config: ClusterConfig
     configs = CONFIGS
-    unit: ClassVar[str]
-    """What a region is: objects or parts."""
+    unit: ClassVar[str]  # what a region is: objects or parts
 
     @cached_property
     def source(self) -> Source:

@@ -18,28 +18,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PairFindings:
-    """What a comparison says of two backbones, which may be one and the same.
+    """What a comparison says of two backbones, which may be one and the same."""
 
-    Attributes:
-        first: Which of the backbones that are compared the rows are of.
-        second: Which of them the columns are of.
-        metric: Name of the number.
-        layers: Layers of the rows.
-        others: Layers of the columns; `zoo.spec.WHOLE_BACKBONE` where a number is of no single one.
-        value: [layers others]; NaN where there is none.
-        error: Standard errors, the same shape; NaN where there is none.
-        reason: Why there is no number where there is none.
-        arrays: Arrays that are kept beside the records, by name.
-    """
-
-    first: int
-    second: int
-    metric: str
-    layers: tuple[Layer, ...]
+    first: int  # which of the backbones that are compared the rows are of
+    second: int  # which of them the columns are of
+    metric: str  # name of the number
+    layers: tuple[Layer, ...]  # layers of the rows
+    # layers of the columns; `zoo.spec.WHOLE_BACKBONE` where a number is of no single one
     others: tuple[Layer, ...]
-    value: Floats
-    error: Floats
-    reason: str
+    value: Floats  # [layers others]; NaN where there is none
+    error: Floats  # standard errors, the same shape; NaN where there is none
+    reason: str  # why there is no number where there is none
+    # arrays that are kept beside the records, by name
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
     @classmethod

@@ -16,15 +16,9 @@ from PIL import Image
 from tasks.datasets.base import Sample
 from tasks.metrics.arrays import VOID
 
-VERSION = 1
-"""Changes when what is kept would for the same features; stored vectors stay as they are then."""
-
-SEED = 14
-"""Of the draw of examples."""
-
-SIDE = 96
-"""Longer side in pixels of a mask that is kept, and the longest of a picture."""
-
+VERSION = 1  # changes when what is kept would for the same features; stored vectors stay as they are then
+SEED = 14  # of the draw of examples
+SIDE = 96  # longer side in pixels of a mask that is kept, and the longest of a picture
 Predicted = Mapping[str, NDArray[np.generic]]
 """What one layer said of a task's examples, by name; the same names and shapes for every layer."""
 

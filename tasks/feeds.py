@@ -13,13 +13,9 @@ from zoo.view.views import Tiles
 
 @dataclass(frozen=True, slots=True)
 class GridFeed:
-    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled.
+    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled."""
 
-    Attributes:
-        whole: Whether a measurer needs all images of its group at once.
-    """
-
-    whole: bool = False
+    whole: bool = False  # whether a measurer needs all images of its group at once
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         return tuple(scored)
@@ -35,15 +31,11 @@ class GridFeed:
 
 @dataclass(frozen=True, slots=True)
 class AttentionFeed:
-    """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``.
+    """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``."""
 
-    Attributes:
-        whole: Whether a measurer needs all images of its group at once.
-        from_first: Whether a block is measured by those before it, too: then all blocks up to the last one of
-            which something is scored are measured, from 1 on.
-    """
-
-    whole: bool = False
+    whole: bool = False  # whether a measurer needs all images of its group at once
+    # whether a block is measured by those before it, too: then all blocks up to the last one of which
+    # something is scored are measured, from 1 on
     from_first: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
@@ -62,15 +54,10 @@ class AttentionFeed:
 
 @dataclass(frozen=True, slots=True)
 class Pictured:
-    """Attention of a block, and the images that it is of.
+    """Attention of a block, and the images that it is of."""
 
-    Attributes:
-        maps: The attention.
-        pixels: What the backbone was shown, uint8 RGB [images 3 height width].
-    """
-
-    maps: AttentionMaps
-    pixels: Tensor
+    maps: AttentionMaps  # the attention
+    pixels: Tensor  # what the backbone was shown, uint8 RGB [images 3 height width]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +78,9 @@ class PicturedFeed:
 
 @dataclass(frozen=True, slots=True)
 class BlockFeed:
-    """Several taps of a block together, `LayerFeatures` by tap; layers are blocks.
+    """Several taps of a block together, `LayerFeatures` by tap; layers are blocks."""
 
-    Attributes:
-        taps: What is needed of each block, in the order of a forward.
-    """
-
-    taps: tuple[Tap, ...]
+    taps: tuple[Tap, ...]  # what is needed of each block, in the order of a forward
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
@@ -112,17 +95,11 @@ class BlockFeed:
 
 @dataclass(frozen=True, slots=True)
 class GridsOfPixels:
-    """Grids of a layer and the pixels that they are of.
+    """Grids of a layer and the pixels that they are of."""
 
-    Attributes:
-        grids: [images height width dim]; may be a view of the live activation.
-        pixels: uint8 RGB, [images 3 height width], on any device.
-        coarsest: Rows and columns of the backbone's coarsest grid for such pixels.
-    """
-
-    grids: Tensor
-    pixels: Tensor
-    coarsest: tuple[int, int]
+    grids: Tensor  # [images height width dim]; may be a view of the live activation
+    pixels: Tensor  # uint8 RGB, [images 3 height width], on any device
+    coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid for such pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +146,10 @@ class ResidualFeed:
 
 @dataclass(frozen=True, slots=True)
 class HeadsOrBlocksFeed:
-    """A feed of whole groups: heads of one block with their maps; of a ConvNet its first blocks.
+    """A feed of whole groups: heads of one block with their maps; of a ConvNet its first blocks."""
 
-    Attributes:
-        block: The block of a transformer: its probabilities and the outputs of its heads are shown.
-        blocks: How many blocks of a ConvNet are shown; fewer where it has fewer.
-    """
-
-    block: int
-    blocks: int
+    block: int  # the block of a transformer: its probabilities and the outputs of its heads are shown
+    blocks: int  # how many blocks of a ConvNet are shown; fewer where it has fewer
     whole: bool = True
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
@@ -194,9 +166,7 @@ class HeadsOrBlocksFeed:
         return maps[0] if maps else None, features.of(part.rows)
 
 
-Sum = tuple[Tap, Tap, Tap]
-"""Taps of a skip, of the branch that is added to it, and of what the two give."""
-
+Sum = tuple[Tap, Tap, Tap]  # taps of a skip, of the branch that is added to it, and of what the two give
 TRANSFORMER_SUMS: tuple[Sum, ...] = (("input", "attention", "mid"), ("mid", "mlp", "block"))
 CONVNET_SUMS: tuple[Sum, ...] = (("skip", "branch", "block"),)
 

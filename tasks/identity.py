@@ -17,11 +17,8 @@ from tasks.segmentation.augmented import AugmentedSample
 DIGITS = 8
 """Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
 
-WHOLE = 64 << 10
-"""Bytes up to which a file is read as a whole."""
-
-PART = 16 << 10
-"""Bytes that are read at three places of a larger file."""
+WHOLE = 64 << 10  # bytes up to which a file is read as a whole
+PART = 16 << 10  # bytes that are read at three places of a larger file
 
 
 def short_digest(*parts: object) -> str:

@@ -22,11 +22,8 @@ from tasks.probes import LabelledTask, LabelledVectors
 from tasks.transformed import Vectors
 from zoo.spec import Layer
 
-QUERIES = 16
-"""Queries whose predictions are kept, the classes in turn."""
-
-NEIGHBOURS = 3
-"""Nearest neighbours of each."""
+QUERIES = 16  # queries whose predictions are kept, the classes in turn
+NEIGHBOURS = 3  # nearest neighbours of each
 
 
 @dataclass(frozen=True)
@@ -89,17 +86,11 @@ def _of(predicted: Predicted, rank: int) -> Sequence[object]:
 
 @dataclass(frozen=True, slots=True)
 class KnnConfig:
-    """The numbers of k-nearest-neighbour classification.
+    """The numbers of k-nearest-neighbour classification."""
 
-    Attributes:
-        k: Neighbours of the primary score.
-        others: Further k of the same search.
-        temperature: Divisor of the cosine in the vote exp(cos / temperature).
-    """
-
-    k: int
-    others: tuple[int, ...]
-    temperature: float
+    k: int  # neighbours of the primary score
+    others: tuple[int, ...]  # further k of the same search
+    temperature: float  # divisor of the cosine in the vote exp(cos / temperature)
 
 
 CONFIGS = {

@@ -136,21 +136,13 @@ class ProtocolChoice:
 
 @dataclass(frozen=True)
 class Steps:
-    """What lies between two ends.
+    """What lies between two ends."""
 
-    Attributes:
-        choices: What they do differently, in a fixed order.
-        stops: All rules with their features that are needed, each once.
-        path: Places in ``stops``: the first end, then after each choice; one more than choices.
-        alone: For each choice, the first end with only that choice changed.
-        last: For each choice, the second end with only that choice undone.
-    """
-
-    choices: tuple[ProtocolChoice, ...]
-    stops: tuple[End, ...]
-    path: tuple[int, ...]
-    alone: tuple[int, ...]
-    last: tuple[int, ...]
+    choices: tuple[ProtocolChoice, ...]  # what they do differently, in a fixed order
+    stops: tuple[End, ...]  # all rules with their features that are needed, each once
+    path: tuple[int, ...]  # places in ``stops``: the first end, then after each choice; one more than choices
+    alone: tuple[int, ...]  # for each choice, the first end with only that choice changed
+    last: tuple[int, ...]  # for each choice, the second end with only that choice undone
 
     @cached_property
     def scored(self) -> tuple[int, ...]:

@@ -24,23 +24,14 @@ from tasks.task import VectorTask
 
 @dataclass(frozen=True, slots=True)
 class LabelledVectors:
-    """Vectors of the images that could be read, and their classes.
+    """Vectors of the images that could be read, and their classes."""
 
-    Attributes:
-        train: [n dim], in the dataset's order.
-        labels: Their classes, [n].
-        test: [m dim].
-        truth: Their classes, [m].
-        keys: Their names, [m].
-        stored: Places of the training images in the dataset, [n].
-    """
-
-    train: NDArray[np.float32]
-    labels: NDArray[np.int64]
-    test: NDArray[np.float32]
-    truth: NDArray[np.int64]
-    keys: tuple[str, ...]
-    stored: NDArray[np.int64]
+    train: NDArray[np.float32]  # [n dim], in the dataset's order
+    labels: NDArray[np.int64]  # their classes, [n]
+    test: NDArray[np.float32]  # [m dim]
+    truth: NDArray[np.int64]  # their classes, [m]
+    keys: tuple[str, ...]  # their names, [m]
+    stored: NDArray[np.int64]  # places of the training images in the dataset, [n]
 
     def outcome(
         self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None

@@ -18,20 +18,13 @@ Config = TypeVar("Config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationProtocol:
-    """A way of evaluating.
+    """A way of evaluating."""
 
-    Attributes:
-        name: Name on the command line and in records.
-        title: What it is, in a line.
-        tasks: Names of the tasks that it speaks of; None for all.
-        unlike: What of its source it does not do, or cannot, in whole sentences.
-        own: By name of a task, numbers that stand beside no task: those of a protocol that is made for a run.
-    """
-
-    name: str
-    title: str
-    tasks: tuple[str, ...] | None
-    unlike: tuple[str, ...]
+    name: str  # name on the command line and in records
+    title: str  # what it is, in a line
+    tasks: tuple[str, ...] | None  # names of the tasks that it speaks of; None for all
+    unlike: tuple[str, ...]  # what of its source it does not do, or cannot, in whole sentences
+    # by name of a task, numbers that stand beside no task: those of a protocol that is made for a run
     own: tuple[tuple[str, Any], ...] = ()
 
     def speaks_of(self, task: str) -> bool:

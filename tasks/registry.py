@@ -18,41 +18,30 @@ Role = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task of the benchmark.
+    """A task of the benchmark."""
 
-    Attributes:
-        name: Name on the command line and in records.
-        role: Kind of dataset that it needs.
-        title: What it measures, for lists.
-        data: Dataset of the standard protocol.
-        metrics: Names of its metrics in the order of tables, the primary one first; others follow by name.
-        asks: What it finds out about the features, as a question for a newcomer.
-        measures: What the primary metric counts.
-        analysis: Whether its numbers describe a backbone and do not rank it: they have a page of their own
-            and are no column of the best-layer table.
-        default: Whether it is run where no task is named.
-        labels: Whether it needs the classes of its images; of the role ``classification`` alone, whose images
-            may have none.
-        unlabelled: Whether it is run on images without classes where no task is named.
-        drawing: What is drawn of an analysis, ``module:name`` of a function to blocks from its evidence
-            (`tasks.analyses.drawings.evidence`); "" for a line a backbone and a point a head.
-        code: The class of the task (`tasks.task.Task`), or where it is found: it is imported when it runs.
-        by_protocol: Names of protocols that run another class, and where it is found.
-    """
-
-    name: str
-    role: Role
-    title: str
-    data: str
+    name: str  # name on the command line and in records
+    role: Role  # kind of dataset that it needs
+    title: str  # what it measures, for lists
+    data: str  # dataset of the standard protocol
+    # names of its metrics in the order of tables, the primary one first; others follow by name
     metrics: tuple[str, ...]
-    asks: str
-    measures: str
+    asks: str  # what it finds out about the features, as a question for a newcomer
+    measures: str  # what the primary metric counts
+    # whether its numbers describe a backbone and do not rank it: they have a page of their own and are no
+    # column of the best-layer table
     analysis: bool = False
-    default: bool = True
+    default: bool = True  # whether it is run where no task is named
+    # whether it needs the classes of its images; of the role ``classification`` alone, whose images may have
+    # none
     labels: bool = True
-    unlabelled: bool = False
+    unlabelled: bool = False  # whether it is run on images without classes where no task is named
+    # what is drawn of an analysis, ``module:name`` of a function to blocks from its evidence
+    # (`tasks.analyses.drawings.evidence`); "" for a line a backbone and a point a head
     drawing: str = ""
+    # the class of the task (`tasks.task.Task`), or where it is found: it is imported when it runs
     code: str | type[Any] = ""
+    # names of protocols that run another class, and where it is found
     by_protocol: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -381,8 +370,7 @@ TASKS: tuple[TaskEntry, ...] = (
 )
 
 
-COST = "cost"
-"""The task that measures what layers cost, which has a page of its own."""
+COST = "cost"  # the task that measures what layers cost, which has a page of its own
 
 DEPENDS_ON_LOAD = (
     *("ms", "ms-batch", "latency", "images-per-second"),

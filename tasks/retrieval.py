@@ -23,24 +23,16 @@ from tasks.transformed import Vectors
 from zoo.spec import Layer
 from zoo.view.views import FitLongSide, ThumbnailCrop, View
 
-QUERIES = 12
-"""Queries whose ranking is kept."""
-
-RANKED = 4
-"""First images of each ranking, without those that are ignored."""
+QUERIES = 12  # queries whose ranking is kept
+RANKED = 4  # first images of each ranking, without those that are ignored
 
 
 @dataclass(frozen=True)
 class RetrievalExamples:
-    """Queries of a revisited dataset and what layers rank first.
+    """Queries of a revisited dataset and what layers rank first."""
 
-    Attributes:
-        data: The dataset.
-        queries: Its queries as they are shown.
-    """
-
-    data: Retrieval
-    queries: tuple[Sample, ...]
+    data: Retrieval  # the dataset
+    queries: tuple[Sample, ...]  # its queries as they are shown
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -82,23 +74,16 @@ class RetrievalExamples:
         return by_key(self.queries, queries) | by_key(self.data.database, near)
 
 
-CHUNK_OF_PHOTOS = 256
-"""Images whose vectors are stored together."""
-
+CHUNK_OF_PHOTOS = 256  # images whose vectors are stored together
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalConfig:
-    """The numbers of instance retrieval.
+    """The numbers of instance retrieval."""
 
-    Attributes:
-        view: How database and queries are shown.
-        crop_queries: Whether a query is cut to its box first, as the official protocol asks.
-    """
-
-    view: View
-    crop_queries: bool
+    view: View  # how database and queries are shown
+    crop_queries: bool  # whether a query is cut to its box first, as the official protocol asks
 
 
 CONFIGS = {

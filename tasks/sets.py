@@ -73,8 +73,7 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
     return [tuple(range(1, depth + 1))]
 
 
-MIXED = "its layers have grids of different sizes"
-"""Why a set of layers has no cosine of tokens."""
+MIXED = "its layers have grids of different sizes"  # why a set of layers has no cosine of tokens
 
 
 class Gathered:

@@ -21,24 +21,17 @@ from zoo.view.views import Mirrored, ResizeCrop, View
 ANY_SIZE = (256, 256)
 """Stands for the size of any image: views of a classification dataset show all at one size."""
 
-CHUNK = 512
-"""Images of a classification dataset whose vectors are stored together."""
-
-JOINT = 256
-"""Images that go through a backbone together where CKA's batches are smaller."""
+CHUNK = 512  # images of a classification dataset whose vectors are stored together
+JOINT = 256  # images that go through a backbone together where CKA's batches are smaller
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """How the probe subset is cut into batches; a remainder stays a smaller one.
+    """How the probe subset is cut into batches; a remainder stays a smaller one."""
 
-    Attributes:
-        size: Images of a batch.
-        seed: Seed of the order of the images, which is the same for all backbones; None for the dataset's own
-            order, by which most batches of a few images hold a single class.
-    """
-
-    size: int
+    size: int  # images of a batch
+    # seed of the order of the images, which is the same for all backbones; None for the dataset's own order,
+    # by which most batches of a few images hold a single class
     seed: int | None
 
     def order(self, count: int) -> NDArray[np.int64]:
@@ -50,19 +43,12 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class ImagesConfig:
-    """How the images of a classification dataset are looked at (k-NN, image clustering, CKA, analyses).
+    """How the images of a classification dataset are looked at (k-NN, image clustering, CKA, analyses)."""
 
-    Attributes:
-        view: How they are shown.
-        batches: Batches of the probe subset.
-        own_probe: Images that each class gives the probe subset where the dataset has no list of its own.
-        own_unlabelled: Images at most that are looked at where the images have no classes.
-    """
-
-    view: View
-    batches: Batches
-    own_probe: int
-    own_unlabelled: int
+    view: View  # how they are shown
+    batches: Batches  # batches of the probe subset
+    own_probe: int  # images that each class gives the probe subset where the dataset has no list of its own
+    own_unlabelled: int  # images at most that are looked at where the images have no classes
 
 
 IMAGES = {
@@ -99,21 +85,13 @@ def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]
 
 @dataclass(frozen=True)
 class ProbedImages:
-    """Images, with or without classes, and those of them that CKA and analyses look at.
+    """Images, with or without classes, and those of them that CKA and analyses look at."""
 
-    Attributes:
-        images: The dataset.
-        coverage: How complete the probe subset is, and what was there of the whole dataset.
-        probe: The images that are looked at, cut into batches; a group holds one or several whole ones.
-        probe_order: Index into all images of each of them, in the order of the source.
-        batches: How they are cut.
-    """
-
-    images: Classification | Unlabelled
-    coverage: Coverage
-    probe: Source
-    probe_order: NDArray[np.int64]
-    batches: Batches
+    images: Classification | Unlabelled  # the dataset
+    coverage: Coverage  # how complete the probe subset is, and what was there of the whole dataset
+    probe: Source  # the images that are looked at, cut into batches; a group holds one or several whole ones
+    probe_order: NDArray[np.int64]  # index into all images of each of them, in the order of the source
+    batches: Batches  # how they are cut
 
     @property
     def name(self) -> str:
@@ -128,20 +106,13 @@ class ProbedImages:
 
 @dataclass(frozen=True)
 class ProbedClasses(ProbedImages):
-    """A classification dataset and its probe subset, which is a part of the training images.
-
-    Attributes:
-        labels: Class of each probe image, in the order of its source.
-        rest: The other training images; None if there are none.
-        rest_order: Index into all training images of each of them.
-        val: The validation images.
-    """
+    """A classification dataset and its probe subset, which is a part of the training images."""
 
     images: Classification
-    labels: NDArray[np.int64]
-    rest: Source | None
-    rest_order: NDArray[np.int64]
-    val: Source
+    labels: NDArray[np.int64]  # class of each probe image, in the order of its source
+    rest: Source | None  # the other training images; None if there are none
+    rest_order: NDArray[np.int64]  # index into all training images of each of them
+    val: Source  # the validation images
 
     @property
     def split(self) -> str:

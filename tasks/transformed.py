@@ -11,38 +11,26 @@ from tasks.metrics.fused import side_by_side
 from tasks.metrics.spread import whitening, zscore
 from tasks.transforms import Transform, parse_transform
 
-Vectors = Mapping[str, NDArray[np.float32]]
-"""Vectors of a layer by name of the source, [images dim] each."""
+Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by name of the source, [images dim] each
 
 
 @dataclass(frozen=True, slots=True)
 class TransformConfig:
-    """The numbers of transforms of vectors.
+    """The numbers of transforms of vectors."""
 
-    Attributes:
-        shrinkage: Share of the mean variance that ``whiten`` gives each direction, above 0 and at most 1.
-    """
-
-    shrinkage: float
+    shrinkage: float  # share of the mean variance that ``whiten`` gives each direction, above 0 and at most 1
 
 
-STANDARD = TransformConfig(shrinkage=0.1)
-"""Of all protocols."""
+STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
 
 
 @dataclass(frozen=True, slots=True)
 class VectorTransform:
-    """A transform of the vectors of a task by what those of some of its images are like, without labels.
+    """A transform of the vectors of a task by what those of some of its images are like, without labels."""
 
-    Attributes:
-        transform: ``whiten`` or ``zscore``.
-        fitted_on: Names of the sources that it is fitted on.
-        config: Its numbers.
-    """
-
-    transform: Transform
-    fitted_on: tuple[str, ...]
-    config: TransformConfig = STANDARD
+    transform: Transform  # ``whiten`` or ``zscore``
+    fitted_on: tuple[str, ...]  # names of the sources that it is fitted on
+    config: TransformConfig = STANDARD  # its numbers
 
     @classmethod
     def named(cls, name: str, fitted_on: tuple[str, ...]) -> "VectorTransform":

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from zoo.errors import InputError
 
-MOST = 100_000
-"""More directions than the tokens of any layer have."""
-
+MOST = 100_000  # more directions than the tokens of any layer have
 _DEBIAS = re.compile(r"debias:([0-9]{1,6})")
 
 WAYS = ("whiten", "zscore")
@@ -20,15 +18,10 @@ WAYS = ("whiten", "zscore")
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """One transform.
+    """One transform."""
 
-    Attributes:
-        name: ``debias``, ``whiten`` or ``zscore``.
-        components: Directions of the position that ``debias`` removes from tokens; at most as many go as a
-            layer has.
-    """
-
-    name: str
+    name: str  # ``debias``, ``whiten`` or ``zscore``
+    # directions of the position that ``debias`` removes from tokens; at most as many go as a layer has
     components: int = 0
 
     def __str__(self) -> str:

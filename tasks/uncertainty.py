@@ -19,28 +19,22 @@ HIT = 100.0
 AVERAGED: dict[Over, Averaged] = {"seen classes": "seen", "all classes": "all"}
 """Classes that are averaged, where these are not those that the truth shows."""
 
-SHARED = 0.95
-"""Share of their items that two scores must have in common to be compared."""
+SHARED = 0.95  # share of their items that two scores must have in common to be compared
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the items say about one score, in its unit.
+    """What the items say about one score, in its unit."""
 
-    Attributes:
-        low: Lower end of the 95 % interval; NaN where the units are too few to vary.
-        high: Upper end.
-        chosen: Share of 100 random halves of the units on which this candidate scores best; NaN where it is
-            no candidate or nothing can be split.
-        held_out: Its mean score on the other halves in those splits; NaN where there is none.
-        tied: Whether it may be the best candidate, as far as the data can tell: together with the one that
-            scores best, which has False, such candidates hold the true best with 95 %.
-    """
-
-    low: float
-    high: float
+    low: float  # lower end of the 95 % interval; NaN where the units are too few to vary
+    high: float  # upper end
+    # share of 100 random halves of the units on which this candidate scores best; NaN where it is no
+    # candidate or nothing can be split
     chosen: float = float("nan")
+    # its mean score on the other halves in those splits; NaN where there is none
     held_out: float = float("nan")
+    # whether it may be the best candidate, as far as the data can tell: together with the one that scores
+    # best, which has False, such candidates hold the true best with 95 %
     tied: bool = False
 
 

@@ -3,8 +3,7 @@
 from zoo.errors import InputError, shortened
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
 
-LONGEST_INDEX = 6
-"""Digits of an index that no network reaches."""
+LONGEST_INDEX = 6  # digits of an index that no network reaches
 
 
 def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:

@@ -17,26 +17,18 @@ from zoo.errors import InputError
 
 @dataclass(frozen=True)
 class DataLocation:
-    """Where the data is.
+    """Where the data is."""
 
-    Attributes:
-        catalogue: Datasets of the suite.
-        data: Folder that holds them, or root of a pack (`tasks.datasets.files`); None for the user's own
-            images.
-        images: Folders of images, and ``hf:`` datasets, that replace them all.
-        labels: Table of the classes of the one folder of images (`tasks.datasets.folder`); None for none.
-        limit: At most so many images a class, videos, pairs a category, images with regions, queries.
-        protocol: Numbers of the tasks.
-        further: Other protocols that tasks are run by, too.
-    """
-
-    catalogue: Catalogue
+    catalogue: Catalogue  # datasets of the suite
+    # folder that holds them, or root of a pack (`tasks.datasets.files`); None for the user's own images
     data: Path | None
-    images: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, that replace them all
+    # at most so many images a class, videos, pairs a category, images with regions, queries
     limit: int | None = None
-    protocol: EvaluationProtocol = STANDARD
+    protocol: EvaluationProtocol = STANDARD  # numbers of the tasks
+    # table of the classes of the one folder of images (`tasks.datasets.folder`); None for none
     labels: Path | None = None
-    further: tuple[EvaluationProtocol, ...] = ()
+    further: tuple[EvaluationProtocol, ...] = ()  # other protocols that tasks are run by, too
 
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:

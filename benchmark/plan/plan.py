@@ -25,17 +25,11 @@ SourceKey = tuple[str, View]
 
 @dataclass(frozen=True)
 class Pass:
-    """One source, shown once to a backbone for every task that looks at it.
+    """One source, shown once to a backbone for every task that looks at it."""
 
-    Attributes:
-        source: The images.
-        vectors: Tasks that take the vectors of its images.
-        measured: Tasks that are fed what it shows.
-    """
-
-    source: Source
-    vectors: tuple[Task, ...]
-    measured: tuple[Task, ...]
+    source: Source  # the images
+    vectors: tuple[Task, ...]  # tasks that take the vectors of its images
+    measured: tuple[Task, ...]  # tasks that are fed what it shows
 
     @property
     def key(self) -> SourceKey:
@@ -62,21 +56,13 @@ class Pass:
 
 @dataclass(frozen=True)
 class PlanRecipe:
-    """What a plan is made from, small enough to be sent to another process, where it is made again.
+    """What a plan is made from, small enough to be sent to another process, where it is made again."""
 
-    Attributes:
-        backbones: The backbones.
-        tasks: Names of the tasks that were asked for; those run by default if empty.
-        location: Where their data is.
-        transforms: What is done to features, beside nothing, each time the tasks are run.
-        sets: Names of sets of layers that are scored, too.
-    """
-
-    backbones: tuple[BackboneSpec, ...]
-    tasks: tuple[str, ...]
-    location: DataLocation
-    transforms: tuple[str, ...] = ()
-    sets: tuple[str, ...] = ()
+    backbones: tuple[BackboneSpec, ...]  # the backbones
+    tasks: tuple[str, ...]  # names of the tasks that were asked for; those run by default if empty
+    location: DataLocation  # where their data is
+    transforms: tuple[str, ...] = ()  # what is done to features, beside nothing, each time the tasks are run
+    sets: tuple[str, ...] = ()  # names of sets of layers that are scored, too
 
 
 @dataclass(frozen=True)
@@ -85,16 +71,11 @@ class Plan:
 
     It holds all images of all datasets. Pickled, it is its recipe: another process reads the datasets itself,
     once, however many jobs it is given.
-
-    Attributes:
-        recipe: What it was made from.
-        tasks: The tasks on their data.
-        passes: The passes of each backbone.
     """
 
-    recipe: PlanRecipe
-    tasks: PlannedTasks
-    passes: tuple[Pass, ...]
+    recipe: PlanRecipe  # what it was made from
+    tasks: PlannedTasks  # the tasks on their data
+    passes: tuple[Pass, ...]  # the passes of each backbone
     _signatures: dict[SourceKey, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

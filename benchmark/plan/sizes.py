@@ -14,14 +14,10 @@ from zoo.view.geometry import nearest_multiple
 
 @dataclass(frozen=True)
 class Sizes:
-    """The input sizes that are asked for.
+    """The input sizes that are asked for."""
 
-    Attributes:
-        usual: In pixels, of each backbone that names none; None for its own.
-        named: By name of an entry, the sizes that it was named with (``dino-b16@448px``).
-    """
-
-    usual: tuple[int | None, ...] = (None,)
+    usual: tuple[int | None, ...] = (None,)  # in pixels, of each backbone that names none; None for its own
+    # by name of an entry, the sizes that it was named with (``dino-b16@448px``)
     named: Mapping[str, tuple[int | None, ...]] | None = None
 
     def of(self, spec: BackboneSpec) -> tuple[int | None, ...]:

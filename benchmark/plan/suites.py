@@ -21,58 +21,35 @@ from tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
 from tasks.datasets.spair import SpairEntry
 from zoo.errors import InputError, unknown
 
-LONGEST_SUITE = 120
-"""Characters of the name of a suite, which its pages are called by."""
+LONGEST_SUITE = 120  # characters of the name of a suite, which its pages are called by
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The dataset of each role, below one data folder.
+    """The dataset of each role, below one data folder."""
 
-    Attributes:
-        classification: Class folders (k-NN, image clustering, CKA).
-        retrieval: Revisited datasets.
-        videos: Mask propagation.
-        keypoints: Correspondence.
-        scenes: Segmentation in context.
-        objects: Images with object masks.
-        object_clusters: Clusters of the objects of the complete dataset.
-        parts: Images with part masks.
-        part_clusters: Clusters of the parts of the complete dataset.
-    """
-
-    classification: ImageNetEntry
-    retrieval: tuple[RevisitedEntry, ...]
-    videos: DavisEntry
-    keypoints: SpairEntry
-    scenes: tuple[DatasetEntry[Scenes], ...]
-    objects: CocoEntry
-    object_clusters: int
-    parts: PartImageNetEntry
-    part_clusters: int
+    classification: ImageNetEntry  # class folders (k-NN, image clustering, CKA)
+    retrieval: tuple[RevisitedEntry, ...]  # revisited datasets
+    videos: DavisEntry  # mask propagation
+    keypoints: SpairEntry  # correspondence
+    scenes: tuple[DatasetEntry[Scenes], ...]  # segmentation in context
+    objects: CocoEntry  # images with object masks
+    object_clusters: int  # clusters of the objects of the complete dataset
+    parts: PartImageNetEntry  # images with part masks
+    part_clusters: int  # clusters of the parts of the complete dataset
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A named combination of backbones and datasets.
+    """A named combination of backbones and datasets."""
 
-    Attributes:
-        name: Name on the command line and of its page.
-        title: What it is, in a line.
-        backbones: Default backbones.
-        floor: The random floor that closes its tables.
-        catalogue: Its datasets.
-        protocol: Name of the protocol that it runs by default.
-        embedded: Whether its datasets are rendered rather than read from ``--data``.
-    """
-
-    name: str
-    title: str
-    backbones: tuple[str, ...]
-    floor: str
-    catalogue: Catalogue
-    protocol: str = "standard"
-    embedded: bool = False
+    name: str  # name on the command line and of its page
+    title: str  # what it is, in a line
+    backbones: tuple[str, ...]  # default backbones
+    floor: str  # the random floor that closes its tables
+    catalogue: Catalogue  # its datasets
+    protocol: str = "standard"  # name of the protocol that it runs by default
+    embedded: bool = False  # whether its datasets are rendered rather than read from ``--data``
 
 
 MINI_SUITE = Suite(

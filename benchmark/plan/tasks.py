@@ -24,18 +24,13 @@ class Unbound:
 
 @dataclass
 class PlannedTasks:
-    """Tasks with data, those whose data is not there, and those whose data is wrong.
+    """Tasks with data, those whose data is not there, and those whose data is wrong."""
 
-    Attributes:
-        every: All tasks that have data, in the order of the registry.
-        absent: Those whose data is not there, or that are not run in a way that was asked for.
-        broken: Those whose data is wrong.
-        understood: What was found in each folder of the user's own images, in words.
-    """
-
-    every: list[Task] = field(default_factory=list)
+    every: list[Task] = field(default_factory=list)  # all tasks that have data, in the order of the registry
+    # those whose data is not there, or that are not run in a way that was asked for
     absent: list[Unbound] = field(default_factory=list)
-    broken: list[Unbound] = field(default_factory=list)
+    broken: list[Unbound] = field(default_factory=list)  # those whose data is wrong
+    # what was found in each folder of the user's own images, in words
     understood: list[str] = field(default_factory=list)
 
     def take(self, other: "PlannedTasks") -> None:

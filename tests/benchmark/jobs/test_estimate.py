@@ -11,6 +11,7 @@ import torch
 from benchmark.engines.choose import device_name
 from benchmark.jobs.estimate import OVERHEAD, SPEED, Corrections, image_seconds, multiply_adds
 from benchmark.jobs.job import Setup
+from benchmark.plan.tasks import PlannedTasks
 from leaderboards.records.files import scored_path
 from tasks.analyses.cost import CostTask
 from tasks.protocols import STANDARD
@@ -33,7 +34,8 @@ def test_multiply_adds_are_near_those_that_are_published(name: str, published: f
 
 
 def setup(output: Path, **changes: Any) -> Setup:
-    plan = SimpleNamespace(tasks=SimpleNamespace(costs=[CostTask(None, config_of(STANDARD, "cost"))]))
+    tasks = PlannedTasks([CostTask(None, config_of(STANDARD, "cost"))])
+    plan = SimpleNamespace(tasks=tasks)
     request = SimpleNamespace(output=output)
     found = SimpleNamespace(plan=plan, spec=SPEC, device=torch.device("cpu"), request=request)
     return cast("Setup", SimpleNamespace(**vars(found) | changes))
