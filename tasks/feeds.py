@@ -30,12 +30,14 @@ class GridFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class AttentionFeed:
-    """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``."""
+class _Attention:
+    """Attention probabilities of each block; its layers have the tap ``attention``.
 
-    whole: bool = False  # whether a measurer needs all images of its group at once
-    # whether a block is measured by those before it, too: then all blocks up to the last one of which
-    # something is scored are measured, from 1 on
+    With ``from_first`` a block is measured by those before it, too: then all blocks up to the last one of
+    which something is scored are measured, from 1 on.
+    """
+
+    whole: bool = False
     from_first: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
@@ -47,6 +49,10 @@ class AttentionFeed:
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
         return (Layer(layer.index, "probabilities"),)
 
+
+class AttentionFeed(_Attention):
+    """Attention probabilities, `AttentionMaps`."""
+
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> AttentionMaps:
         (maps,) = (features for features in shown if isinstance(features, AttentionMaps))
         return maps.of(part.rows)
@@ -56,41 +62,15 @@ class AttentionFeed:
 class Pictured:
     """Attention of a block, and the images that it is of."""
 
-    maps: AttentionMaps  # the attention
+    maps: AttentionMaps
     pixels: Tensor  # what the backbone was shown, uint8 RGB [images 3 height width]
 
 
-@dataclass(frozen=True, slots=True)
-class PicturedFeed:
-    """Attention probabilities of each block with the pixels, `Pictured`, of all blocks up to the last."""
-
-    whole: bool = False
-
-    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        return ATTENTION_IN_TURN.layers(scored, spec)
-
-    def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        return ATTENTION_IN_TURN.shown(layer)
+class PicturedFeed(_Attention):
+    """Attention probabilities with the pixels, `Pictured`."""
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Pictured:
-        return Pictured(ATTENTION_IN_TURN.portion(shown, part), part.pixels)
-
-
-@dataclass(frozen=True, slots=True)
-class BlockFeed:
-    """Several taps of a block together, `LayerFeatures` by tap; layers are blocks."""
-
-    taps: tuple[Tap, ...]  # what is needed of each block, in the order of a forward
-    whole: bool = False
-
-    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        return tuple(Layer(index) for index in _blocks(scored))
-
-    def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        return tuple(Layer(layer.index, tap) for tap in self.taps)
-
-    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Mapping[Tap, LayerFeatures]:
-        return {features.layer.tap: features.of(part.rows) for features in _features(shown)}
+        return Pictured(ATTENTION.portion(shown, part), part.pixels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +160,7 @@ GRIDS = GridFeed()
 WHOLE_GRIDS = GridFeed(whole=True)
 ATTENTION = AttentionFeed()
 ATTENTION_IN_TURN = AttentionFeed(from_first=True)
-PICTURED = PicturedFeed()
+PICTURED = PicturedFeed(from_first=True)
 
 
 def _features(shown: Sequence[Shown]) -> list[LayerFeatures]:

@@ -5,7 +5,7 @@ ImageNet would take longer than many runs. Images of the user's own, which nothi
 by what is in the files, too: all of a small file, the beginning, the middle and the end of a large one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.base import Source, digest
@@ -14,8 +14,7 @@ from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.files import UnreadableImageError, stamp
 from tasks.segmentation.augmented import AugmentedSample
 
-DIGITS = 8
-"""Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
+DIGITS = 8  # hexadecimal: of a thousand datasets two agree once in ten thousand times
 
 WHOLE = 64 << 10  # bytes up to which a file is read as a whole
 PART = 16 << 10  # bytes that are read at three places of a larger file
@@ -40,12 +39,9 @@ def own_name(data: Classification | Unlabelled) -> str:
 def _parts(data: Classification | Unlabelled) -> list[object]:
     """Classes, labels and contents of its splits, or the contents of all images."""
     if isinstance(data, Unlabelled):
-        return [_read(data.samples)]
-    return [(part.classes, part.labels.tolist(), _read(part.samples)) for part in (data.train, data.val)]
-
-
-def _read(samples: Iterable[Sample]) -> list[str]:
-    return [_content(sample) for sample in samples]
+        return [list(map(_content, data.samples))]
+    splits = (data.train, data.val)
+    return [(part.classes, part.labels.tolist(), list(map(_content, part.samples))) for part in splits]
 
 
 def _stated(sample: Sample) -> str:

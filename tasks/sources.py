@@ -30,8 +30,8 @@ class Batches:
     """How the probe subset is cut into batches; a remainder stays a smaller one."""
 
     size: int  # images of a batch
-    # seed of the order of the images, which is the same for all backbones; None for the dataset's own order,
-    # by which most batches of a few images hold a single class
+    # of the order of the images, the same for all backbones; None for the dataset's own order, by which most
+    # batches of a few images hold a single class
     seed: int | None
 
     def order(self, count: int) -> NDArray[np.int64]:
@@ -45,36 +45,29 @@ class Batches:
 class ImagesConfig:
     """How the images of a classification dataset are looked at (k-NN, image clustering, CKA, analyses)."""
 
-    view: View  # how they are shown
-    batches: Batches  # batches of the probe subset
+    view: View
+    batches: Batches  # of the probe subset
     own_probe: int  # images that each class gives the probe subset where the dataset has no list of its own
     own_unlabelled: int  # images at most that are looked at where the images have no classes
 
 
-IMAGES = {
-    "standard": ImagesConfig(
-        view=ResizeCrop(short=256, crop=224),
-        batches=Batches(size=256, seed=0),
-        own_probe=100,
-        own_unlabelled=5000,
-    ),
-    "paper": ImagesConfig(
-        view=ResizeCrop(short=224, crop=224),
-        batches=Batches(size=8, seed=None),
-        own_probe=100,
-        own_unlabelled=5000,
-    ),
+_STANDARD = ImagesConfig(
+    view=ResizeCrop(short=256, crop=224),
+    batches=Batches(size=256, seed=0),
+    own_probe=100,
+    own_unlabelled=5000,
+)
+
+IMAGES = {  # by name of the protocol
+    "standard": _STANDARD,
+    "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
 }
-"""By name of the protocol."""
 
 
 def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]:
-    """Batches of a group whose images at those positions could be read, as slices of ``positions``.
+    """Batches of a group whose images at those rising positions could be read, as slices of ``positions``.
 
-    Args:
-        positions: Places of the images in their group, rising.
-        size: Images of a batch; images that could not be read leave theirs smaller.
-        least: Batches of fewer readable images are left out.
+    Images that could not be read leave their batch smaller; one of fewer than ``least`` is left out.
     """
     numbers = np.asarray(positions, np.int64) // size
     stops = [*np.flatnonzero(np.diff(numbers)) + 1, len(numbers)]
@@ -87,15 +80,14 @@ def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]
 class ProbedImages:
     """Images, with or without classes, and those of them that CKA and analyses look at."""
 
-    images: Classification | Unlabelled  # the dataset
+    images: Classification | Unlabelled
     coverage: Coverage  # how complete the probe subset is, and what was there of the whole dataset
     probe: Source  # the images that are looked at, cut into batches; a group holds one or several whole ones
     probe_order: NDArray[np.int64]  # index into all images of each of them, in the order of the source
-    batches: Batches  # how they are cut
+    batches: Batches
 
     @property
     def name(self) -> str:
-        """Name of the dataset."""
         return self.images.name
 
     @property
@@ -112,7 +104,7 @@ class ProbedClasses(ProbedImages):
     labels: NDArray[np.int64]  # class of each probe image, in the order of its source
     rest: Source | None  # the other training images; None if there are none
     rest_order: NDArray[np.int64]  # index into all training images of each of them
-    val: Source  # the validation images
+    val: Source
 
     @property
     def split(self) -> str:
@@ -128,12 +120,10 @@ class ClusteredRegions:
 
     @property
     def name(self) -> str:
-        """Name of the dataset."""
         return self.regions.name
 
     @property
     def coverage(self) -> Coverage:
-        """How complete the dataset is."""
         return self.regions.coverage
 
 
@@ -176,8 +166,11 @@ def probed_images(data: Unlabelled, most: int, view: View, batches: Batches) -> 
 
 def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
     """How complete a probe subset is, and what is to be known of the whole dataset."""
-    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
-    return replace(probed, notes=notes, remarks=remarks)
+    return replace(
+        probed,
+        notes=(*whole.notes, *probed.notes),
+        remarks=(*whole.remarks, *probed.remarks),
+    )
 
 
 def mirrored(source: Source) -> Source:
@@ -196,7 +189,6 @@ def _batched(name: str, samples: Sequence[Sample], view: View, batches: Batches)
 
 
 def _stored(name: str, samples: tuple[Sample, ...], view: View) -> Source:
-    """A source of images that are left out where they cannot be read."""
     return Source(name, chunks(samples, CHUNK), view, skip_unreadable=True)
 
 

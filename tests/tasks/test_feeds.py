@@ -1,5 +1,6 @@
 """What measurers are fed of a batch: grids, attention, or the taps of a block together."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from tasks.base import BatchPart
-from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, BlockFeed
+from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, ResidualFeed
 from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import Layer, Tap
@@ -16,6 +17,8 @@ from zoo.view.views import ResizeCrop
 
 SCORED = (Layer(0), Layer(2), Layer(3), Layer(3, "final"))
 VIEW = ResizeCrop(32, 32)
+TRANSFORMER = replace(SPEC, heads=2)
+TAPS: tuple[Tap, ...] = ("input", "attention", "mid", "mlp", "block")
 
 
 def part(rows: slice) -> BatchPart:
@@ -65,12 +68,12 @@ def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> Non
 
 
 def test_the_taps_of_a_block_come_together() -> None:
-    feed = BlockFeed(("attention", "mlp", "block"))
-    assert feed.layers(SCORED, SPEC) == (Layer(2), Layer(3))
-    assert feed.shown(Layer(3)) == (Layer(3, "attention"), Layer(3, "mlp"), Layer(3))
+    feed = ResidualFeed()
+    assert feed.layers(SCORED, TRANSFORMER) == (Layer(2), Layer(3))
+    assert feed.shown(Layer(3)) == tuple(Layer(3, tap) for tap in TAPS)
     shown: list[Shown] = [features(layer) for layer in feed.shown(Layer(3))]
     portion = feed.portion(shown, part(slice(0, 2)))
-    assert list(portion) == ["attention", "mlp", "block"]
+    assert tuple(portion) == TAPS
     assert all(one.grid.shape[0] == 2 for one in portion.values())
 
 
@@ -81,7 +84,7 @@ class Sums:
         self.kept: dict[Layer, list[torch.Tensor]] = {}
 
     def update(self, layer: Layer, positions, taps: dict[Tap, LayerFeatures]) -> None:  # type: ignore[no-untyped-def]
-        assert set(taps) == {"attention", "block"}
+        assert set(taps) == {*TAPS}
         total = torch.stack([one.grid.mean(dim=(1, 2, 3)) for one in taps.values()]).sum(0)
         self.kept.setdefault(layer, []).append(total)
 
@@ -90,11 +93,11 @@ class Sums:
 
 
 class SumProblem:
-    """Two groups of images, of whose blocks two taps are needed."""
+    """Two groups of images, of whose blocks several taps are needed."""
 
     fingerprint = "sums"
     source = source([[1, 2], [3]], per_shard=2)
-    feed = BlockFeed(("attention", "block"))
+    feed = ResidualFeed()
 
     def measure(self, group, view):  # type: ignore[no-untyped-def]
         return Sums()
@@ -102,21 +105,20 @@ class SumProblem:
 
 def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> None:
     problem = SumProblem()
-    collector = MeasuredCollector(problem, VIEW, problem.feed.layers((Layer(1), Layer(2)), SPEC))
-    taps: tuple[Tap, ...] = ("attention", "block")
-    assert collector.layers == {Layer(index, tap) for index in (1, 2) for tap in taps}
+    collector = MeasuredCollector(problem, VIEW, problem.feed.layers((Layer(1), Layer(2)), TRANSFORMER))
+    assert collector.layers == {Layer(index, tap) for index in (1, 2) for tap in TAPS}
     members = tuple(Member(group, position, 1, (32, 32)) for group, position in ((0, 0), (0, 1), (1, 0)))
     batch = Batch(torch.zeros(3, 3, 32, 32, dtype=torch.uint8), members)
     for index in (1, 2):
-        for tap in taps:
+        for tap in TAPS:
             collector.see(batch, features(Layer(index, tap)))
     arrays = collector.finish(range(2))
-    assert arrays["0/1/sum"].tolist() == [20, 22]
-    assert arrays["1/1/sum"].tolist() == [24]
-    assert arrays["0/2/sum"].tolist() == [40, 42]
+    assert arrays["0/1/sum"].tolist() == [50, 55]
+    assert arrays["1/1/sum"].tolist() == [60]
+    assert arrays["0/2/sum"].tolist() == [100, 105]
 
 
-@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PICTURED, BlockFeed(("norm1", "mlp"))])
+@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PICTURED, ResidualFeed()])
 def test_nothing_is_asked_of_the_input_of_block_1_but_grids(feed: Any) -> None:
     asked = [shown for layer in feed.layers((Layer(0),), SPEC) for shown in feed.shown(layer)]
     assert asked == ([Layer(0)] if feed is GRIDS else [])
