@@ -29,7 +29,7 @@ OF_FEW = (
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
-        gram = partial(Grams(one_batch(images), config_of(STANDARD, "cka")).gram, checked=False)
+        gram = Grams(one_batch(images), config_of(STANDARD, "cka")).gram
         features = _noise(setting, images, PATCHES)
         candidates = {"product": partial(_product, features), "gram": partial(gram, features)}
         rounds = take_turns(candidates, 4 * setting.rounds, setting.device)
@@ -85,7 +85,7 @@ def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     """CKA by the package, which takes all pairs of all layers by one product."""
     problem = Grams(one_batch(len(first[0])), config_of(STANDARD, "cka"))
     accumulator = CkaAccumulator()
-    grams = [problem.gram(x, checked=False) for x in (*first, *second)]
+    grams = [problem.gram(x) for x in (*first, *second)]
     accumulator.add(problem.centred(torch.stack(grams)))
     return accumulator.matrix().value[: len(first), len(first) :]
 

@@ -1,7 +1,7 @@
 """What a task is: sources to look at, measurements to keep, and scores to compute from them."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
@@ -136,6 +136,14 @@ class Items:
     strata: tuple[str, ...]  # what each cluster is sampled within (a category); "" where nothing
     values: Mapping[str, NDArray[np.float64]]  # columns of a value an item; NaN where the item has none
     statistics: Mapping[str, Statistic]  # for each metric, how it follows from the columns
+
+    def only(self, rows: Iterable[int]) -> "Items":
+        """The items at some places."""
+        places = np.asarray([*rows], np.int64)
+        names = (self.keys, self.clusters, self.strata)
+        keys, clusters, strata = (tuple(column[row] for row in places) for column in names)
+        values = {name: column[places] for name, column in self.values.items()}
+        return replace(self, keys=keys, clusters=clusters, strata=strata, values=values)
 
 
 @dataclass(frozen=True, slots=True)

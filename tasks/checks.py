@@ -11,35 +11,33 @@ from tasks.base import Source
 from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
 
-NOT_FINITE = "features are not finite"  # why a layer has no scores that was shown NaN or infinite values
+# why a layer has no scores: NaN or infinite values, or grids that hold one vector each
+NOT_FINITE = "features are not finite"
+ALIKE = "tokens are the same everywhere"
 
 
 def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
     """Why features [items dim] cannot be scored; "" if they can.
 
-    Args:
-        features: One row an item.
-        constant: Whether features that are the same for all items are refused, too.
+    With ``constant`` features that are the same for all items are refused, too.
     """
-    if not len(features):
-        return "no image could be read"
-    if not np.isfinite(features).all():
-        return NOT_FINITE
+    if reason := unlearnable(features):
+        return reason
     if not features.any():
         return "features are all zero"
-    if constant and len(features) > 1 and _still(features):
-        return "features are the same for all items"
+    if constant and len(features) > 1:
+        # whether no column varies by more than the rounding of weighted means
+        low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
+        least = ROUNDING * np.finfo(features.dtype).eps * np.maximum(abs(low), abs(high))
+        if (high - low <= least).all():
+            return "features are the same for all items"
     return ""
 
 
 def unlearnable(features: NDArray[np.floating[Any]], labels: NDArray[np.int64] | None = None) -> str:
-    """Why a probe cannot be trained or tested on features [items dim]; "" if it can.
+    """Why a probe cannot be tested on features [items dim], or trained on them with labels; "" if it can.
 
     Features that are the same for all items can be: their probe is right by chance.
-
-    Args:
-        features: One row an item.
-        labels: Their classes, [items], where a probe is to be trained on them.
     """
     if not len(features):
         return "no image could be read"
@@ -58,19 +56,9 @@ def nothing_read(source: Source) -> UnreadableImageError:
     )
 
 
-ALIKE = "tokens are the same everywhere"  # why a layer whose grids hold one vector each cannot be scored
-
-
 def varies(grids: Tensor) -> Tensor:
     """Whether any grid of [images height width dim] has tokens that differ beyond rounding: [] bool."""
     flat = grids.flatten(1, 2)
     low, high = flat.amin(1), flat.amax(1)
     least = ROUNDING * torch.finfo(grids.dtype).eps * torch.maximum(low.abs(), high.abs())
     return (high - low > least).any()
-
-
-def _still(features: NDArray[np.float32]) -> bool:
-    """Whether no column varies by more than the rounding of weighted means."""
-    low, high = features.min(axis=0).astype(np.float64), features.max(axis=0).astype(np.float64)
-    least = ROUNDING * np.finfo(features.dtype).eps * np.maximum(abs(low), abs(high))
-    return bool((high - low <= least).all())

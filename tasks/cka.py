@@ -47,8 +47,8 @@ class CkaConfig:
 class Grams:
     """How Gram matrices are made of the images of a source, batch by batch."""
 
-    where: ProbedImages  # the images
-    config: CkaConfig  # of CKA
+    where: ProbedImages
+    config: CkaConfig
 
     @cached_property
     def fingerprint(self) -> str:
@@ -63,29 +63,23 @@ class Grams:
         """
         return batch_slices(positions, self.where.batches.size, SMALLEST_BATCH)
 
-    def gram(self, features: Tensor, *, checked: bool = True) -> Tensor:
+    def gram(self, features: Tensor) -> Tensor:
         """Gram matrix [n n] of a batch's features [n dim], as `centred` takes it; float32 at least.
 
-        Args:
-            features: Of the images of one batch.
-            checked: Refuse features that are not finite; otherwise the matrix says so by NaN.
-
-        Raises:
-            ValueError: A value is NaN or infinite.
+        That of features that are not finite says so by NaN.
         """
-        return gram_matrix(features, centred=not self.config.min_max, checked=checked)
+        return gram_matrix(features, centred=not self.config.min_max, checked=False)
 
     def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
-        """Gram matrices of features [images dim] that are not looked at whether they are finite.
+        """Gram matrices of features [images dim], as `gram` gives them.
 
-        Returns:
-            For neighbouring batches of equally many images, [batches n n]: what they share is one product.
+        For neighbouring batches of equally many images they are [batches n n]: one product.
         """
         matrices = []
         for rows, count in _runs(batches):
             some = features[rows]
             together = some.reshape(count, -1, some.shape[1]) if count > 1 else some
-            grams = self.gram(together, checked=False)
+            grams = self.gram(together)
             matrices.append(grams if count > 1 else grams[None])
         return matrices
 
@@ -94,11 +88,10 @@ class Grams:
         return rounded_centred(gram, min_max=self.config.min_max)
 
 
-CONFIGS = {
+CONFIGS = {  # by name of the protocol
     "standard": CkaConfig(poolings=("cls", "mean", "patch"), min_max=False),
     "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
 }
-"""By name of the protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,23 +143,28 @@ class CkaTask(ComparisonTask):
         self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """CKA of all layers of every two backbones that have features of a pooling."""
-        there = [row for row, backbone in enumerate(backbones) if _offers(backbone, pooling)]
+        needed = _vectors(pooling)
+        there = [
+            row
+            for row, backbone in enumerate(backbones)
+            if needed is None or needed in backbone.of_source.poolings()
+        ]
         members = [row for row in there if not backbones[row].refusal]
         for first, second in combinations_with_replacement(there, 2):
             if reason := backbones[first].refusal or backbones[second].refusal:
                 layers, others = backbones[first].layers, backbones[second].layers
-                yield PairFindings.none(first, second, "CKA", (layers, others), reason)
+                empty = np.full((len(layers), len(others)), np.nan)
+                yield PairFindings(first, second, "CKA", layers, others, empty, empty, reason)
         if not members:
             return
         value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling, device)
-        stops = np.cumsum([len(backbones[row].layers) for row in members])
-        spans = {
-            row: slice(stop - len(backbones[row].layers), stop)
-            for row, stop in zip(members, stops, strict=True)
-        }
+        stops = dict(zip(members, np.cumsum([len(backbones[row].layers) for row in members]), strict=True))
         for first, second in combinations_with_replacement(members, 2):
-            block = spans[first], spans[second]
             layers, others = backbones[first].layers, backbones[second].layers
+            block = (
+                slice(stops[first] - len(layers), stops[first]),
+                slice(stops[second] - len(others), stops[second]),
+            )
             yield PairFindings(first, second, "CKA", layers, others, value[block], error[block], UNDEFINED)
 
 
@@ -181,10 +179,9 @@ class _GramMeasurer:
         # a group comes whole: its source is joint
         grams = self._grams.grams(grids.flatten(1), self._grams.batches(positions))
         if grams:
-            finite = torch.cat([finite_gram(gram) for gram in grams])
             self._kept[layer] = {
                 "gram": torch.cat([gram.float().flatten() for gram in grams]),
-                FINITE: finite,
+                FINITE: torch.cat([finite_gram(gram) for gram in grams]),
             }
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
@@ -217,12 +214,6 @@ def cka_matrix(
     return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
 
 
-def _offers(backbone: StoredBackbone, pooling: str) -> bool:
-    """Whether a backbone has features of that pooling."""
-    vectors = _vectors(pooling)
-    return vectors is None or vectors in backbone.of_source.poolings()
-
-
 def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.device) -> Iterator[Tensor]:
     """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
@@ -242,7 +233,7 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.d
             parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
             if pooled:
                 values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
-                parts.append(torch.stack([_gram(grams, features) for features in values]))
+                parts.append(torch.stack([grams.gram(features).float() for features in values]))
             yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
         start += len(group.samples)
 
@@ -269,8 +260,3 @@ def split_grams(flat: NDArray[np.float32], sizes: Sequence[int]) -> list[NDArray
 def _vectors(pooling: str) -> str | None:
     """The stored vectors that a pooling takes; None for the patches alone."""
     return {"patch": None, "all": "cls"}.get(pooling, pooling)
-
-
-def _gram(grams: Grams, features: Tensor) -> Tensor:
-    """Gram matrix in float32; NaN for features that are not finite."""
-    return grams.gram(features, checked=False).float()

@@ -22,28 +22,13 @@ class PairFindings:
 
     first: int  # which of the backbones that are compared the rows are of
     second: int  # which of them the columns are of
-    metric: str  # name of the number
-    layers: tuple[Layer, ...]  # layers of the rows
-    # layers of the columns; `zoo.spec.WHOLE_BACKBONE` where a number is of no single one
-    others: tuple[Layer, ...]
+    metric: str
+    layers: tuple[Layer, ...]  # of the rows
+    others: tuple[Layer, ...]  # of the columns; `zoo.spec.WHOLE_BACKBONE` for a number of no single one
     value: Floats  # [layers others]; NaN where there is none
     error: Floats  # standard errors, the same shape; NaN where there is none
     reason: str  # why there is no number where there is none
-    # arrays that are kept beside the records, by name
-    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-
-    @classmethod
-    def none(
-        cls,
-        first: int,
-        second: int,
-        metric: str,
-        layers: tuple[tuple[Layer, ...], tuple[Layer, ...]],
-        reason: str,
-    ) -> "PairFindings":
-        """No number of those layers, rows and columns, for that reason."""
-        empty = np.full((len(layers[0]), len(layers[1])), np.nan)
-        return cls(first, second, metric, *layers, empty, empty, reason)
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # kept beside the records
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +39,6 @@ class ComparisonTask(FedTask):
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
-        """The source whose stored vectors it takes, too."""
         return (self.source,)
 
     @property
@@ -70,10 +54,7 @@ class ComparisonTask(FedTask):
     def compare(
         self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
-        """What it says of all pairs of those backbones that it compares, in one pooling.
+        """What it says of all pairs of backbones, sorted by name, that it compares, in one of its poolings.
 
-        Args:
-            backbones: In the order of their names.
-            pooling: One of `poolings`; of a backbone without it nothing is said.
-            device: Where large products may run.
+        Nothing is said of a backbone without that pooling.
         """

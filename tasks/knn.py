@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from tasks.base import Device, Outcome, digest
 from tasks.checks import unusable
 from tasks.datasets.base import Sample
-from tasks.datasets.classes import Classification
-from tasks.examples import Predicted, by_key, drawn
-from tasks.metrics.arrays import Integers
+from tasks.examples import KeptExamples, Predicted, by_key, drawn
+from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
 from tasks.probes import LabelledTask, LabelledVectors
@@ -24,64 +23,6 @@ from zoo.spec import Layer
 
 QUERIES = 16  # queries whose predictions are kept, the classes in turn
 NEIGHBOURS = 3  # nearest neighbours of each
-
-
-@dataclass(frozen=True)
-class KnnExamples:
-    """Queries of a dataset and what layers take them for."""
-
-    data: Classification
-
-    @cached_property
-    def queries(self) -> tuple[str, ...]:
-        """Names of the queries."""
-        keys = [sample.key for sample in self.data.val.samples]
-        return tuple(keys[row] for row in drawn(keys, QUERIES, self.data.val.labels.tolist()))
-
-    def predicted(self, found: LabelledVectors, neighbours: Neighbours, given: Integers) -> Predicted:
-        """What a layer takes the queries for; empty texts for one that could not be read.
-
-        Args:
-            found: Vectors and classes of the images that could be read.
-            neighbours: Of all that could be read.
-            given: Class that each of those was given, [queries].
-        """
-        train, wanted = self.data.train, {*self.queries}
-        rows = {key: row for row, key in enumerate(found.keys) if key in wanted}
-        read = [(number, rows[key]) for number, key in enumerate(self.queries) if key in rows]
-        names = np.asarray(train.classes, str)
-        shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
-        classes, keys = np.full(shape, "", names.dtype), np.full(shape, "", object)
-        predicted, right = np.full(shape[0], "", names.dtype), np.zeros(shape[0], np.bool_)
-        cosine = np.full(shape, np.nan, np.float32)
-        for number, row in read:
-            near = neighbours.index[row, : shape[1]]
-            predicted[number], right[number] = names[given[row]], given[row] == found.truth[row]
-            classes[number] = names[found.labels[near]]
-            keys[number] = [train.samples[image].key for image in found.stored[near]]
-            cosine[number] = neighbours.similarity[row, : shape[1]].round(4)
-        return {
-            "predicted": predicted,
-            "right": right,
-            "neighbour": keys.astype(str),
-            "neighbour_class": classes,
-            "cosine": cosine,
-        }
-
-    def facts(self) -> Predicted:
-        val = self.data.val
-        labels = {sample.key: label for sample, label in zip(val.samples, val.labels, strict=True)}
-        classes = [self.data.train.classes[labels[key]] for key in self.queries]
-        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str)}
-
-    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        near = [str(key) for rank in range(NEIGHBOURS) for layer in predicted for key in _of(layer, rank)]
-        return by_key(self.data.val.samples, self.queries) | by_key(self.data.train.samples, near)
-
-
-def _of(predicted: Predicted, rank: int) -> Sequence[object]:
-    """Names of the neighbours of that rank, of every query."""
-    return list(predicted["neighbour"][:, rank : rank + 1].ravel())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +34,7 @@ class KnnConfig:
     temperature: float  # divisor of the cosine in the vote exp(cos / temperature)
 
 
-CONFIGS = {
-    "standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,35 +49,30 @@ class KnnTask(LabelledTask):
     def fingerprint(self) -> str:
         return digest("knn", self.config, self.images.train.labels, self.images.val.labels)
 
-    @cached_property
-    def kept_examples(self) -> KnnExamples:
-        return KnnExamples(self.images)
-
     @property
     def products(self) -> int:
         return len(self.images.train.labels) * len(self.images.val.labels)
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 and top-5 in percent, for every k of one search."""
-        given_vectors = self.labelled(vectors)
-        if reason := _unusable(given_vectors):
+        images = self.labelled(vectors)
+        if reason := _unusable(images):
             return Outcome((), empty=reason)
-        neighbours = nearest(given_vectors.train, given_vectors.test, max(self._ks), device=device)
-        correct, given = self._correct(neighbours, given_vectors.labels, given_vectors.truth)
-        predicted = self.kept_examples.predicted(given_vectors, neighbours, given)
-        return replace(given_vectors.outcome(correct), predicted=predicted)
+        neighbours = nearest(images.train, images.test, max(self._ks), device=device)
+        correct, given = self._correct(neighbours, images.labels, images.truth)
+        return replace(images.outcome(correct), predicted=self._predicted(images, neighbours, given))
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """Top-1 and top-5 of each set of layers, by the mean of their cosines; no examples."""
         by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
-        reasons = {layer: _unusable(vectors_of) for layer, vectors_of in by_layer.items()}
+        reasons = {layer: _unusable(images) for layer, images in by_layer.items()}
         usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}
-        banks = {layer: vectors_of.train for layer, vectors_of in by_layer.items()}
-        queries = {layer: vectors_of.test for layer, vectors_of in by_layer.items()}
+        banks = {layer: images.train for layer, images in by_layer.items()}
+        queries = {layer: images.test for layer, images in by_layer.items()}
         some = next(iter(by_layer.values()))  # classes and names are those of every layer
-        votes: dict[Layer, list[dict[str, NDArray[np.float64]]]] = {each: [] for each in usable}
+        votes: dict[Layer, list[dict[str, Floats]]] = {each: [] for each in usable}
         start = 0
         for searched in nearest_of_sets(banks, queries, usable, max(self._ks), device=device):
             for each, neighbours in searched.items():
@@ -156,11 +89,10 @@ class KnnTask(LabelledTask):
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Bank and queries with their labels and the names of the images."""
         images = self.labelled(vectors)
-        train_keys = np.array([sample.key for sample in self.images.train.samples])[images.stored]
         return {
             "train": images.train,
             "train_labels": images.labels,
-            "train_keys": train_keys,
+            "train_keys": np.array([sample.key for sample in self.images.train.samples])[images.stored],
             "test": images.test,
             "test_labels": images.truth,
             "test_keys": np.array(images.keys),
@@ -172,15 +104,12 @@ class KnnTask(LabelledTask):
 
     def _correct(
         self, neighbours: Neighbours, labels: Integers, truth: Integers
-    ) -> tuple[dict[str, NDArray[np.float64]], Integers]:
-        """How often each query is given its class, by metric, and the class that it is given by the first k.
+    ) -> tuple[dict[str, Floats], Integers]:
+        """How often queries are given their true class, by metric, and which class by the first k.
 
-        Args:
-            neighbours: Of the queries.
-            labels: Classes of the bank.
-            truth: Classes of the queries.
+        ``labels`` are the classes of the bank.
         """
-        correct: dict[str, NDArray[np.float64]] = {}
+        correct: dict[str, Floats] = {}
         given = {}
         for k in self._ks:
             ranked = vote(neighbours, labels, k, len(self.images.train.classes), self.config.temperature)
@@ -190,12 +119,63 @@ class KnnTask(LabelledTask):
                 correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
         return correct, given[self.config.k]
 
+    @property
+    def kept_examples(self) -> KeptExamples:
+        return self
 
-def _joined(parts: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
+    @cached_property
+    def queries(self) -> tuple[str, ...]:
+        """Names of the examples among the queries."""
+        keys = [sample.key for sample in self.images.val.samples]
+        return tuple(keys[row] for row in drawn(keys, QUERIES, self.images.val.labels.tolist()))
+
+    def _predicted(self, images: LabelledVectors, neighbours: Neighbours, given: Integers) -> Predicted:
+        """What a layer takes the examples for; empty texts for one that could not be read.
+
+        ``given`` are the classes that all queries were given, [queries].
+        """
+        train, wanted = self.images.train, {*self.queries}
+        rows = {key: row for row, key in enumerate(images.keys) if key in wanted}
+        names = np.asarray(train.classes, str)
+        shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
+        classes, keys = np.full(shape, "", names.dtype), np.full(shape, "", object)
+        predicted, right = np.full(shape[0], "", names.dtype), np.zeros(shape[0], np.bool_)
+        cosine = np.full(shape, np.nan, np.float32)
+        for number, row in enumerate(rows.get(key, -1) for key in self.queries):
+            if row < 0:
+                continue
+            near = neighbours.index[row, : shape[1]]
+            predicted[number], right[number] = names[given[row]], given[row] == images.truth[row]
+            classes[number] = names[images.labels[near]]
+            keys[number] = [train.samples[image].key for image in images.stored[near]]
+            cosine[number] = neighbours.similarity[row, : shape[1]].round(4)
+        return {
+            "predicted": predicted,
+            "right": right,
+            "neighbour": keys.astype(str),
+            "neighbour_class": classes,
+            "cosine": cosine,
+        }
+
+    def facts(self) -> Predicted:
+        """Names and classes of the examples."""
+        val = self.images.val
+        labels = {sample.key: label for sample, label in zip(val.samples, val.labels, strict=True)}
+        classes = [self.images.train.classes[labels[key]] for key in self.queries]
+        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str)}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        """The examples, then their neighbours, the nearest ones of all layers first."""
+        ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
+        near = [str(key) for names in ranks for key in names.flat]
+        return by_key(self.images.val.samples, self.queries) | by_key(self.images.train.samples, near)
+
+
+def _joined(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
     """What was found of consecutive queries, by metric."""
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
-def _unusable(found: LabelledVectors) -> str:
+def _unusable(images: LabelledVectors) -> str:
     """Why nothing can be asked of vectors; "" if it can."""
-    return unusable(found.train) or unusable(found.test, constant=False)
+    return unusable(images.train) or unusable(images.test, constant=False)

@@ -162,7 +162,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-object",
-        code="tasks.clustering:ObjectClusterTask",
+        code="tasks.clustering:RegionClusterTask",
         role="objects",
         title="k-means clustering of objects",
         data="COCO val2017",
@@ -172,7 +172,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-part",
-        code="tasks.clustering:PartClusterTask",
+        code="tasks.clustering:RegionClusterTask",
         role="parts",
         title="k-means clustering of parts",
         data="PartImageNet",

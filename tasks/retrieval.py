@@ -14,8 +14,8 @@ from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.revisitop import Retrieval
-from tasks.examples import Predicted, by_key, drawn
-from tasks.metrics.arrays import Integers
+from tasks.examples import KeptExamples, Predicted, by_key, drawn
+from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
 from tasks.sources import chunks
 from tasks.task import VectorTask
@@ -25,56 +25,8 @@ from zoo.view.views import FitLongSide, ThumbnailCrop, View
 
 QUERIES = 12  # queries whose ranking is kept
 RANKED = 4  # first images of each ranking, without those that are ignored
-
-
-@dataclass(frozen=True)
-class RetrievalExamples:
-    """Queries of a revisited dataset and what layers rank first."""
-
-    data: Retrieval  # the dataset
-    queries: tuple[Sample, ...]  # its queries as they are shown
-
-    @cached_property
-    def places(self) -> tuple[int, ...]:
-        """Places of the examples among the queries: such as have a positive image."""
-        data = self.data
-        sought = [row for row in range(len(data.queries)) if len(data.easy[row]) or len(data.hard[row])]
-        return tuple(sought[number] for number in drawn([data.queries[row].key for row in sought], QUERIES))
-
-    def predicted(self, ranks: Integers, precision: NDArray[np.float64]) -> Predicted:
-        """What a layer ranks first.
-
-        Args:
-            ranks: [database queries], best first.
-            precision: Average precision Medium of each query in percent, [queries].
-        """
-        shape = (len(self.places), RANKED)
-        keys, kinds = np.full(shape, "", object), np.full(shape, "", "<U5")
-        for number, row in enumerate(self.places):
-            ranked = ranks[~np.isin(ranks[:, row], self.data.junk[row]), row][:RANKED]
-            keys[number, : len(ranked)] = [self.data.database[image].key for image in ranked]
-            hard, easy = (np.isin(ranked, images[row]) for images in (self.data.hard, self.data.easy))
-            kinds[number, : len(ranked)] = np.where(easy, "easy", np.where(hard, "hard", "wrong"))
-        chosen = precision[list(self.places)].astype(np.float32)
-        return {"neighbour": keys.astype(str), "kind": kinds, "average_precision": chosen}
-
-    def facts(self) -> Predicted:
-        data = self.data
-        positives = [len({*data.easy[row], *data.hard[row]}) for row in self.places]
-        return {
-            "query": np.asarray([data.queries[row].key for row in self.places], str),
-            "positives": np.asarray(positives, np.int64),
-        }
-
-    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        queries = [self.queries[row].key for row in self.places]
-        near = [
-            str(key) for rank in range(RANKED) for layer in predicted for key in layer["neighbour"][:, rank]
-        ]
-        return by_key(self.queries, queries) | by_key(self.data.database, near)
-
-
 CHUNK_OF_PHOTOS = 256  # images whose vectors are stored together
+
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 
@@ -86,11 +38,10 @@ class RetrievalConfig:
     crop_queries: bool  # whether a query is cut to its box first, as the official protocol asks
 
 
-CONFIGS = {
+CONFIGS = {  # by name of the protocol
     "standard": RetrievalConfig(view=FitLongSide(long=224), crop_queries=True),
     "paper": RetrievalConfig(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
 }
-"""By name of the protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +59,15 @@ class RetrievalTask(VectorTask):
         queries = self.data.queries
         if not self.config.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
-        return (
-            self._source("database", self.data.database),
-            self._source("queries", queries),
-        )
+        return (self._source("database", self.data.database), self._source("queries", queries))
+
+    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
+        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.config.view)
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
         return self.vector_sources[:1]
-
-    @cached_property
-    def kept_examples(self) -> RetrievalExamples:
-        return RetrievalExamples(self.data, self.vector_sources[1].samples)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -131,12 +78,11 @@ class RetrievalTask(VectorTask):
     def products(self) -> int:
         return len(self.data.database) * len(self.data.queries)
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
-        database, queries = (vectors[source.name] for source in self.vector_sources)
         if reason := self._unusable(vectors):
             return Outcome((), empty=reason)
-        return self._ranked(cosine(database, queries))
+        return self._ranked(cosine(*self._both(vectors)))
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
@@ -144,34 +90,35 @@ class RetrievalTask(VectorTask):
         """Precisions for each set of layers, by the mean of their cosines; no examples."""
         del device  # photos are few: all cosines of all layers stay in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
-        names = [source.name for source in self.vector_sources]
-        cosines = {
-            layer: cosine(*(vectors_of[name] for name in names)) for layer, vectors_of in layers.items()
-        }
+        cosines = {layer: cosine(*self._both(vectors)) for layer, vectors in layers.items()}
         outcomes = []
         for each in sets:
             if all(reasons[member] for member in each.members):
                 outcomes.append(Outcome((), empty=reasons[each.members[0]]))
-                continue
-            mean = np.mean([cosines[member] for member in each.members], axis=0)
-            outcomes.append(replace(self._ranked(mean), predicted={}))
+            else:
+                mean = np.mean([cosines[member] for member in each.members], axis=0)
+                outcomes.append(replace(self._ranked(mean), predicted={}))
         return outcomes
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Images of the database and queries, all of them, in the order of the ground truth."""
+        return dict(zip(("database", "queries"), self._both(vectors), strict=True))
+
+    def _both(self, vectors: Vectors) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Vectors of the database and of the queries."""
         database, queries = (vectors[source.name] for source in self.vector_sources)
-        return {"database": database, "queries": queries}
+        return database, queries
 
     def _unusable(self, vectors: Vectors) -> str:
         """Why nothing can be asked of vectors; "" if it can."""
-        database, queries = (vectors[source.name] for source in self.vector_sources)
+        database, queries = self._both(vectors)
         return unusable(database) or unusable(queries, constant=False)
 
-    def _ranked(self, similarity: NDArray[np.float64]) -> Outcome:
+    def _ranked(self, similarity: Floats) -> Outcome:
         """Scores of similarities [database queries]."""
         ranks = rank(similarity)
         scores: list[Score] = []
-        values: dict[str, NDArray[np.float64]] = {}
+        values: dict[str, Floats] = {}
         for difficulty in DIFFICULTIES:
             result = revisited(ranks, self.data.easy, self.data.hard, self.data.junk, difficulty)
             measured = {f"mAP {difficulty}": result.ap}
@@ -186,8 +133,48 @@ class RetrievalTask(VectorTask):
         keys = tuple(sample.key for sample in self.data.queries)
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
-        predicted = self.kept_examples.predicted(ranks, values["mAP medium"])
-        return Outcome(tuple(scores), items, predicted=predicted)
+        return Outcome(tuple(scores), items, predicted=self._predicted(ranks, values["mAP medium"]))
 
-    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
-        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.config.view)
+    @property
+    def kept_examples(self) -> KeptExamples:
+        return self
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Places of the examples among the queries: such as have a positive image."""
+        data = self.data
+        sought = [row for row in range(len(data.queries)) if len(data.easy[row]) or len(data.hard[row])]
+        return tuple(sought[number] for number in drawn([data.queries[row].key for row in sought], QUERIES))
+
+    def _predicted(self, ranks: Integers, precision: Floats) -> Predicted:
+        """What is ranked first for the examples, from [database queries], best first.
+
+        ``precision`` is the average precision Medium of each query in percent, [queries].
+        """
+        shape = (len(self.places), RANKED)
+        keys, kinds = np.full(shape, "", object), np.full(shape, "", "<U5")
+        for number, row in enumerate(self.places):
+            ranked = ranks[~np.isin(ranks[:, row], self.data.junk[row]), row][:RANKED]
+            keys[number, : len(ranked)] = [self.data.database[image].key for image in ranked]
+            hard, easy = (np.isin(ranked, images[row]) for images in (self.data.hard, self.data.easy))
+            kinds[number, : len(ranked)] = np.where(easy, "easy", np.where(hard, "hard", "wrong"))
+        chosen = precision[list(self.places)].astype(np.float32)
+        return {"neighbour": keys.astype(str), "kind": kinds, "average_precision": chosen}
+
+    def facts(self) -> Predicted:
+        """Names of the examples, and how many positive images each has."""
+        data = self.data
+        positives = [len({*data.easy[row], *data.hard[row]}) for row in self.places]
+        return {
+            "query": np.asarray([data.queries[row].key for row in self.places], str),
+            "positives": np.asarray(positives, np.int64),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        """The examples as they are shown, then what is ranked first, of all layers."""
+        queries = self.vector_sources[1].samples
+        near = [
+            str(key) for rank in range(RANKED) for layer in predicted for key in layer["neighbour"][:, rank]
+        ]
+        shown = by_key(queries, [queries[row].key for row in self.places])
+        return shown | by_key(self.data.database, near)

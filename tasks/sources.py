@@ -117,6 +117,8 @@ class ClusteredRegions:
 
     regions: Regions
     k: int
+    unit: str = "objects"
+    split: str = "val"
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """How sure the scores of a task are: its per-item measurements as units that are resampled and split."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -268,11 +268,4 @@ def _common(items: Sequence[Items]) -> list[Items]:
         return list(items)
     places = [{key: row for row, key in enumerate(layer.keys)} for layer in items]
     keys = [key for key in items[0].keys if all(key in where for where in places)]
-    return [_taken(layer, [where[key] for key in keys]) for layer, where in zip(items, places, strict=True)]
-
-
-def _taken(items: Items, rows: Sequence[int]) -> Items:
-    names = ([column[row] for row in rows] for column in _names(items))
-    keys, clusters, strata = (tuple(column) for column in names)
-    values = {name: array[np.asarray(rows, np.int64)] for name, array in items.values.items()}
-    return replace(items, keys=keys, clusters=clusters, strata=strata, values=values)
+    return [layer.only(where[key] for key in keys) for layer, where in zip(items, places, strict=True)]

@@ -104,7 +104,7 @@ def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     by_partition = config.parts_by_partition
     data = replace(catalogue.parts, by_partition=by_partition).read(folder)
     data = replace(data, edition="-by-partition" if by_partition else "")
-    return ClusteredRegions(data.limited(at.limit), k)
+    return ClusteredRegions(data.limited(at.limit), k, "parts", "train, val, test")
 
 
 def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:

@@ -94,7 +94,8 @@ class Locality(ComparisonTask):
             subsets = None if reason else self._subsets(transformer, convnet, device)
             if subsets is None:
                 reason = reason or "heads or blocks could not be measured"
-                yield PairFindings.none(first, second, METRIC, (heads, (WHOLE_BACKBONE,)), reason)
+                empty = np.full((len(heads), 1), np.nan)
+                yield PairFindings(first, second, METRIC, heads, (WHOLE_BACKBONE,), empty, empty, reason)
                 continue
             arrays: dict[str, NDArray[np.generic]] = {
                 "head_cka": subsets.cka.astype(np.float32),
@@ -172,7 +173,7 @@ class _GramMeasurer(BatchMeasurer[Portion]):
             return {}
         images, rows, columns, width = grid.shape
         tokens = grid.reshape(images, rows * columns, heads, width // heads).permute(2, 0, 1, 3)
-        grams = [self._cka.gram(tokens[:, batch].flatten(2), checked=False) for batch in batches]
+        grams = [self._cka.gram(tokens[:, batch].flatten(2)) for batch in batches]
         return {"gram": torch.cat([gram.float().flatten(1) for gram in grams], dim=1)}
 
 

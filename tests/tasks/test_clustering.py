@@ -19,7 +19,6 @@ from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import (
     ClusterConfig,
     ImageClusterTask,
-    ObjectClusterTask,
     RegionClusterTask,
     region_weights,
 )
@@ -165,7 +164,7 @@ def random_regions() -> RegionClusterTask:
     images = tuple(
         drawn_image(f"image{n}", sizes[n % 3], rng.choice([3, 17, 90], 4).tolist(), n) for n in range(12)
     )
-    return ObjectClusterTask(ClusteredRegions(Regions("double", images, {}, Coverage(())), 3), QUICK)
+    return RegionClusterTask(ClusteredRegions(Regions("double", images, {}, Coverage(())), 3), QUICK)
 
 
 def measured(
@@ -255,7 +254,7 @@ def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterTa
         key = f"image{number}"
         images.append(RegionImage(MemorySample(key, 0, (32, 32)), (32, 32), tuple(regions)))
     regions = Regions("planted", tuple(images), {}, Coverage(()))
-    return ObjectClusterTask(ClusteredRegions(regions, 2), QUICK)
+    return RegionClusterTask(ClusteredRegions(regions, 2), QUICK)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +305,7 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4, size=(60, 44))
     data = CocoEntry(images=4, first=4).read(tmp_path)
     task, double, view = (
-        ObjectClusterTask(ClusteredRegions(data, 2), QUICK),
+        RegionClusterTask(ClusteredRegions(data, 2), QUICK),
         CountingBackbone(),
         VIEW.scaled(32, 8),
     )
@@ -458,7 +457,7 @@ def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
 def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4)
     task, again = (
-        ObjectClusterTask(
+        RegionClusterTask(
             ClusteredRegions(CocoEntry(images=4, first=4).read(tmp_path), 2),
             config_of(STANDARD, "cluster-image"),
         )
