@@ -15,14 +15,13 @@ from zoo.spec import BackboneSpec, Layer
 class LayerFeatures:
     """Features of one layer for one batch of images.
 
-    Attributes:
-        grid: Patch tokens or the feature map, [batch height width dim], row 0 at the top; prefix tokens are
-            gone. It may be a view of the live activation, which stays as it is until its block ends: copy
-            what must outlive that.
+    ``cls`` is the class token, [batch dim]; None where the backbone has none. ``grid`` are patch tokens or
+    the feature map, [batch height width dim], row 0 at the top; prefix tokens are gone. It may be a view of
+    the live activation, which stays as it is until its block ends: copy what must outlive that.
     """
 
-    layer: Layer  # where they were read
-    cls: Tensor | None  # class token, [batch dim]; None where the backbone has none
+    layer: Layer
+    cls: Tensor | None
     grid: Tensor
 
     @property
@@ -43,8 +42,7 @@ class LayerFeatures:
         while dim * (2 * k) ** 2 <= width and 2 * k <= min(height, columns):
             k *= 2
         cells = self.grid.float()
-        parts = [cells[:, i::k, j::k].mean(dim=(1, 2)) for i in range(k) for j in range(k)]
-        return torch.cat(parts, dim=1)
+        return torch.cat([cells[:, i::k, j::k].mean(dim=(1, 2)) for i in range(k) for j in range(k)], dim=1)
 
     def of(self, rows: slice) -> "LayerFeatures":
         """The features of some images of the batch; a view."""
@@ -53,14 +51,17 @@ class LayerFeatures:
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Attention probabilities of one block for one batch of images."""
+    """Attention probabilities of one block for one batch of images; its layer has the tap ``probabilities``.
 
-    layer: Layer  # the block, with the tap ``probabilities``
-    # [batch heads queries keys] in [0, 1], after any position bias and the soft-max; each row of keys sums to
-    # 1. Tokens are the prefix tokens, then the patches in row-major order.
+    They are [batch heads queries keys] in [0, 1], after any position bias and the soft-max; each row of keys
+    sums to 1. Tokens are the prefix tokens, of which the first is the class token where there is one, then
+    the patches in row-major order; ``cells`` are their rows and columns.
+    """
+
+    layer: Layer
     probabilities: Tensor
-    prefix_tokens: int  # tokens before the patches; the first is the class token where there is one
-    cells: tuple[int, int]  # rows and columns of the patches
+    prefix_tokens: int
+    cells: tuple[int, int]
 
     @cached_property
     def patches(self) -> Tensor:
@@ -90,13 +91,15 @@ class BackboneIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ReceptiveField:
-    """How strongly each pixel moves the centre cell of a layer, ``(rows // 2, columns // 2)`` of its grid."""
+    """How strongly each pixel moves the centre cell of a layer, ``(rows // 2, columns // 2)`` of its grid.
 
-    layer: Layer  # the layer
-    # derivatives of the cell by the normalised input in size, summed over RGB and images, mean over channels:
-    # [height width], float32
+    ``strength`` has the derivatives of the cell by the normalised input in size, summed over RGB and images,
+    mean over channels: [height width], float32. ``cells`` are rows and columns of the layer's grid.
+    """
+
+    layer: Layer
     strength: Tensor
-    cells: tuple[int, int]  # rows and columns of the layer's grid
+    cells: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,56 +107,46 @@ class Weights:
     """Weights that say something without an image; they must not be changed.
 
     Attributes:
+        filters: First convolution, of the patch embedding or the stem, [dim 3 height width]: it acts on the
+            normalised input. BiT's are standardised, as it convolves with them.
+        positions: Trained embeddings of the patches' positions, without those of prefix tokens, on the square
+            grid of the training, [rows columns dim].
         position_bias: What BEiT and data2vec add to the scores of attention, [blocks heads 2g-1 2g-1] for a
             grid of g x g patches, one block if all share it: entry ``[dy + g - 1, dx + g - 1]`` where the
             query is dy rows below and dx columns right of the key.
+        reason: By the name of what is None, why, in a sentence.
     """
 
-    # first convolution, of the patch embedding or the stem, [dim 3 height width]: it acts on the normalised
-    # input. BiT's are standardised, as it convolves with them.
     filters: Tensor | None
-    # trained embeddings of the patches' positions, without those of prefix tokens, on the square grid of the
-    # training, [rows columns dim]
     positions: Tensor | None
     position_bias: Tensor | None
-    reason: Mapping[str, str]  # by the name of what is None, why, in a sentence
+    reason: Mapping[str, str]
 
 
 Channels = Callable[[int], Sequence[int]]  # which channels of a layer are looked at, told how many it has
-Shown = LayerFeatures | AttentionMaps
-"""What a forward shows of a layer: attention of ``probabilities``, features of every other tap."""
 
+# What a forward shows of a layer: attention of ``probabilities``, features of every other tap. A visitor is
+# called once for each layer; it must not change what it is shown, which it may hold until the block ends.
+Shown = LayerFeatures | AttentionMaps
 Visitor = Callable[[Shown], None]
-"""Is called once for each layer; must not change what it is shown, which it may hold until the block ends."""
 
 
 class Visitable(Protocol):
-    """A frozen network that shows each layer of a forward to a visitor: what own objects must offer."""
+    """A frozen network that shows each layer of a forward to a visitor: what own objects must offer.
 
-    @property
-    def spec(self) -> BackboneSpec:
-        """The entry that the network was loaded for."""
-        ...
+    Attributes:
+        spec: The entry that the network was loaded for.
+        revision: Resolved commit of the repository, or digest of local weights.
+        fingerprint: What tells its features from those of every other backbone: weights, dtype and format.
+        device: The device that the forward runs on.
+        dtype: The dtype that the forward computes in.
+    """
 
-    @property
-    def revision(self) -> str:
-        """Resolved commit of the repository, or digest of local weights."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """What tells its features from those of every other backbone: weights, dtype and format version."""
-        ...
-
-    @property
-    def device(self) -> torch.device:
-        """The device that the forward runs on."""
-        ...
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The dtype that the forward computes in."""
-        ...
+    spec: BackboneSpec
+    revision: str
+    fingerprint: str
+    device: torch.device
+    dtype: torch.dtype
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward and call ``visitor`` once for each layer, in order, while the forward runs.

@@ -21,20 +21,15 @@ class Backbone(ABC):
     def __init__(
         self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
     ) -> None:
-        self.spec = spec
-        self.revision = identity.revision
-        self.fingerprint = identity.fingerprint
-        self.device = device
-        self.dtype = dtype
+        self.spec, self.device, self.dtype = spec, device, dtype
+        self.revision, self.fingerprint = identity.revision, identity.fingerprint
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Visitable`.
 
-        Raises:
-            InputError: The pixels, a layer or what is shown is not what the spec says.
+        Raises InputError where the pixels, a layer or what is shown is not what the spec says.
         """
-        cells = cells_of(self.spec, pixels)
-        wanted = wanted_layers(self.spec, layers)
+        cells, wanted = cells_of(self.spec, pixels), wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted):
             raise InputError(reason)
         self._visit(pixels, visitor, wanted, cells)
@@ -54,13 +49,9 @@ class Backbone(ABC):
     ) -> tuple[ReceptiveField, ...]:
         """How strongly each pixel moves the centre cell of each of these layers, in the order of a forward.
 
-        Args:
-            pixels: As in `visit`.
-            layers: Layers with features; memory for the gradients of all of them is needed at once.
-            channels: Which channels of a layer are looked at; each costs a backward through the network.
-
-        Raises:
-            InputError: It cannot say, with the sentence of `fields_refusal`, or has no such layer.
+        Memory for the gradients of all layers is needed at once, and each channel that is looked at costs a
+        backward through the network. Raises InputError where it cannot say, with the sentence of
+        `fields_refusal`, or has no such layer.
         """
         wanted = wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted) or self.fields_refusal():

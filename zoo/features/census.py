@@ -53,7 +53,6 @@ class WeightsRead(_Operations):  # type: ignore[no-untyped-call]
         self.weights: dict[int, nn.Parameter] = {}
 
     def see_weight(self, weight: nn.Parameter) -> None:
-        """Remember it."""
         self.weights[id(weight)] = weight
 
     @property
@@ -72,16 +71,13 @@ class BytesHeld(_Operations):  # type: ignore[no-untyped-call]
         super().__init__()
         self._weights: dict[int, int] = {}
         self._alive: dict[int, int] = {}
-        self._now = 0
-        self._most = 0
+        self._now = self._most = 0
 
     def see_weight(self, weight: nn.Parameter) -> None:
-        """Count its memory once."""
         storage = weight.untyped_storage()
         self._weights[storage._cdata] = storage.nbytes()
 
     def see_result(self, result: Tensor) -> None:
-        """Count its memory, until nobody holds it any more."""
         storage = result.untyped_storage()
         key = storage._cdata
         if key in self._weights or key in self._alive:

@@ -12,8 +12,8 @@ from zoo.features import LayerFeatures
 from zoo.spec import BackboneSpec, Layer, Tap
 
 Cells = tuple[int, int]  # rows and columns of a grid
+# Taps whose number of channels no entry promises.
 UNPROMISED: tuple[Tap, ...] = ("query", "key", "value", "heads", "mlp_hidden")
-"""Taps whose number of channels no entry promises."""
 
 
 def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
@@ -27,7 +27,13 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     if missing is None:
         return ""
     if missing.tap == "probabilities":
-        return _no_probabilities(spec, missing)
+        if spec.checkpoint in ("module", "timm"):
+            return f"{spec.name} is a network whose attention probabilities cannot be read."
+        if spec.heads is None:
+            return f"{spec.name} has no attention."
+        first, last = Layer(1, "probabilities"), Layer(spec.depth, "probabilities")
+        span = f"it has those of {first} to {last}"
+        return f"{spec.name} has no attention probabilities of layer {missing}; {span}."
     names = ", ".join(str(layer) for layer in spec.layers)
     inside = f", and {in_words(spec.inside)} of every block" if spec.inside else ""
     return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."
@@ -38,20 +44,10 @@ def in_words(taps: Sequence[str]) -> str:
     return " and ".join([", ".join(taps[:-1]), taps[-1]] if len(taps) > 1 else taps)
 
 
-def _no_probabilities(spec: BackboneSpec, layer: Layer) -> str:
-    if spec.checkpoint in ("module", "timm"):
-        return f"{spec.name} is a network whose attention probabilities cannot be read."
-    if spec.heads is None:
-        return f"{spec.name} has no attention."
-    first, last = Layer(1, "probabilities"), Layer(spec.depth, "probabilities")
-    return f"{spec.name} has no attention probabilities of layer {layer}; it has those of {first} to {last}."
-
-
 def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
     """Rows and columns of the coarsest grid for a batch of images, uint8 [batch 3 height width].
 
-    Raises:
-        InputError: The pixels have another shape or type, or sides that are no multiples of the patch.
+    Raises InputError where pixels have another shape or type, or sides that are no multiples of the patch.
     """
     patch = spec.patch_size
     if pixels.ndim != 4 or pixels.shape[1] != 3 or pixels.dtype != torch.uint8:
@@ -82,12 +78,11 @@ def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> lis
     stages = [spec.stage_of(layer)]
     if layer.tap == "input":
         stages.append(spec.stage_of(Layer(layer.index - 1)))
-    shapes = []
-    for stage in stages:
-        finer = spec.patch_size // stage.stride
-        promised = width if layer.tap in UNPROMISED else stage.width
-        shapes.append((cells[0] * finer, cells[1] * finer, promised))
-    return shapes
+    finer = [(stage, spec.patch_size // stage.stride) for stage in stages]
+    return [
+        (cells[0] * times, cells[1] * times, width if layer.tap in UNPROMISED else stage.width)
+        for stage, times in finer
+    ]
 
 
 def features_of(

@@ -29,8 +29,8 @@ from zoo.features.weights import without_weights
 from zoo.references import current_directory, find_object
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
+# How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
-"""How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself."""
 
 _ATTRIBUTES: dict[str, type] = {
     "spec": BackboneSpec,
@@ -42,24 +42,12 @@ _ATTRIBUTES: dict[str, type] = {
 
 
 def own_spec(reference: str) -> BackboneSpec:
-    """Spec of the backbone that a function gives, its repository and checkpoint set to say where it is from.
-
-    Args:
-        reference: ``module:function``; the module is looked for in the current directory and among those that
-            are installed, the function is called without arguments, once a process.
-
-    Raises:
-        InputError: There is no such function, it fails, or what it gives is no backbone (`zoo.features`).
-    """
+    """Spec of the backbone of `make_own`, its repository and checkpoint set to say where it is from."""
     return replace(make_own(reference).spec, repository=reference, checkpoint="object")
 
 
 def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> "OwnBackbone":
-    """The backbone that an entry of `own_spec` is about.
-
-    Raises:
-        InputError: As in `own_spec`; or it runs on another device or in another dtype.
-    """
+    """The backbone of an entry of `own_spec`; InputError where it runs elsewhere or in another dtype."""
     backbone = make_own(spec.repository)
     for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", backbone.dtype, dtype)):
         if has != wants:
@@ -73,10 +61,11 @@ def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -
 
 @lru_cache(maxsize=64)
 def make_own(reference: str) -> Visitable:
-    """The backbone that a function gives, as it is; the function is called once in a process.
+    """The backbone that a function ``module:function`` gives, as it is.
 
-    Raises:
-        InputError: As in `own_spec`.
+    The module is looked for in the current directory and among those that are installed, the function is
+    called without arguments, once in a process. Raises InputError where there is no such function, it fails,
+    or what it gives is no backbone (`zoo.features.Visitable`).
     """
     function = find_object(reference)
     if not callable(function):
@@ -97,20 +86,16 @@ def make_own(reference: str) -> Visitable:
     if not callable(getattr(backbone, "visit", None)):
         raise InputError(f"{gives} without a method visit.")
     checked: Visitable = backbone
-    wrong = wrong_with(checked.spec)
-    if wrong is None and _shows_attention(checked) and checked.spec.heads is None:
+    wrong = next(faults(checked.spec), "")
+    if not wrong and _shows_attention(checked) and checked.spec.heads is None:
         wrong = "says nothing of heads, and the backbone has attention = True"
     if wrong:
         raise InputError(f"{reference}: its spec {checked.spec.name!r} {wrong}.")
     return checked
 
 
-def wrong_with(spec: BackboneSpec) -> str | None:
-    """The first thing that is wrong with a spec that somebody wrote, in words; None where nothing is."""
-    return next(_faults(spec), None)
-
-
-def _faults(spec: BackboneSpec) -> Iterator[str]:
+def faults(spec: BackboneSpec) -> Iterator[str]:
+    """What is wrong with a spec that somebody wrote, in words."""
     if not re.fullmatch(r"[\w.@/+-]+", spec.name):
         yield "needs a name of letters, digits and .-_@/+"
     if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
@@ -153,17 +138,11 @@ class OwnBackbone(Backbone):
         self._summed: set[Layer] = set()
 
     def fields_refusal(self) -> str:
-        """Why it cannot say which pixels move a cell: it has no method for it."""
         if callable(getattr(self._backbone, "receptive_fields", None)):
             return ""
         return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
 
     def weights(self) -> Weights:
-        """Filters, position embeddings and position biases of an object that has a method ``weights``.
-
-        Raises:
-            InputError: They are no `zoo.features.Weights`.
-        """
         give = getattr(self._backbone, "weights", None)
         if not callable(give):
             return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
@@ -201,16 +180,13 @@ class OwnBackbone(Backbone):
         self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
     ) -> tuple[ReceptiveField, ...]:
         give: Callable[..., Iterable[ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
-        fields = tuple(give(pixels, wanted, channels))
+        fields, shape = tuple(give(pixels, wanted, channels)), pixels.shape[2:]
         for layer, field in zip_longest(wanted, fields):
-            if (
-                not isinstance(field, ReceptiveField)
-                or field.layer != layer
-                or field.strength.shape != pixels.shape[2:]
-            ):
+            is_field = isinstance(field, ReceptiveField)
+            if not is_field or (field.layer, field.strength.shape) != (layer, shape):
                 raise InputError(
                     f"{self.spec.name}: receptive_fields() should give a ReceptiveField for each layer, here "
-                    f"{layer or 'none any more'}, with a strength {list(pixels.shape[2:])}; it gives "
+                    f"{layer or 'none any more'}, with a strength {list(shape)}; it gives "
                     f"{shortened(field)}."
                 )
         return fields
@@ -223,44 +199,35 @@ class OwnBackbone(Backbone):
                 f"{self.spec.name} shows layer {content.layer} as {type(content).__name__}; it should be "
                 f"{expected.__name__}."
             )
+        spec, layer = self.spec, content.layer
+        facts: tuple[tuple[str, object, object], ...]
         if isinstance(content, LayerFeatures):
-            _check_features(self.spec, content, batch, cells)
-            return
-        _check_maps(self.spec, content, batch, cells)
-        if content.layer not in self._summed:
-            _check_sums(self.spec, content)
-            self._summed.add(content.layer)
+            verb, grid = "it is", tuple(content.grid.shape)
+            shapes = shapes_of(spec, layer, cells, grid[-1])
+            *size, width = next((shape for shape in shapes if grid == (batch, *shape)), shapes[0])
+            cls = None if content.cls is None else tuple(content.cls.shape)
+            facts = (
+                ("grid [batch height width dim]", (batch, *size, width), grid),
+                ("cls [batch dim]", (batch, width) if spec.has_cls else None, cls),
+            )
+        else:
+            verb, tokens = "found", spec.prefix_tokens + cells[0] * cells[1]
+            shape, wanted = tuple(content.probabilities.shape), (batch, spec.heads, tokens, tokens)
+            facts = (
+                ("probabilities [batch heads queries keys]", wanted, shape),
+                ("prefix_tokens", spec.prefix_tokens, content.prefix_tokens),
+                ("cells [rows columns]", cells, tuple(content.cells)),
+            )
+        for what, wants, has in facts:
+            if has != wants:
+                raise InputError(f"{spec.name}: {what} of layer {layer} should be {wants}; {verb} {has}.")
+        if isinstance(content, AttentionMaps) and layer not in self._summed:
+            _check_sums(spec, content)
+            self._summed.add(layer)
 
 
 def _shows_attention(backbone: Visitable) -> bool:
     return getattr(backbone, "attention", False) is True
-
-
-def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
-    shapes = shapes_of(spec, features.layer, cells, features.grid.shape[-1])
-    grid = tuple(features.grid.shape)
-    *size, width = next((shape for shape in shapes if grid == (batch, *shape)), shapes[0])
-    expected: dict[str, tuple[int, ...] | None] = {
-        "grid [batch height width dim]": (batch, *size, width),
-        "cls [batch dim]": (batch, width) if spec.has_cls else None,
-    }
-    tensors = (features.grid, features.cls)
-    for (what, shape), tensor in zip(expected.items(), tensors, strict=True):
-        has = None if tensor is None else tuple(tensor.shape)
-        if has != shape:
-            raise InputError(f"{spec.name}: {what} of layer {features.layer} should be {shape}; it is {has}.")
-
-
-def _check_maps(spec: BackboneSpec, maps: AttentionMaps, batch: int, cells: Cells) -> None:
-    tokens = spec.prefix_tokens + cells[0] * cells[1]
-    shape = tuple(maps.probabilities.shape)
-    for what, wants, has in (
-        ("probabilities [batch heads queries keys]", (batch, spec.heads, tokens, tokens), shape),
-        ("prefix_tokens", spec.prefix_tokens, maps.prefix_tokens),
-        ("cells [rows columns]", cells, tuple(maps.cells)),
-    ):
-        if has != wants:
-            raise InputError(f"{spec.name}: {what} of layer {maps.layer} should be {wants}; found {has}.")
 
 
 def _check_sums(spec: BackboneSpec, maps: AttentionMaps) -> None:

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -11,14 +11,14 @@ from zoo.errors import InputError, shortened
 from zoo.load.module.forward import run_watched
 
 CONTAINERS = (nn.ModuleList, nn.Sequential)  # kinds of modules whose members may be blocks
-BlocksHint = nn.Module | Sequence[nn.Module] | str
-"""A list of modules, a container, or a dotted path in which ``*`` stands for any name."""
-
 GIVE = "give blocks=, a list of modules of the network or a path such as 'layers.*.blocks'"
 
+# A list of modules, a container, or a dotted path in which ``*`` stands for any name.
+BlocksHint = nn.Module | Sequence[nn.Module] | str
+Paths = tuple[str, ...]  # dotted paths of a network's blocks, first to last
 
-@dataclass(frozen=True, slots=True)
-class Run:
+
+class Run(NamedTuple):
     """One run of a module: the first tensors that it was given and gave, and the version of the latter.
 
     A tensor that is changed in place later is the same tensor of another version.
@@ -29,24 +29,18 @@ class Run:
     version: int
 
 
-Runs = Mapping[str, Sequence[Run]]  # runs of modules by path
-
-
-Paths = tuple[str, ...]  # dotted paths of a network's blocks, first to last
+Runs = Mapping[str, Sequence[Run]]  # of modules by path
 
 
 def named_blocks(net: nn.Module, hint: BlocksHint) -> Paths:
-    """The blocks that somebody names.
+    """The blocks that somebody names; InputError where they are not in the network, or there are none.
 
     A path without ``*`` at its end that leads to a list of modules stands for its members.
-
-    Raises:
-        InputError: They are not in the network, or there are none.
     """
     if isinstance(hint, str):
         paths = _paths_like(net, hint)
     else:
-        members = list(hint.children()) if isinstance(hint, nn.Module) else list(hint)
+        members = hint.children() if isinstance(hint, nn.Module) else hint
         paths = [path_of(net, module, "a block") for module in members]
     if not paths:
         raise InputError(f"blocks={shortened(hint)} names no module of {type(net).__name__}; {GIVE}")
@@ -71,13 +65,12 @@ def find_blocks(net: nn.Module, images: Tensor) -> Paths:
     Raises InputError where there is no such row, or the network does not take the images.
     """
     rows = _rows(net)
-    members = {path: net.get_submodule(path) for row in rows.values() for paths in row for path in paths}
-    runs: dict[str, list[Run]] = {path: [] for path in members}
+    runs: dict[str, list[Run]] = {path: [] for row in rows.values() for paths in row for path in paths}
 
     def see(path: str, before: Tensor | None, after: Tensor | None) -> None:
         runs[path].append(Run(before, after, 0 if after is None else after._version))
 
-    run_watched(net, images, members, see)
+    run_watched(net, images, runs, see)
     chains = {words: row for words, row in rows.items() if all(_is_chain(paths, runs) for paths in row)}
     outer = [path for row in chains.values() for paths in row for path in paths]
     chains = {words: row for words, row in chains.items() if _is_stream(row, outer, runs)}
@@ -97,17 +90,13 @@ def _rows(net: nn.Module) -> dict[str, list[list[str]]]:
     for path, module in net.named_modules():
         members = dict(module.named_children()) if isinstance(module, CONTAINERS) else {}
         words = re.sub(r"\d+", "*", path)
-        kinds = {type(member) for member in members.values()}
-        if len(kinds) == 1 and all(_is_composed(member) for member in members.values()):
+        # with modules in them, and weights
+        are_composed = all([*member.children()] and [*member.parameters()] for member in members.values())
+        if len({type(member) for member in members.values()}) == 1 and are_composed:
             rows.setdefault(words, []).append([f"{path}.{name}" if path else name for name in members])
         elif members:
             odd.add(words)  # a row with a gap would end before the network does
     return {words: row for words, row in rows.items() if words not in odd and sum(map(len, row)) > 1}
-
-
-def _is_composed(module: nn.Module) -> bool:
-    """Whether a module has modules in it, and weights."""
-    return any(True for _ in module.children()) and any(True for _ in module.parameters())
 
 
 def _is_chain(paths: Sequence[str], runs: Runs) -> bool:
@@ -115,9 +104,8 @@ def _is_chain(paths: Sequence[str], runs: Runs) -> bool:
     if any(len(runs[path]) != 1 for path in paths):
         return False
     row = [runs[path][0] for path in paths]
-    return all(run.after is not None for run in row) and all(
-        run.after is following.before for run, following in pairwise(row)
-    )
+    passed_on = all(run.after is following.before for run, following in pairwise(row))
+    return passed_on and all(run.after is not None for run in row)
 
 
 def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], runs: Runs) -> bool:
@@ -125,25 +113,26 @@ def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], runs: Runs) -
 
     So do the blocks of a stage; the layers of a residual block do not, since what goes past them is added.
     """
-    ends = [(path, paths[-1]) for paths in row for path in outer if paths[-1].startswith(f"{path}.")]
-    if not ends:
-        return True
-    pairs = ((runs[path][0], runs[last][0]) for path, last in ends)
-    return any(whole.after is part.after and whole.version == part.version for whole, part in pairs)
+    pairs = [
+        (runs[path][0], runs[paths[-1]][0])
+        for paths in row
+        for path in outer
+        if paths[-1].startswith(f"{path}.")
+    ]
+    same = (whole.after is part.after and whole.version == part.version for whole, part in pairs)
+    return not pairs or any(same)
 
 
 def _paths_like(net: nn.Module, pattern: str) -> list[str]:
     """Paths that a pattern means; of a list that it names without ``*`` at its end, the members."""
     names = pattern.removeprefix("net.").split(".")
     like = re.compile(r"\.".join(re.escape(name).replace(r"\*", r"[^.]+") for name in names))
-    matching = [path for path, _ in net.named_modules() if path and like.fullmatch(path)]
-    if "*" in names[-1]:
-        return matching
     paths: list[str] = []
-    for path in matching:
-        module = net.get_submodule(path)
-        members = [name for name, _ in module.named_children()] if isinstance(module, CONTAINERS) else []
-        paths += [f"{path}.{name}" for name in members] or [path]
+    for path, module in net.named_modules():
+        if path and like.fullmatch(path):
+            is_list = "*" not in names[-1] and isinstance(module, CONTAINERS)
+            members = [f"{path}.{name}" for name, _ in module.named_children()] if is_list else []
+            paths += members or [path]
     return paths
 
 

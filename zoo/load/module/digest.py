@@ -7,8 +7,8 @@ from types import CodeType, FunctionType
 import torch
 from torch import nn
 
+# Attributes of a module that are settings; others are weights, modules, or nothing that can be compared.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-"""Attributes of a module that are settings; others are weights, modules, or nothing that can be compared."""
 
 
 def digest_of(net: nn.Module, *facts: object) -> str:
@@ -30,10 +30,9 @@ def _described(net: nn.Module) -> Iterator[object]:
     """Name, class and settings of each module, and the code of each class that is not torch's."""
     kinds: dict[str, type] = {}
     for path, module in net.named_modules():
-        settings = {
-            name: value for name, value in vars(module).items() if name != "training" and _is_plain(value)
-        }
-        yield path, _name(type(module)), sorted(settings.items(), key=str)
+        settings = [(name, value) for name, value in vars(module).items() if _is_plain(value)]
+        settings = sorted((pair for pair in settings if pair[0] != "training"), key=str)
+        yield path, _name(type(module)), settings
         kinds |= {_name(kind): kind for kind in type(module).__mro__}
     for name, kind in sorted(kinds.items()):
         if not name.startswith(("torch.", "builtins.")):

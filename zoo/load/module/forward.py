@@ -1,6 +1,6 @@
 """Trial forwards of somebody's network, with an eye on some of its modules."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from zoo.features.hooked import exact_float32
 from zoo.features.layers import first_tensor
 from zoo.spec import Normalisation
 
+# Is given the path of a module that has run, and the first tensors that it was given and gave.
 See = Callable[[str, Tensor | None, Tensor | None], None]
-"""Is given the path of a module that has run, and the first tensors that it was given and gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,8 @@ class TrialNetwork:
     def images(self, pixels: Tensor) -> Tensor:
         """The network's input of pixels in [0, 1], [batch 3 height width], where and as its weights are."""
         first = next(iter(self.net.parameters()), None)
-        mean, std = (
-            torch.tensor(v)[:, None, None] for v in (self.normalisation.mean, self.normalisation.std)
-        )
-        images = (pixels - mean) / std
+        mean, std = self.normalisation.mean, self.normalisation.std
+        images = (pixels - torch.tensor(mean)[:, None, None]) / torch.tensor(std)[:, None, None]
         return images if first is None else images.to(first)
 
     def draw(self, height: int = 0, width: int = 0) -> Tensor:
@@ -45,7 +43,7 @@ class TrialNetwork:
         return torch.rand(3, height or self.size, width or self.size, generator=draw)
 
 
-def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module], see: See) -> None:
+def run_watched(net: nn.Module, images: Tensor, paths: Iterable[str], see: See) -> None:
     """Run a forward on normalised images and tell what passes through modules, by path, as they end.
 
     Activations are live. Raises InputError where the network does not take the images, or modules cannot be
@@ -59,7 +57,8 @@ def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module]
         return hook
 
     with ExitStack() as hooks, torch.no_grad(), exact_float32():
-        for path, module in modules.items():
+        for path in paths:
+            module = net.get_submodule(path)
             try:
                 hook = module.register_forward_hook(hook_of(path), with_kwargs=True)
             except RuntimeError as error:
@@ -71,25 +70,29 @@ def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module]
         try:
             net(images)
         except Exception as error:
-            sides = " ".join(str(length) for length in images.shape)
+            reason = f"{type(error).__name__}: {shortened(str(error).strip().partition(chr(10))[0])}"
             raise InputError(
-                f"{type(net).__name__} does not take images [{sides}]: {type(error).__name__}: "
-                f"{shortened(str(error).strip().partition(chr(10))[0])}; give image_size=, or a module whose "
-                "forward takes a batch of images alone"
+                f"{type(net).__name__} does not take images [{in_brackets(images)}]: {reason}; give "
+                "image_size=, or a module whose forward takes a batch of images alone"
             ) from error
+
+
+def in_brackets(tensor: Tensor) -> str:
+    """Lengths of its axes, as sentences have them between brackets."""
+    return " ".join(map(str, tensor.shape))
 
 
 def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
     """What enters the first block and what leaves each; and paths of norms that were given the last."""
-    net, order = subject.net, list(subject.blocks)
-    entered: list[Tensor] = []
-    left: list[tuple[str, Tensor]] = []
+    net, order = subject.net, subject.blocks
+    streams: list[Tensor] = []
+    ran: list[str] = []
     last: list[Tensor] = []
     normed: list[tuple[str, Tensor]] = []
 
-    def keep(_: nn.Module, inputs: object, options: object) -> None:
-        entering = first_tensor((inputs, options))
-        entered.extend([] if entering is None else [entering.clone()])
+    def enter(_: nn.Module, inputs: object, options: object) -> None:
+        if (entering := first_tensor((inputs, options))) is not None:
+            streams.append(entering.clone())
 
     def see(path: str, before: Tensor | None, after: Tensor | None) -> None:
         if path not in order:
@@ -98,33 +101,32 @@ def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], lis
         elif after is None:
             raise InputError(f"block {path} gives no tensor")
         else:
-            left.append((path, after.clone()))
-            last.append(after)
+            ran.append(path)
+            streams.append(after.clone())
+            last[:] = [after]
 
-    norms = {
-        path: module
+    norms = [
+        path
         for path, module in net.named_modules()
         if "norm" in type(module).__name__.lower()
         and not any(f"{path}.".startswith(f"{block}.") for block in order)
-    }
-    watched = {path: net.get_submodule(path) for path in order} | norms
-    handle = watched[order[0]].register_forward_pre_hook(keep, with_kwargs=True)
+    ]
+    handle = net.get_submodule(order[0]).register_forward_pre_hook(enter, with_kwargs=True)
     try:
-        run_watched(net, subject.images(pixels), watched, see)
+        run_watched(net, subject.images(pixels), (*order, *norms), see)
     finally:
         handle.remove()
-    _require_order(subject, [path for path, _ in left])
-    if not entered:
+    _require_order(subject, ran)
+    if len(streams) == len(order):
         raise InputError(f"block {order[0]} of {subject.name} is given no tensor")
-    streams = [entered[0], *(stream for _, stream in left)]
     for number, stream in enumerate(streams):
         if not torch.isfinite(stream).all():
             raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")
-    return streams, sorted((path for path, before in normed if before is last[-1]), key=len)
+    return streams, sorted((path for path, before in normed if before is last[0]), key=len)
 
 
-def _require_order(subject: TrialNetwork, ran: Sequence[str]) -> None:
-    if list(ran) == list(subject.blocks):
+def _require_order(subject: TrialNetwork, ran: list[str]) -> None:
+    if tuple(ran) == subject.blocks:
         return
     times = {path: ran.count(path) for path in subject.blocks}
     wrong = next((path for path, count in times.items() if count != 1), "")

@@ -1,7 +1,7 @@
 """What somebody says of a network of their own, and what the network says of its images itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -11,30 +11,31 @@ from zoo.architecture import Layout
 from zoo.errors import InputError
 from zoo.load.module.blocks import BlocksHint
 from zoo.spec import IMAGENET, Normalisation
-from zoo.view.geometry import nearest_multiple
 
 USUAL_SIZE = 224  # side in pixels of images of a network that says nothing
-USUAL_STRIDE = 32  # pixels of a cell of the coarsest grid of most networks whose grids change
 Three = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleHints:
-    """What somebody says of a network; None is read from it or found out by a trial forward."""
+    """What somebody says of a network, as options of `benchmark.from_module`.
 
-    name: str | None = None  # name in tables; that of the class if None
-    family: str = "other"  # group in tables, any word
-    supervision: str = "unknown"  # what it learned from, in a few words
-    data: str = "unknown"  # what it was trained on
-    licence: str = "unknown"  # licence of its weights
-    blocks: BlocksHint | None = None  # its residual blocks, first to last
-    final_norm: nn.Module | str | bool | None = None  # norm after the last block, or its path; False for none
-    image_size: int | None = None  # side of its images in pixels
-    mean: Three | None = None  # per-channel mean of its input, for pixels in [0, 1]
-    std: Three | None = None  # standard deviation of the same
-    layout: Layout | None = None  # how its blocks pass on features
-    prefix_tokens: int | None = None  # tokens before the patches
-    class_token: bool | None = None  # whether the first of them is a class token
+    What is None is read from the network or found out by a trial forward; ``final_norm`` is False for none.
+    """
+
+    name: str | None = None
+    family: str = "other"
+    supervision: str = "unknown"
+    data: str = "unknown"
+    licence: str = "unknown"
+    blocks: BlocksHint | None = None
+    final_norm: nn.Module | str | bool | None = None
+    image_size: int | None = None
+    mean: Three | None = None
+    std: Three | None = None
+    layout: Layout | None = None
+    prefix_tokens: int | None = None
+    class_token: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,32 +47,25 @@ class InputImages:
     size_source: str
     normalisation_source: str
 
-    def rounded(self) -> "InputImages":
-        """The images at the next size that ConvNets have whole cells for; of such a size, itself."""
-        size = nearest_multiple(self.size, USUAL_STRIDE)
-        if size == self.size:
-            return self
-        return replace(self, size=size, size_source=f"{self.size_source}, {self.size}, in whole cells")
-
 
 def images_of(net: nn.Module, hints: ModuleHints) -> InputImages:
     """What a network is shown, by what somebody says, or by its own configuration, or as is usual.
 
-    timm's networks say all of it (``pretrained_cfg``), those of transformers the size (``config``).
-
-    Raises:
-        InputError: The size is no whole number from 1 on, or mean and std are not three numbers each.
+    timm's networks say all of it (``pretrained_cfg``), those of transformers the size (``config``). Raises
+    InputError where the size is no whole number from 1 on, or mean and std are not three numbers each.
     """
     configured, source = _configured(net)
-    size, size_source = _first(
-        (hints.image_size, "as told"),
-        (configured.get("size"), source),
-        (USUAL_SIZE, "assumed, since the network says none"),
-    )
-    (mean, mean_source), (std, std_source) = (
-        _first((hint, "as told"), (configured.get(key), source), (usual, "assumed: ImageNet's"))
-        for key, hint, usual in (("mean", hints.mean, IMAGENET.mean), ("std", hints.std, IMAGENET.std))
-    )
+
+    def chosen(key: str, hint: object, usual: object, why: str) -> tuple[Any, str]:
+        if hint is not None:
+            return hint, "as told"
+        value = configured.get(key)
+        return (usual, why) if value is None else (value, source)
+
+    why = "assumed, since the network says none"
+    size, size_source = chosen("size", hints.image_size, USUAL_SIZE, why)
+    mean, mean_source = chosen("mean", hints.mean, IMAGENET.mean, "assumed: ImageNet's")
+    std, std_source = chosen("std", hints.std, IMAGENET.std, "assumed: ImageNet's")
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InputError(
             f"image_size takes the side of square images in pixels, a whole number; found {size!r}"
@@ -97,10 +91,6 @@ def has_class_token(net: nn.Module, prefix: int, hints: ModuleHints) -> tuple[bo
     return prefix > 0, "the network has one" if known else "taken to be the first token"
 
 
-def _first(*candidates: tuple[Any, str]) -> tuple[Any, str]:
-    return next(candidate for candidate in candidates if candidate[0] is not None)
-
-
 def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:
     """Size, mean and std that a network brings along, None where it does not, and where it says them."""
     timm = getattr(net, "pretrained_cfg", None) or getattr(net, "default_cfg", None)
@@ -112,5 +102,5 @@ def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:
             f"{type(net).__name__} takes images of {sides[0]} x {sides[1]} px; only square ones are "
             "shown: give image_size="
         )
-    size = sides[0] if sides else None
-    return {"size": size, "mean": timm.get("mean"), "std": timm.get("std")}, "from its pretrained_cfg"
+    values = {"size": sides[0] if sides else None, "mean": timm.get("mean"), "std": timm.get("std")}
+    return values, "from its pretrained_cfg"

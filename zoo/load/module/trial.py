@@ -1,30 +1,133 @@
-"""What a few trial forwards tell of a network: layouts, grids, widths, prefix tokens, sizes that it takes."""
+"""What a few trial forwards tell of a network: layouts, grids, widths, prefix tokens, sizes that it takes.
 
-from collections.abc import Sequence
+A guess is never taken from shapes alone. Of two equal images of a batch the features must be equal, so the
+batch axis shows; an image with one changed cell must change most in that cell, so rows, columns and the first
+patch show; what no image changes, before the first block, is a prefix token.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import isqrt
 
 import torch
 from torch import Tensor
 
+from zoo.architecture import Layout
 from zoo.errors import InputError, first_line
-from zoo.load.module.forward import TrialNetwork, streams_of
+from zoo.features.layers import with_batch_first
+from zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
 from zoo.load.module.hints import ModuleHints
-from zoo.load.module.readings import NEAR, Reading, change_cells, no_reading, readings
 from zoo.spec import Stage
+
+LAYOUT_WORDS: Mapping[Layout, str] = {
+    "tokens": "tokens [batch tokens dim]",
+    "tokens-first": "tokens [tokens batch dim]",
+    "maps": "feature maps [batch dim height width]",
+    "cells": "feature maps [batch height width dim]",
+}
+MOST_PREFIX = 64  # prefix tokens that a guess admits
+BATCH = 3  # of a trial: two equal images and another one
+# How far features of equal images may be apart, as a share of the largest: bfloat16 rounds by 0.004.
+ALIKE = 0.02
+# Cells by which the strongest change may be off: stems of overlapping convolutions reach beyond a cell.
+NEAR = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read an activation: axes, prefix tokens (0 for maps), cells a side of its grid, channels."""
+
+    layout: Layout
+    prefix: int
+    side: int
+    width: int
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a feature map and has no tokens."""
+        return not self.layout.startswith("tokens")
+
+    def __str__(self) -> str:
+        before = "" if self.is_map else f"{self.prefix} prefix tokens and "
+        cells = f"{self.side} x {self.side} cells"
+        return f"{before}{cells} of {self.width} channels in {LAYOUT_WORDS[self.layout]}"
+
+    def shape(self, rows: int, columns: int) -> tuple[int, ...]:
+        """Shape of what one image of so many rows and columns would give."""
+        tokens = self.prefix + rows * columns
+        return {
+            "maps": (1, self.width, rows, columns),
+            "cells": (1, rows, columns, self.width),
+            "tokens": (1, tokens, self.width),
+            "tokens-first": (tokens, 1, self.width),
+        }[self.layout]
+
+    def agrees_with_equal_images(self, stream: Tensor) -> bool:
+        """Whether the first two images of a batch, which are equal, have equal features, the third others."""
+        images = with_batch_first(stream, self.layout).float()
+        same, other = ((images[0] - images[index]).abs().max() for index in (1, 2))
+        return bool(same <= ALIKE * images.abs().max()) and bool(other > same)
+
+    def distance(self, stream: Tensor) -> int:
+        """Cells between a change of the image and the strongest change of the features of `_change_cells`."""
+        maps = with_batch_first(stream, self.layout).float()
+        if self.is_map:
+            grid = maps.permute(0, 2, 3, 1)
+        else:
+            grid = maps[:, self.prefix :].reshape(len(maps), self.side, self.side, -1)
+        worst = 0
+        for index, (row, column) in enumerate(_cells_to_change(self.side), start=1):
+            moved = (grid[index] - grid[0]).abs().sum(-1).flatten()
+            moved_row, moved_column = divmod(int(moved.argmax()), self.side)
+            worst = max(worst, abs(moved_row - row), abs(moved_column - column))
+        return worst
+
+
+def _cells_to_change(side: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Two cells of a grid that no confusion of rows and columns brings to the same place."""
+    return (side // 8, side - 1 - side // 8), (side - 1 - side // 3, side // 3)
+
+
+def _change_cells(image: Tensor, side: int) -> Tensor:
+    """The image, and for each of two cells the image with that cell inverted: [3 3 height width]."""
+    changed = [image]
+    length = image.shape[-1] // side
+    for row, column in _cells_to_change(side):
+        other = image.clone()
+        rows, columns = (slice(index * length, (index + 1) * length) for index in (row, column))
+        other[:, rows, columns] = 1 - other[:, rows, columns]
+        changed.append(other)
+    return torch.stack(changed)
+
+
+def _readings(shape: Sequence[int], size: int) -> list[Reading]:
+    """All ways to read an activation of images of so many pixels a side, the fewest prefix tokens first."""
+    every: list[Reading] = []
+    if len(shape) == 4 and shape[0] == BATCH:
+        _, first, second, third = shape
+        every += [Reading("maps", 0, second, first)] if second == third else []
+        every += [Reading("cells", 0, first, third)] if first == second else []
+    layouts: tuple[tuple[Layout, int], ...] = (("tokens", 0), ("tokens-first", 1))
+    for layout, axis in layouts if len(shape) == 3 else ():
+        tokens = shape[1 - axis]
+        sides = range(isqrt(tokens), 0, -1) if shape[axis] == BATCH else ()
+        every += [Reading(layout, tokens - side**2, side, shape[2]) for side in sides]
+    return [one for one in every if one.prefix <= MOST_PREFIX and size % one.side == 0]
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How to read what enters the first block and what leaves each; the path of the norm that follows, or "".
+    """How to read what enters the first block and what leaves each; paths of blocks and final norm, or "".
 
     ``size`` is the side of the images in pixels; ``other_sizes`` says why the network takes no others, "" if
     it does.
     """
 
     readings: tuple[Reading, ...]
-    size: int
+    blocks: tuple[str, ...]
     final_norm: str
+    size: int
     other_sizes: str
 
     @property
@@ -32,16 +135,6 @@ class Trial:
         """Blocks of equal width and stride in a row."""
         blocks = groupby((reading.width, self.size // reading.side) for reading in self.readings[1:])
         return tuple(Stage(len(list(row)), width, stride) for (width, stride), row in blocks)
-
-    @property
-    def prefix(self) -> int:
-        """Tokens before the patches."""
-        return self.readings[1].prefix
-
-    @property
-    def of_tokens(self) -> bool:
-        """Whether all blocks pass on tokens."""
-        return not any(reading.is_map for reading in self.readings)
 
 
 def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
@@ -56,25 +149,45 @@ def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -
     first = _first_reading(subject, streams[0], base, hints)
     every = [first]
     for number, stream in enumerate(streams[1:], start=1):
-        every.append(_reading(f"what block {number} of {subject.name} gives", stream, first, subject.size))
+        # in the layout of what enters the first block, or in the only other one
+        where = f"what block {number} of {subject.name} gives"
+        possible = [r for r in _readings(stream.shape, subject.size) if r.prefix == first.prefix or r.is_map]
+        same = [reading for reading in possible if reading.layout == first.layout] or possible
+        every += _agreeing(where, stream, same if len(same) == 1 else [], subject.size)
     stride = max(subject.size // reading.side for reading in every)
     if any(stride % (subject.size // reading.side) for reading in every):
         raise InputError(f"{subject.name} has grids that do not divide each other, which no view can show")
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
-    return Trial(tuple(every), subject.size, norm, _other_sizes(subject, every, stride))
+    return Trial(tuple(every), subject.blocks, norm, subject.size, _other_sizes(subject, every, stride))
+
+
+def _agreeing(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
+    """Readings by which equal images have equal features; InputError where there are none."""
+    if not possible:
+        raise _no_grid(where, stream, size)
+    agreeing = [reading for reading in possible if reading.agrees_with_equal_images(stream)]
+    if not agreeing:
+        raise InputError(
+            f"{where} is not the same for two equal images of a batch: it draws something, mixes the images "
+            "of a batch, or has the batch neither as first nor as second axis"
+        )
+    return agreeing
+
+
+def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
+    return InputError(
+        f"{where} is [{in_brackets(stream)}] for a batch of images of {size} px, which is no square grid of "
+        "cells with prefix tokens before it, neither [batch tokens dim] nor [batch dim height width] nor "
+        "with other axes"
+    )
 
 
 def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: ModuleHints) -> Reading:
     """How to read what enters the first block, where a change of the image is still in its place."""
     where = f"what enters the first block of {subject.name}"
-    possible = readings(stream.shape, 3, subject.size)
-    if not possible:
-        raise no_reading(where, stream.shape, subject.size)
-    possible = [reading for reading in possible if reading.agrees_with_equal_images(stream)]
-    if not possible:
-        raise _draws_or_mixes(where)
+    possible = _agreeing(where, stream, _readings(stream.shape, subject.size), subject.size)
     if not possible[0].is_map:
         possible = _with_prefix(where, stream, possible, subject.size)
     admitted = [
@@ -84,30 +197,8 @@ def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: M
     ]
     if not admitted:
         raise InputError(f"{where} is {possible[0]}, which is not what was said of layout and prefix_tokens")
-    return _in_place(where, subject, base, admitted)
-
-
-def _with_prefix(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
-    """Readings whose prefix tokens are those that no image changes, where there are such tokens."""
-    constant = possible[0].constant_tokens(stream)
-    fitting = [reading for reading in possible if not constant or constant == list(range(reading.prefix))]
-    if fitting:
-        return fitting
-    if constant == list(range(len(constant))):
-        raise no_reading(where, stream.shape, size)
-    tokens = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
-    raise InputError(
-        f"{where} is [{' '.join(map(str, stream.shape))}], of which tokens {tokens} (from 0) are the same "
-        "for all images; such tokens should come first, and then a square of patches"
-    )
-
-
-def _in_place(where: str, subject: TrialNetwork, base: Tensor, admitted: Sequence[Reading]) -> Reading:
-    """The one reading by which a changed cell of the image is a changed cell of the features."""
-    streams = {
-        side: streams_of(subject, change_cells(base, side))[0][0]
-        for side in {reading.side for reading in admitted}
-    }
+    sides = {reading.side for reading in admitted}
+    streams = {side: streams_of(subject, _change_cells(base, side))[0][0] for side in sides}
     near = [
         reading
         for reading in admitted
@@ -120,27 +211,25 @@ def _in_place(where: str, subject: TrialNetwork, base: Tensor, admitted: Sequenc
         )
     finest = [reading for reading in near if reading.side == max(other.side for other in near)]
     if len(finest) > 1:
-        raise InputError(
-            f"{where} may be {' or '.join(map(str, finest))}; say which by layout= or prefix_tokens="
-        )
+        choice = " or ".join(map(str, finest))
+        raise InputError(f"{where} may be {choice}; say which by layout= or prefix_tokens=")
     return finest[0]
 
 
-def _reading(where: str, stream: Tensor, first: Reading, size: int) -> Reading:
-    """How to read what leaves a block: in the layout of what enters the first, or in the only other one."""
-    possible = [r for r in readings(stream.shape, 3, size) if r.prefix == first.prefix or r.is_map]
-    same = [reading for reading in possible if reading.layout == first.layout] or possible
-    if len(same) != 1:
-        raise no_reading(where, stream.shape, size)
-    if not same[0].agrees_with_equal_images(stream):
-        raise _draws_or_mixes(where)
-    return same[0]
-
-
-def _draws_or_mixes(where: str) -> InputError:
-    return InputError(
-        f"{where} is not the same for two equal images of a batch: it draws something, mixes the images of a "
-        "batch, or has the batch neither as first nor as second axis"
+def _with_prefix(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
+    """Readings whose prefix tokens are those that no image changes, where there are such tokens."""
+    tokens = with_batch_first(stream, possible[0].layout).float()
+    moved = (tokens[0] - tokens[2]).abs().amax(-1)
+    constant = torch.nonzero(moved <= 1e-6 * tokens[0].abs().max()).flatten().tolist()
+    fitting = [reading for reading in possible if not constant or constant == list(range(reading.prefix))]
+    if fitting:
+        return fitting
+    if constant == list(range(len(constant))):
+        raise _no_grid(where, stream, size)
+    listed = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
+    raise InputError(
+        f"{where} is [{in_brackets(stream)}], of which tokens {listed} (from 0) are the same for all images; "
+        "such tokens should come first, and then a square of patches"
     )
 
 
@@ -150,9 +239,8 @@ def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
         with torch.no_grad():
             shape = subject.net.get_submodule(path)(stream).shape
     except Exception as error:
-        raise InputError(
-            f"final_norm {path} does not take what the last block gives: {type(error).__name__}"
-        ) from error
+        reason = f"does not take what the last block gives: {type(error).__name__}"
+        raise InputError(f"final_norm {path} {reason}") from error
     if shape != stream.shape:
         raise InputError(
             f"final_norm {path} makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
