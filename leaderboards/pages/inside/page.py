@@ -1,5 +1,6 @@
 """A suite's page of analyses: what its backbones do inside, which ranks none of them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -26,12 +27,12 @@ from tasks.analyses.drawings.evidence import (
     Evidence,
     backbone_points,
     choose,
-    depth_lines,
-    find_drawing,
+    depth_panels,
     head_points,
     matching,
 )
 from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, Text, said, slug
+from zoo.references import find_object
 
 INSIDE_NOTE = """\
 These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.
@@ -142,7 +143,8 @@ def _analysis_blocks(
     if evidence.rows.empty and evidence.pairs.empty:
         return [*blocks, said("Nothing could be measured; the last section says why."), partial_line(rows)]
     if entry.drawing:
-        blocks += find_drawing(entry.drawing)(evidence)
+        draw: Callable[[Evidence], list[Block]] = find_object(entry.drawing)  # type: ignore[assignment]
+        blocks += draw(evidence)
     if len(evidence.rows[evidence.rows["head"] >= 0]):
         blocks.append(said(HEADS))
     layers = evidence.rows[evidence.rows["layer"] >= 0]
@@ -168,7 +170,7 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, 
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
     if len(main):
         if not drawn:
-            blocks.append(depth_lines(evidence, main, f"{primary}, {words}", primary, what))
+            blocks += depth_panels(evidence, {"": main}, f"{primary}, {words}", primary, what)
         blocks += [
             said("Every layer{units}:", units=f", {units}" if units else ""),
             Table(layers_table(main), caption=f"{title}: {primary} of every layer"),

@@ -17,15 +17,13 @@ from tasks.analyses.drawings.evidence import (
     Floats,
     at_depths,
     backbone_points,
-    depth_lines,
     depth_panels,
     evenly,
     head_points,
 )
 from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap, said
 
-ASKING = {"patch": "patch tokens", "cls": "the class token"}
-"""Tokens that ask, in words."""
+ASKING = {"patch": "patch tokens", "cls": "the class token"}  # tokens that ask, in words
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"
@@ -76,10 +74,8 @@ LACKING = "Groups of heads of {names} cannot be drawn: their arrays are not besi
 
 def draw_distance(evidence: Evidence) -> list[Block]:
     """Mean distance over depth, sorted heads, and every head over depth."""
-    rows = evidence.select(DISTANCE)
-    blocks: list[Block] = []
-    if len(rows):
-        blocks.append(depth_lines(evidence, rows, "How far heads look, on average", DISTANCE, "depth"))
+    rows, title = {"": evidence.select(DISTANCE)}, "How far heads look, on average"
+    blocks: list[Block] = [*depth_panels(evidence, rows, title, DISTANCE, "depth")]
     if len(evidence.of_heads(PIXELS)):
         blocks += [said(SORTED), _sorted_heads(evidence)]
     return [*blocks, *head_points(evidence, DISTANCE, "heads")]
@@ -94,9 +90,9 @@ def _sorted_heads(evidence: Evidence) -> Plot:
         for name, block in _ends(sorted({int(layer) for layer in rows["layer"]})).items():
             distances = sorted(rows.loc[rows["layer"] == block, "value"].tolist())
             points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
-    frame = pd.DataFrame(points, columns=PANELS)
-    title, name = evidence.titled("Heads sorted by how far they look"), evidence.named("sorted")
-    return Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels", name=name)
+    frame, title = pd.DataFrame(points, columns=PANELS), "Heads sorted by how far they look"
+    plot = Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels")
+    return evidence.titled(plot, "sorted")
 
 
 def _ends(blocks: list[int]) -> dict[str, int]:
@@ -122,23 +118,16 @@ def draw_shares(evidence: Evidence) -> list[Block]:
 def draw_maps(evidence: Evidence) -> list[Block]:
     """Maps of heads over depth, share of heads that look to a side, and single images."""
     aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
-    blocks: list[Block] = []
-    if grids := _class_maps(cls, aligned):
-        maps, title = _heads_by_depth(grids), evidence.titled("Where the class token looks")
-        blocks += [said(CLS, depths=DEPTHS), Maps(maps, title, "attention", name=evidence.named("cls"))]
-    if aligned:
-        maps, title = _heads_by_depth(aligned), evidence.titled("Attention seen from the patch that looks")
-        blocks += [
-            said(ALIGNED, depths=DEPTHS),
-            Maps(maps, title, "attention", name=evidence.named("aligned")),
-        ]
-    sides = evidence.select("offset-heads")
-    if len(sides):
-        title = "Share of heads that look to one side"
-        blocks.append(depth_lines(evidence, sides, title, "offset-heads", "offset-heads"))
-    if picture := _gallery(evidence):
-        blocks += [said(GALLERY, depths=DEPTHS), picture]
-    return [*blocks, evidence.lacking("Attention maps", aligned)]
+    of_cls, of_patches = _heads_by_depth(_class_maps(cls, aligned)), _heads_by_depth(aligned)
+    sides, title = {"": evidence.select("offset-heads")}, "Share of heads that look to one side"
+    seen = Maps(of_patches, "Attention seen from the patch that looks", "attention")
+    return [
+        *evidence.maps(CLS, Maps(of_cls, "Where the class token looks", "attention"), "cls"),
+        *evidence.maps(ALIGNED, seen, "aligned"),
+        *depth_panels(evidence, sides, title, "offset-heads", "offset-heads"),
+        *_gallery(evidence),
+        evidence.lacking("Attention maps", aligned),
+    ]
 
 
 def _class_maps(
@@ -146,9 +135,8 @@ def _class_maps(
 ) -> dict[DrawnBackbone, Floats]:
     """Average attention of the class token to patches, [blocks heads rows columns].
 
-    Args:
-        maps: [blocks heads tokens], what comes before the patches first.
-        aligned: Aligned attention, which tells the grid; without it the grid is a square.
+    It is that of [blocks heads tokens], what comes before the patches first. Aligned attention tells the
+    grid; without it the grid is a square.
     """
     grids = {}
     for backbone, values in maps.items():
@@ -171,15 +159,15 @@ def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...
     )
 
 
-def _gallery(evidence: Evidence) -> Gallery | None:
-    """A few images with what each backbone looks at in them; None where no backbone has kept any."""
+def _gallery(evidence: Evidence) -> list[Block]:
+    """A few images with what each backbone looks at in them; nothing where no backbone has kept any."""
     images = {backbone: evidence.array(backbone, "sample_image", 4) for backbone in evidence.backbones}
     seen = {backbone: pixels for backbone, pixels in images.items() if pixels is not None}
     attended = {
         backbone: maps for backbone, maps in evidence.numbers("sample_cls", 4).items() if backbone in seen
     }
     if not attended:
-        return None
+        return []
     rollout = evidence.numbers("sample_rollout", 4)
     pictures = seen[next(iter(attended))]
     chosen = {f"image {number}": i for number, i in enumerate(evenly(len(pictures), MOST_IMAGES), 1)}
@@ -191,9 +179,9 @@ def _gallery(evidence: Evidence) -> Gallery | None:
                 if backbone in rollout and image < len(rollout[backbone]):
                     maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
     pixels = {panel: np.asarray(pictures[image], np.uint8) for panel, image in chosen.items()}
-    title = evidence.titled("What is looked at in single images")
     unit = "Brightness follows the root of attention."
-    return Gallery(pixels, tuple(maps), title, unit, evidence.named("gallery"))
+    picture = Gallery(pixels, tuple(maps), "What is looked at in single images", unit)
+    return [said(GALLERY, depths=DEPTHS), evidence.titled(picture, "gallery")]
 
 
 def draw_saliency(evidence: Evidence) -> list[Block]:
@@ -202,17 +190,16 @@ def draw_saliency(evidence: Evidence) -> list[Block]:
     for pooling in ("cls", "patch"):
         series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
         if any(len(rows) for name, rows in series.items() if name != "uniform map"):
-            title = evidence.titled(f"How well attention from {ASKING[pooling]} marks objects")
-            points, name = backbone_points(evidence.known, series), evidence.named(pooling)
-            blocks.append(Plot(points, "lines", title, "block", "IoU", name=name, order=tuple(series)))
+            title, order = f"How well attention from {ASKING[pooling]} marks objects", tuple(series)
+            points = backbone_points(evidence.known, series)
+            plot = Plot(points, "lines", title, "block", "IoU", order=order)
+            blocks.append(evidence.titled(plot, pooling))
     rollout = evidence.numbers("rollout_map", 2)
-    if rollout:
-        maps = []
-        for backbone, values in rollout.items():
-            grids = values.reshape(len(values), *evidence.grid(backbone, values.shape[1]))
-            maps += at_depths("", backbone.label, grids)
-        title, name = evidence.titled("Rollout"), evidence.named("rollout")
-        blocks += [said(ROLLOUT, depths=DEPTHS), Maps(tuple(maps), title, "rollout", name=name)]
+    maps = []
+    for backbone, values in rollout.items():
+        grids = values.reshape(len(values), *evidence.grid(backbone, values.shape[1]))
+        maps += at_depths("", backbone.label, grids)
+    blocks += evidence.maps(ROLLOUT, Maps(tuple(maps), "Rollout", "rollout"), "rollout")
     return [*blocks, evidence.lacking("Maps of rollout", rollout)]
 
 
@@ -229,10 +216,9 @@ def draw_locality(evidence: Evidence) -> list[Block]:
             points += _windows(", ".join(pair), distance, cka)
     blocks: list[Block] = []
     if points:
-        frame = pd.DataFrame(points, columns=PANELS)
-        title = evidence.titled("Heads that look near, and a ConvNet's blocks")
-        axes = ("attention distance, pixels", "CKA")
-        blocks = [said(WINDOWS), Plot(frame, "lines", title, *axes, name=evidence.named("windows"))]
+        frame, title = pd.DataFrame(points, columns=PANELS), "Heads that look near, and a ConvNet's blocks"
+        plot = Plot(frame, "lines", title, "attention distance, pixels", "CKA")
+        blocks = [said(WINDOWS), evidence.titled(plot, "windows")]
     return [*blocks, said(LACKING, names="; ".join(lacking))] if lacking else blocks
 
 

@@ -5,27 +5,25 @@ drawn here: a line a backbone, or a panel a backbone or a metric.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.blocks import Block, Plot, SmallMap, Text, said, slug
-from zoo.references import find_object
+from tasks.blocks import Block, Gallery, HeatMap, Maps, Plot, SmallMap, Text, said, slug
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float64]
+Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)
 
-PANELS = ["panel", "series", "x", "y"]
-"""Columns of a `Plot` of several panels."""
+PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
 
 SHARES = {"first": 0.0, "1/4": 0.25, "1/2": 0.5, "3/4": 0.75, "last": 1.0}
 """How deep the blocks lie that stand for a network of any depth: the number of blocks less one is 1."""
 
-DEPTHS = """\
-Columns are blocks by how deep they lie, from the first to the last."""
+DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
 
 class DrawnBackbone(Protocol):
@@ -43,42 +41,35 @@ class DrawnBackbone(Protocol):
 class Evidence:
     """One analysis of one suite.
 
-    Attributes:
-        metrics: Its metrics in order, the primary one first.
-        title: The analysis in words, as titles of figures end.
-        file: What names of figures' files begin with, which no other analysis of the page has.
-        rows: Its records of one backbone each that have a number, of all metrics, layers, taps, poolings and
-            heads.
-        pairs: Those that compare two backbones, each as a whole.
-        known: All backbones in the order of tables.
-        load: Reads an array that is kept of one backbone, or of a comparison of two, by their names in order;
-            None where there is none that can be read.
+    ``rows`` are its records of one backbone each that have a number, of all metrics, layers, taps, poolings
+    and heads; ``pairs`` those that compare two backbones, each as a whole. ``load`` reads an array that is
+    kept of one backbone, or of a comparison of two, by their names in order; None where none can be read.
     """
 
-    metrics: tuple[str, ...]
-    title: str
-    file: str
+    metrics: tuple[str, ...]  # the primary one first
+    title: str  # the analysis in words, as titles of figures end
+    file: str  # what names of figures' files begin with, which no other analysis of the page has
     rows: pd.DataFrame
     pairs: pd.DataFrame
-    known: Sequence[DrawnBackbone]
+    known: Sequence[DrawnBackbone]  # all, in the order of tables
     load: Callable[[tuple[str, ...], str], Array | None]
 
     @property
     def backbones(self) -> tuple[DrawnBackbone, ...]:
         """The backbones that some number is of."""
-        return self.shown(self.rows if len(self.rows) else self.pairs)
-
-    def shown(self, *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
-        """The backbones that rows of some frames are of."""
-        return among(self.known, *frames)
-
-    def titled(self, what: str) -> str:
-        """Title of a figure."""
-        return f"{what}: {self.title}"
+        return among(self.known, self.rows if len(self.rows) else self.pairs)
 
     def named(self, what: str) -> str:
         """Name of a figure's file, which no other figure of the page has."""
         return slug(f"{self.file}.{what}")
+
+    def titled(self, picture: Drawn, what: str) -> Drawn:
+        """A picture of the analysis, whose title says so; ``what`` ends the name of its file."""
+        return replace(picture, title=f"{picture.title}: {self.title}", name=self.named(what))
+
+    def maps(self, text: str, picture: Maps, what: str) -> list[Block]:
+        """Maps below a sentence on them; nothing without any."""
+        return [said(text, depths=DEPTHS), self.titled(picture, what)] if picture.maps else []
 
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
@@ -135,15 +126,6 @@ class Evidence:
         )
 
 
-Drawing = Callable[[Evidence], list[Block]]
-
-
-def find_drawing(reference: str) -> Drawing:
-    """What draws an analysis, by the reference ``module:name`` in its entry."""
-    drawing: Drawing = find_object(reference)  # type: ignore[assignment]
-    return drawing
-
-
 def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
     """The known backbones that rows of some frames are of."""
     names = {name for rows in frames for name in rows["backbone"]}
@@ -191,42 +173,33 @@ def evenly(count: int, most: int) -> list[int]:
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
 
 
-def depth_axis(backbones: Sequence[DrawnBackbone]) -> tuple[str, dict[str, int]]:
-    """Name of a figure's axis of blocks, and for each backbone how many blocks are 1 on it.
-
-    Blocks are counted where all backbones have equally many; else they are shares of each one's depth.
-    """
-    depths = {backbone.name: backbone.depth for backbone in backbones}
-    if len(set(depths.values())) > 1:
-        return "block / depth", depths
-    return "block", dict.fromkeys(depths, 1)
-
-
-def depth_lines(evidence: Evidence, rows: pd.DataFrame, title: str, y: str, what: str) -> Plot:
-    """The numbers of every layer, a line a backbone.
-
-    Args:
-        evidence: What the rows are of.
-        rows: At most one a backbone and layer.
-        title: What is shown, without the name of the analysis.
-        y: Name of the vertical axis.
-        what: Last part of the name of the figure's file.
-    """
-    axis, points = _depth_points(evidence, {"": rows})
-    points, name = points.drop(columns="panel"), evidence.named(what)
-    return Plot(points, "lines", evidence.titled(title), axis, y, name=name)
-
-
 def depth_panels(
     evidence: Evidence, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str
 ) -> list[Plot]:
-    """A line a backbone for several metrics or views, each in a panel with a vertical scale of its own."""
+    """A line a backbone for several metrics or views, each in a panel with a vertical scale of its own.
+
+    A panel without a name stands alone. Blocks are counted where all backbones have equally many; else they
+    are shares of each one's depth.
+    """
     panels = {name: rows for name, rows in panels.items() if len(rows)}
     if not panels:
         return []
-    axis, points = _depth_points(evidence, panels)
-    order, name = tuple(backbone.label for backbone in evidence.backbones), evidence.named(what)
-    return [Plot(points, "lines", evidence.titled(title), axis, y, shared=False, name=name, order=order)]
+    shares = len({backbone.depth for backbone in among(evidence.known, *panels.values())}) > 1
+    points = [
+        (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
+        for panel, rows in panels.items()
+        for backbone in among(evidence.known, rows)
+        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+    ]
+    plot = Plot(
+        pd.DataFrame(points, columns=PANELS), "lines", title, "block / depth" if shares else "block", y
+    )
+    if list(panels) == [""]:
+        plot = replace(plot, frame=plot.frame.drop(columns="panel"))
+    else:
+        order = tuple(backbone.label for backbone in evidence.backbones)
+        plot = replace(plot, shared=False, order=order)
+    return [evidence.titled(plot, what)]
 
 
 def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -242,13 +215,12 @@ def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.Data
 
 def head_points(evidence: Evidence, metric: str, what: str, **where: str | int) -> list[Plot]:
     """A point a head over depth, and their mean, a panel a backbone; none without numbers of heads."""
-    heads = evidence.of_heads(metric, **where)
+    heads, means = evidence.of_heads(metric, **where), evidence.select(metric, **where)
     if heads.empty:
         return []
-    means = evidence.select(metric, **where)
     series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
-    title, name = evidence.titled("Every head"), evidence.named(what)
-    return [Plot(backbone_points(evidence.known, series), "points", title, "block", metric, name=name)]
+    points = backbone_points(evidence.known, series)
+    return [evidence.titled(Plot(points, "points", "Every head", "block", metric), what)]
 
 
 def views(evidence: Evidence, *metrics: str) -> dict[str, pd.DataFrame]:
@@ -261,15 +233,3 @@ def views(evidence: Evidence, *metrics: str) -> dict[str, pd.DataFrame]:
         name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
         by_view[name] = evidence.select(key[0], tap=key[1], pooling=key[2])
     return by_view
-
-
-def _depth_points(evidence: Evidence, panels: Mapping[str, pd.DataFrame]) -> tuple[str, pd.DataFrame]:
-    """Name of the axis of blocks, and a point a panel, backbone and layer."""
-    axis, scale = depth_axis(evidence.shown(*panels.values()))
-    points = [
-        (panel, backbone.label, layer / scale[backbone.name], value)
-        for panel, rows in panels.items()
-        for backbone in evidence.shown(rows)
-        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
-    ]
-    return axis, pd.DataFrame(points, columns=PANELS)

@@ -36,8 +36,8 @@ def draw_fields(evidence: Evidence) -> list[Block]:
                 drawn.setdefault(tap, []).extend(there)
     blocks: list[Block] = [said(FIELDS, depths=DEPTHS)] if fields else []
     for tap, maps in drawn.items():
-        title, name = evidence.titled(f"Receptive fields, {tap}"), evidence.named(f"fields-{tap}")
-        blocks.append(Maps(tuple(maps), title, "root of the gradient", name=name))
+        picture = Maps(tuple(maps), f"Receptive fields, {tap}", "root of the gradient")
+        blocks.append(evidence.titled(picture, f"fields-{tap}"))
     title = "Radius that holds half of what moves the middle token, as a share of the image's side"
     blocks += depth_panels(evidence, views(evidence, "erf-half-radius"), title, "erf-half-radius", "radius")
     return [*blocks, evidence.lacking("Receptive fields", fields)]
@@ -45,31 +45,27 @@ def draw_fields(evidence: Evidence) -> list[Block]:
 
 def draw_weights(evidence: Evidence) -> list[Block]:
     """Filters and positions of the backbones that have them, a panel a backbone."""
-    filters, positions = evidence.numbers("filters", 4), evidence.numbers("position_cosine", 4)
-    blocks: list[Block] = []
-    if filters:
-        maps = [
-            SmallMap(
-                backbone.label, f"{rank // IN_ROW * IN_ROW + 1}", f"{rank % IN_ROW + 1}", _colours(image)
-            )
-            for backbone, values in filters.items()
-            for rank, image in enumerate(values[:MOST_FILTERS])
-        ]
-        title, name = evidence.titled("Filters of patches"), evidence.named("filters")
-        blocks += [said(FILTERS), Maps(tuple(maps), title, "", name=name)]
-    if positions:
-        maps = [
-            SmallMap(backbone.label, f"row {row + 1}", f"{column + 1}", values[row, column])
-            for backbone, values in positions.items()
-            for row in evenly(values.shape[0], MOST_POSITIONS)
-            for column in evenly(values.shape[1], MOST_POSITIONS)
-        ]
-        title, name = evidence.titled("How alike positions are"), evidence.named("positions")
-        blocks += [said(POSITIONS), Maps(tuple(maps), title, "cosine", (-1.0, 1.0), name)]
-    return [*blocks, evidence.lacking("Filters", filters)]
+    filters = evidence.numbers("filters", 4)
+    components = [
+        SmallMap(backbone.label, f"{rank // IN_ROW * IN_ROW + 1}", f"{rank % IN_ROW + 1}", image)
+        for backbone, values in filters.items()
+        for rank, image in enumerate(_colours(values[:MOST_FILTERS]))
+    ]
+    cosines = [
+        SmallMap(backbone.label, f"row {row + 1}", f"{column + 1}", values[row, column])
+        for backbone, values in evidence.numbers("position_cosine", 4).items()
+        for row in evenly(values.shape[0], MOST_POSITIONS)
+        for column in evenly(values.shape[1], MOST_POSITIONS)
+    ]
+    alike = Maps(tuple(cosines), "How alike positions are", "cosine", (-1.0, 1.0))
+    return [
+        *evidence.maps(FILTERS, Maps(tuple(components), "Filters of patches", ""), "filters"),
+        *evidence.maps(POSITIONS, alike, "positions"),
+        evidence.lacking("Filters", filters),
+    ]
 
 
-def _colours(image: Floats) -> Rgb:
-    """An image from 0 to 1 as colours; holes are black."""
-    colours: Rgb = np.rint(255 * np.clip(np.nan_to_num(image), 0, 1)).astype(np.uint8)
+def _colours(images: Floats) -> Rgb:
+    """Images from 0 to 1 as colours; holes are black."""
+    colours: Rgb = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1)).astype(np.uint8)
     return colours

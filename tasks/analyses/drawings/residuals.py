@@ -9,8 +9,7 @@ from tasks.analyses.drawings.evidence import Evidence, depth_panels
 from tasks.blocks import Block, HeatMap, Matrix, own_span, said
 
 RATIO = "norm-ratio"
-HIGHEST = 10.0
-"""Ratio above which all look alike, as on the source's axis."""
+HIGHEST = 10.0  # ratio above which all look alike, as on the source's axis
 
 COSINE = "cosine-skip-output"
 TOKENS = {"cls": "class token", "patch": "patches"}
@@ -40,8 +39,9 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     if panels:
         span = own_span([panel.values for panel in panels])
         scale = (0.0, min(span[1], HIGHEST)) if span else None
-        title, name = evidence.titled("What skips, against what is added"), evidence.named("ratio")
-        blocks = [said(TERMS), HeatMap(tuple(panels), title, "block", "token", RATIO, scale, name)]
+        title = "What skips, against what is added"
+        picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
+        blocks = [said(TERMS), evidence.titled(picture, "ratio")]
     title = "What skips a half of a block against what the half adds"
     blocks += depth_panels(evidence, _by_half(evidence, RATIO), title, RATIO, "ratio-depth")
     cosines = _by_half(evidence, COSINE)
@@ -72,8 +72,9 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
             panels.append(Matrix(f"{backbone.label}, {half}", values[pooling, row, pair], (block, block)))
     blocks: list[Block] = []
     if panels:
-        title, name = evidence.titled("How alike what skips and what is added are"), evidence.named("cka")
-        blocks = [said(SIMILAR), HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0), name)]
+        title = "How alike what skips and what is added are"
+        picture = HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0))
+        blocks = [said(SIMILAR), evidence.titled(picture, "cka")]
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")
     taps = {str(tap): rows[rows["tap"] == tap] for tap in dict.fromkeys(rows["tap"])}

@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.analyses.drawings.evidence import (
-    DEPTHS,
     DrawnBackbone,
     Evidence,
     Floats,
     at_depths,
     deep,
-    depth_lines,
     depth_panels,
     views,
 )
@@ -49,54 +47,52 @@ well."""
 def draw_localisation(evidence: Evidence) -> list[Block]:
     """Maps of a few tokens, a row a backbone, and how many tokens hold their place over depth."""
     cka = evidence.numbers("token_patch", 3)
-    blocks: list[Block] = []
-    if cka:
-        maps = []
-        for panel in ("token in the corner", "token at the upper edge", "token in the middle"):
-            for backbone, values in cka.items():
-                rows, columns = evidence.grid(backbone, values.shape[2])
-                row = rows // 2 if panel.endswith("middle") else 0
-                column = 0 if panel.endswith("corner") else columns // 2
-                patches = values[:, row * columns + column].reshape(len(values), rows, columns)
-                maps += at_depths(panel, backbone.label, patches)
-        title, name = evidence.titled("Which patches a token is like"), evidence.named("tokens")
-        span = own_span([drawn.values for drawn in maps])
-        blocks = [said(TOKENS, depths=DEPTHS), Maps(tuple(maps), title, "CKA", span, name)]
+    maps = []
+    for panel in ("token in the corner", "token at the upper edge", "token in the middle"):
+        for backbone, values in cka.items():
+            rows, columns = evidence.grid(backbone, values.shape[2])
+            row = rows // 2 if panel.endswith("middle") else 0
+            column = 0 if panel.endswith("corner") else columns // 2
+            patches = values[:, row * columns + column].reshape(len(values), rows, columns)
+            maps += at_depths(panel, backbone.label, patches)
+    span = own_span([drawn.values for drawn in maps])
+    picture = Maps(tuple(maps), "Which patches a token is like", "CKA", span)
     panels = views(evidence, "localisation", "localisation-top1")
-    blocks += depth_panels(evidence, panels, "How well tokens hold their place", "share", "depth")
-    return [*blocks, evidence.lacking("Maps of tokens", cka)]
+    return [
+        *evidence.maps(TOKENS, picture, "tokens"),
+        *depth_panels(evidence, panels, "How well tokens hold their place", "share", "depth"),
+        evidence.lacking("Maps of tokens", cka),
+    ]
 
 
 def draw_position(evidence: Evidence) -> list[Block]:
     """How well places are read off tokens, and how often matches are made by them, over depth."""
-    blocks: list[Block] = []
-    for metric, title in POSITION.items():
-        blocks += depth_panels(evidence, views(evidence, metric), title, metric, f"{metric}-depth")
-    return blocks
+    return [
+        plot
+        for metric, title in POSITION.items()
+        for plot in depth_panels(evidence, views(evidence, metric), title, metric, f"{metric}-depth")
+    ]
 
 
 def draw_tokens(evidence: Evidence) -> list[Block]:
     """Accuracy of single tokens in their places, a row a backbone, and their mean over depth."""
     accuracies = evidence.numbers("token_accuracy", 2)
-    blocks: list[Block] = []
-    if accuracies:
-        maps = []
-        for backbone, values in accuracies.items():
-            cells = evidence.array(backbone, "token", 3)
-            if cells is not None and len(cells) != len(values):
-                cells = None
-            for name, block in deep(len(values)).items():
-                places = None if cells is None else np.asarray(cells[block], np.int64)
-                placed = _placed(evidence, backbone, values[block], places)
-                maps.append(SmallMap("", backbone.label, name, placed))
-        title, file = evidence.titled("How often one token finds the class"), evidence.named("tokens")
-        span = own_span([drawn.values for drawn in maps])
-        blocks = [said(ACCURACIES, depths=DEPTHS), Maps(tuple(maps), title, "percent", span, file)]
-    rows = evidence.select("fewshot-10")
-    if len(rows):
-        title = "How often one token finds the class, mean over tokens"
-        blocks.append(depth_lines(evidence, rows, title, "fewshot-10, %", "depth"))
-    return [*blocks, evidence.lacking("Accuracy of single tokens", accuracies)]
+    maps = []
+    for backbone, values in accuracies.items():
+        cells = evidence.array(backbone, "token", 3)
+        for name, block in deep(len(values)).items():
+            places = None
+            if cells is not None and len(cells) == len(values):
+                places = np.asarray(cells[block], np.int64)
+            placed = _placed(evidence, backbone, values[block], places)
+            maps.append(SmallMap("", backbone.label, name, placed))
+    rows, title = {"": evidence.select("fewshot-10")}, "How often one token finds the class"
+    span = own_span([drawn.values for drawn in maps])
+    return [
+        *evidence.maps(ACCURACIES, Maps(tuple(maps), title, "percent", span), "tokens"),
+        *depth_panels(evidence, rows, f"{title}, mean over tokens", "fewshot-10, %", "depth"),
+        evidence.lacking("Accuracy of single tokens", accuracies),
+    ]
 
 
 def _placed(
