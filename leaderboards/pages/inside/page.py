@@ -31,7 +31,7 @@ from tasks.analyses.drawings.evidence import (
     head_points,
     matching,
 )
-from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, Text, said, slug
+from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, said, slug
 from zoo.references import find_object
 
 INSIDE_NOTE = """\
@@ -41,17 +41,9 @@ the leaderboard. ± is half the width of a 95 % interval: other images of the sa
 somewhat different number. Layers count from 1; an empty cell is a missing number, not a zero, and the last
 section says why it is missing."""
 
-ASKED = "The question: {asks}"
-
-MEASURED = "The number: {measures}."
-
 RANGES = "The other metrics, each from its lowest layer to its highest, layers in brackets:"
-
 HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
-
-COMPARED = "Numbers of two backbones, each as a whole:"
-
-WHOLE = "Numbers of each backbone as a whole:"
+NOTHING = "Nothing could be measured; the last section says why."
 
 TOKENS = {
     "cls": "class token",
@@ -63,24 +55,15 @@ TOKENS = {
     "border": "patch tokens on the border",
     "filters": "first filters",
     "positions": "position embeddings",
-}
-"""What an analysis looks from, in words."""
+}  # what an analysis looks from, in words
 
-
-PROBES = ("fewshot", "linear")
-"""Tasks whose scores are drawn."""
+PROBES = ("fewshot", "linear")  # tasks whose scores are drawn
 
 PROBED = """\
 How well a probe reads the class in each block, by what it reads: the class token, the mean of the patch
 tokens, the mean of both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). These are scores
 of the leaderboard, which has their table; one patch token is tested on other images than the rest, so compare
 how the lines go, not how high they are."""
-
-
-def tokens_text(pooling: str) -> str:
-    """What an analysis looks from, in words, and what was done to it: ``patch tokens, debias:20``."""
-    name, comma, transform = pooling.partition(", ")
-    return f"{TOKENS.get(name, name)}{comma}{transform}"
 
 
 def inside_page(board: Board) -> Page:
@@ -100,13 +83,10 @@ def inside_page(board: Board) -> Page:
 def evidence_of(
     analysis: Analysis, rows: pd.DataFrame, known: tuple[BoardBackbone, ...], arrays: Path | None
 ) -> Evidence:
-    """What an analysis leaves to draw.
+    """What an analysis, whose records are those rows, leaves to draw.
 
-    Args:
-        analysis: Which.
-        rows: Its records.
-        known: All backbones in the order of tables.
-        arrays: Folder of arrays of the records' run; None where it is not known.
+    ``known`` are all backbones in the order of tables, ``arrays`` is the folder of arrays of the records'
+    run; None where it is not known.
     """
     key = task_key(analysis.task, analysis.dataset, analysis.protocol)
 
@@ -115,16 +95,13 @@ def evidence_of(
             return None
         try:
             with np.load(arrays / scored_path(key, *backbones, ending="npz")) as archive:
-                array: Array = archive[name]
+                return archive[name]  # type: ignore[no-any-return]
         except (OSError, ValueError, KeyError, BadZipFile):
             return None
-        return array
 
     there = measured(rows)
     title = f"{analysis.task} on {analysis.place} ({analysis.protocol})"
-    file = ".".join(
-        [analysis.task, analysis.dataset, analysis.protocol, *([analysis.data] if analysis.apart else [])]
-    )
+    file = f"{key}.{analysis.data}" if analysis.apart else key
     alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
     return Evidence(analysis.metrics, title, file, alone, pairs, known, load)
 
@@ -135,27 +112,29 @@ def _analysis_blocks(
     """The section of one analysis: the question, the number, figures, tables."""
     evidence = evidence_of(analysis, rows, known, arrays)
     entry = task_display(analysis.task)
-    blocks: list[Block] = [
-        Heading(2, evidence.title),
-        said(ASKED, asks=entry.asks) if entry.asks else Text(()),
-        said(MEASURED, measures=entry.measures) if entry.measures else Text(()),
-    ]
+    blocks: list[Block] = [Heading(2, evidence.title)]
+    if entry.asks:
+        blocks.append(said("The question: {asks}", asks=entry.asks))
+    if entry.measures:
+        blocks.append(said("The number: {measures}.", measures=entry.measures))
     if evidence.rows.empty and evidence.pairs.empty:
-        return [*blocks, said("Nothing could be measured; the last section says why."), partial_line(rows)]
+        return [*blocks, said(NOTHING), partial_line(rows)]
     if entry.drawing:
         draw: Callable[[Evidence], list[Block]] = find_object(entry.drawing)  # type: ignore[assignment]
         blocks += draw(evidence)
-    if len(evidence.rows[evidence.rows["head"] >= 0]):
+    if (evidence.rows["head"] >= 0).any():
         blocks.append(said(HEADS))
     layers = evidence.rows[evidence.rows["layer"] >= 0]
     for view in views_of(layers):
         blocks += _view_blocks(view.rows(layers), evidence, view, drawn=bool(entry.drawing))
     whole = whole_table(evidence.rows, analysis.metrics)
     if len(whole):
-        blocks += [said(WHOLE), Table(whole, caption=f"{evidence.title}: each backbone as a whole")]
+        caption = f"{evidence.title}: each backbone as a whole"
+        blocks += [said("Numbers of each backbone as a whole:"), Table(whole, caption=caption)]
     pairs = pairs_table(evidence.pairs, analysis.metrics)
     if len(pairs):
-        blocks += [said(COMPARED), Table(pairs, left=2, caption=f"{evidence.title}: backbones compared")]
+        caption = f"{evidence.title}: backbones compared"
+        blocks += [said("Numbers of two backbones, each as a whole:"), Table(pairs, left=2, caption=caption)]
     return [*blocks, partial_line(rows)]
 
 
@@ -164,17 +143,16 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, 
     primary, others = evidence.metrics[0], evidence.metrics[1:]
     whole = rows[rows["head"] == -1]
     main = whole[whole["metric"] == primary]
-    words = f"{tokens_text(view.pooling)}, {view.tap}"
+    tokens, comma, transform = view.pooling.partition(", ")  # what was done to tokens stands behind them
+    words = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {view.tap}"
     title, what = f"{evidence.title}, {words}", f"{view.pooling}-{view.tap}"
-    units = units_text(main)
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
     if len(main):
         if not drawn:
             blocks += depth_panels(evidence, {"": main}, f"{primary}, {words}", primary, what)
-        blocks += [
-            said("Every layer{units}:", units=f", {units}" if units else ""),
-            Table(layers_table(main), caption=f"{title}: {primary} of every layer"),
-        ]
+        units = units_text(main)
+        table = Table(layers_table(main), caption=f"{title}: {primary} of every layer")
+        blocks += [said("Every layer{units}:", units=f", {units}" if units else ""), table]
     further = tuple(metric for metric in others if (whole["metric"] == metric).any())
     if further:
         ranges = ranges_table(whole[whole["metric"].isin(further)], further)
@@ -190,19 +168,13 @@ def _probe_blocks(
     """A section on probes, which are scores of the leaderboard: over depth by what is read.
 
     Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
-
-    Args:
-        ranked: Records of tasks that rank.
-        analyses: Records of analyses.
-        known: All backbones in the order of tables.
     """
     blocks: list[Block] = []
     rows = ranked[ranked["task"].isin(PROBES) & (ranked["tap"] == "block") & ~is_floor(ranked)]
     # the primary metric in every pooling, not only in that of tables
     rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"]) & rows["value"].notna()]
-    for task, dataset, protocol in sorted(
-        set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))
-    ):
+    keys = set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))
+    for task, dataset, protocol in sorted(keys):
         scores = matching(rows, {"task": task, "dataset": dataset, "protocol": protocol})
         metric = min(scores["metric"])
         series = {

@@ -1,12 +1,13 @@
 """Tables of analyses: every layer, ranges over layers, whole backbones, and all numbers in one frame."""
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from leaderboards.display import fixed, metric_rank, number_text, pooling_rank, task_rank
-from leaderboards.scores.frames import BoardBackbone, backbones_of, half_widths
+from leaderboards.scores.frames import backbones_of, half_widths
 from zoo.spec import WHOLE_BACKBONE, Layer
 
 DECIMALS = 6
@@ -20,12 +21,9 @@ why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame) -> pd.DataFrame:
-    """Analyses as text, columns `INSIDE`, in the order of the page.
+    """Records of analyses, or of costs, of one suite as text, columns `INSIDE`, in the order of the page.
 
     Numbers of two layers, which are many, are in the records and arrays alone.
-
-    Args:
-        records: Records of analyses, or of costs, of one suite, each number once.
     """
     own = records[records["other_layer"] < 0].reset_index(drop=True)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}
@@ -57,7 +55,7 @@ def layers_table(rows: pd.DataFrame) -> pd.DataFrame:
 def ranges_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
     """For each backbone and metric its lowest and highest layer: ``0.112 (3) to 0.530 (12)``, as text."""
     body = []
-    for backbone in shown(rows):
+    for backbone in backbones_of(rows):
         numbers = rows[rows["backbone"] == backbone.name]
         texts = {metric: _range(numbers[numbers["metric"] == metric]) for metric in metrics}
         body.append({"backbone": backbone.label} | texts)
@@ -67,27 +65,21 @@ def ranges_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
 def whole_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
     """Numbers of backbones as wholes, with half their intervals; a row a backbone, no columns without any.
 
-    Args:
-        rows: Of one analysis; those of layers and of single heads are left out.
-        metrics: In order; one that is measured on several kinds of tokens or taps has a column for each.
+    Rows of layers and of single heads are left out. A metric that is measured on several kinds of tokens or
+    taps has a column for each.
     """
     rows = rows[(rows["layer"] == WHOLE_BACKBONE.index) & (rows["head"] == -1)]
     views = list(zip(rows["metric"], rows["pooling"], rows["tap"], strict=True))
     ranks = [(metrics.index(metric), pooling_rank(pooling), tap) for metric, pooling, tap in views]
     order = sorted(range(len(rows)), key=ranks.__getitem__)
-    several = {metric for metric in metrics if len({view for view in views if view[0] == metric}) > 1}
-    names = [", ".join(views[row]) if views[row][0] in several else views[row][0] for row in order]
+    several = Counter(metric for metric, *_ in set(views))
+    names = [", ".join(views[row]) if several[views[row][0]] > 1 else views[row][0] for row in order]
     return _table(rows.iloc[order], names)
 
 
 def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """Numbers of two backbones, a row a pair and a column a metric; no columns without any.
-
-    Args:
-        rows: Of one analysis, all of which compare two backbones, each as a whole.
-        metrics: In order.
-    """
-    labels = {backbone.name: backbone.label for backbone in backbones_of(rows)} if len(rows) else {}
+    """Numbers of two backbones, each as a whole: a row a pair, a column a metric; no columns without any."""
+    labels = {backbone.name: backbone.label for backbone in backbones_of(rows)}
     order = list(labels)
     keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
     cells = dict(zip(keys, _texts(rows), strict=True))
@@ -100,28 +92,20 @@ def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(body)
 
 
-def shown(rows: pd.DataFrame) -> tuple[BoardBackbone, ...]:
-    """The backbones that some rows are of, in the order of the tables."""
-    names = set(rows["backbone"])
-    return tuple(backbone for backbone in backbones_of(rows) if backbone.name in names)
-
-
 def _table(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, a row a backbone; ``columns`` names for each row the column in which it stands."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
     body = [
         {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
-        for backbone in shown(rows)
+        for backbone in backbones_of(rows)
     ]
     return pd.DataFrame(body)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
     """The number of each row, with half its interval."""
-    return [
-        number_text(float(value), float(spread))
-        for value, spread in zip(rows["value"], half_widths(rows), strict=True)
-    ]
+    pairs = zip(rows["value"], half_widths(rows), strict=True)
+    return [number_text(float(value), float(spread)) for value, spread in pairs]
 
 
 def _range(rows: pd.DataFrame) -> str:

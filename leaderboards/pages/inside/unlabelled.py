@@ -6,20 +6,9 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text
+from leaderboards.scores import label_free
 from leaderboards.scores.column import Column
-from leaderboards.scores.label_free import (
-    CRITERIA,
-    LEVEL,
-    RULES,
-    TESTED,
-    Beaten,
-    Mean,
-    Named,
-    against_rules,
-    choices_without_labels,
-    mean_correlation,
-    mean_regret,
-)
+from leaderboards.scores.label_free import RULES, TESTED, Beaten, Mean, Named
 from tasks.blocks import Block, Heading, Table, Text, said
 
 READ = """\
@@ -61,15 +50,15 @@ ALL = "all together"
 
 def unlabelled_blocks(board: Board) -> list[Block]:
     """The section; nothing without criteria and scores of the same backbones."""
-    choices = choices_without_labels(board)
+    choices = label_free.choices_without_labels(board)
     if not choices:
         return []
     columns = tuple(dict.fromkeys(choice.column for choice in choices))
     count = len({choice.backbone for choice in choices})
-    tests = against_rules(choices)
-    criteria = tuple(criterion.metric for criterion in CRITERIA)
-    regrets = _means(choices, columns, mean_regret, (*RULES, *criteria))
-    correlations = _means(choices, columns, mean_correlation, criteria)
+    tests = label_free.against_rules(choices)
+    criteria = [criterion.metric for criterion in label_free.CRITERIA]
+    regrets = _means(choices, columns, label_free.mean_regret, [*RULES, *criteria])
+    correlations = _means(choices, columns, label_free.mean_correlation, criteria)
     least = fixed(min(1.0, len(tests) / 2**count), 3)
     blocks: list[Block] = [
         Heading(2, "Layers chosen without labels"),
@@ -82,7 +71,7 @@ def unlabelled_blocks(board: Board) -> list[Block]:
         said(CORRELATED),
         Table(correlations, caption="Mean rank correlation of criteria and scores over layers"),
         said(BESIDE, count=str(count), least=least),
-        Table(_test_table(tests), caption="Criteria beside the rules"),
+        Table(pd.DataFrame([_test_row(test) for test in tests]), caption="Criteria beside the rules"),
     ]
     for column in columns:
         table = _layer_table(board, [choice for choice in choices if choice.column == column])
@@ -97,18 +86,18 @@ def unlabelled_blocks(board: Board) -> list[Block]:
 def _verdict(tests: Sequence[Beaten], count: int) -> Text:
     """A sentence on which criterion beats the rules, or that none does."""
     if beating := [test.criterion for test in tests if test.shown]:
-        return said(BEATS, level=fixed(LEVEL, 2), names=", ".join(beating))
-    lower = [test.criterion for test in tests if test.lower]
-    words = LOWER.format(names=", ".join(lower), count=count) if lower else NOT_LOWER
-    return said(NONE, lower=words)
+        return said(BEATS, level=fixed(label_free.LEVEL, 2), names=", ".join(beating))
+    lower = ", ".join(test.criterion for test in tests if test.lower)
+    return said(NONE, lower=LOWER.format(names=lower, count=count) if lower else NOT_LOWER)
 
 
 def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
     """Criteria that lose less than both rules in single columns; no words where there are no several."""
     texts = []
     for column in columns:
-        least = min(mean_regret(choices, rule, column).value for rule in RULES)
-        if lower := [by for by in TESTED if mean_regret(choices, by, column).value < least]:
+        regrets = {by: label_free.mean_regret(choices, by, column).value for by in (*RULES, *TESTED)}
+        least = min(regrets[rule] for rule in RULES)
+        if lower := [by for by in TESTED if regrets[by] < least]:
             texts.append(f"{column.heading}: {', '.join(lower)}")
     return said(IN_COLUMNS, columns="; ".join(texts)) if texts and len(columns) > 1 else Text(())
 
@@ -120,22 +109,15 @@ def _means(
     names: Sequence[str],
 ) -> pd.DataFrame:
     """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
-    of_columns: dict[str, Column | None] = {column.heading: column for column in columns}
-    of_columns |= {ALL: None} if len(columns) > 1 else {}
-    body = [
-        {BY: by} | {name: _text(mean(choices, by, column)) for name, column in of_columns.items()}
-        for by in names
-    ]
-    return pd.DataFrame(body)
+    headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
+    cells = ({name: _text(mean(choices, by, column)) for name, column in headed} for by in names)
+    return pd.DataFrame([{BY: by} | row for by, row in zip(names, cells, strict=True)])
 
 
-def _test_table(tests: Sequence[Beaten]) -> pd.DataFrame:
-    """A row a criterion: its regret less each rule's, and p."""
-    body = []
-    for test in tests:
-        less = {f"less {rule}": _text(mean) for rule, mean in test.less.items()}
-        body.append({BY: test.criterion} | less | {"p": fixed(test.p, 3)})
-    return pd.DataFrame(body)
+def _test_row(test: Beaten) -> dict[str, str]:
+    """A criterion's regret less each rule's, and p."""
+    less = {f"less {rule}": _text(mean) for rule, mean in test.less.items()}
+    return {BY: test.criterion, **less, "p": fixed(test.p, 3)}
 
 
 def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
