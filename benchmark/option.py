@@ -5,15 +5,16 @@ both have exactly its options, with the same names, defaults and words.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import wraps
+from functools import partial, wraps
 from inspect import getattr_static
 from pathlib import Path
 from textwrap import fill
 from types import EllipsisType
-from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, get_origin, overload
 
+from benchmark import parsers
 from zoo.errors import InputError, shortened
 
 Given = TypeVar("Given")
@@ -22,54 +23,56 @@ Form = TypeVar("Form")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
+_PARSERS: Mapping[Any, Callable[[Any], Any]] = {
+    bool: parsers.switch,
+    float: parsers.real,
+    str: parsers.text,
+    Path: parsers.path,
+    tuple[str, ...]: parsers.names,
+    tuple[int, ...]: parsers.wholes,
+    tuple[Path, ...]: parsers.paths,
+}
+
 
 @dataclass(eq=False, kw_only=True)
 class Option(Generic[Given, Kept]):
     """A field of a form that is given as one type and kept, parsed and checked, as another.
 
     It is a descriptor: the form's constructor accepts what is ``Given``, its attribute is what is ``Kept``,
-    and a type checker knows both. What is kept may be given again, so `dataclasses.replace` works.
-
-    Attributes:
-        default: What is given where nothing is; ``...`` where something must be. None is never parsed.
-        help: What it is for, one phrase that ends with a full stop.
-        parse: Turns what is given to an option into what is kept; raises InputError with one sentence where
-            it cannot.
-        short: One-letter name on the command line, such as ``-o``.
-        also: Further names on the command line.
-        several: Whether several values may follow the name on the command line.
-        positional: Whether it has no name on the command line; None for those without a default alone.
-        choices: All values that there are, where they can be counted.
-        least: The smallest whole number that is accepted.
-        usual: The default in words, where it depends on something else.
-        instead: Gives what is kept in place of the default None.
-        name: Name of the field.
+    and a type checker knows both. What is kept may be given again, so `dataclasses.replace` works. Its parser
+    is that of the kept type, the choices those of a literal, and whatever is kept as a tuple or mapping may
+    have several values on the command line, all unless told otherwise.
     """
 
-    default: Given | EllipsisType = field(kw_only=False)
-    help: str = field(kw_only=False)
-    parse: Callable[[Any, "Option[Any, Any]"], Kept] = field(kw_only=False)
-    short: str = ""
-    also: tuple[str, ...] = ()
-    several: bool = False
-    positional: bool | None = None
+    default: Given | EllipsisType = field(kw_only=False)  # ``...``: must be given; None is never parsed
+    help: str = field(kw_only=False)  # one phrase that ends with a full stop
+    parse: Callable[[Any], Kept] | None = field(default=None, kw_only=False)
+    also: str = ""  # further names on the command line, such as "--task -t"
+    several: bool | None = None
+    positional: bool | None = None  # whether it has no name there; None: where it must be given
     choices: Collection[str] = ()
     least: int | None = None
-    usual: str = ""
-    instead: Callable[[], Kept] | None = None
+    usual: str = ""  # the default in words, where it depends on something else
+    instead: Callable[[], Kept] | None = None  # gives what is kept in place of the default None
     name: str = field(init=False)
+    accepts: Any = field(init=False)
+    kind: Any = field(init=False)  # what is kept, apart from None
 
-    def __post_init__(self) -> None:
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.accepts, keeps = get_args(owner.__annotations__[name])
+        self.kind = get_args(keeps)[0] if type(None) in get_args(keeps) else keeps
+        if get_origin(self.kind) is Literal:
+            self.choices = get_args(self.kind)
         if self.positional is None:
             self.positional = self.default is ...
+        if self.several is None:
+            self.several = get_origin(self.kind) in (tuple, Mapping)
 
     @property
     def flag(self) -> str:
         """Name on the command line."""
         return f"--{self.name.replace('_', '-')}"
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
 
     @overload
     def __get__(self, instance: None, owner: type) -> Given: ...
@@ -86,52 +89,55 @@ class Option(Generic[Given, Kept]):
         """Keep what is given; a frozen dataclass comes here from its constructor only."""
         if value is None and self.default is None:
             vars(instance)[self.name] = self.instead() if self.instead else None
-        else:
-            vars(instance)[self.name] = self.parse(value, self)
+            return
+        try:
+            vars(instance)[self.name] = self._parser(value)
+        except parsers.WrongValueError as error:
+            expected, given = error.args
+            name = self.name if self.positional else self.flag
+            raise InputError(f"{name} takes {expected}; found {shortened(given)}") from None
 
-    def takes(self, expected: str, found: object) -> InputError:
-        """The error of being given something else than what is expected."""
-        name = self.name if self.positional else self.flag
-        return InputError(f"{name} takes {expected}; found {shortened(found)}")
+    @property
+    def _parser(self) -> Callable[[Any], Any]:
+        if self.parse:
+            return self.parse
+        if self.choices:
+            return partial(parsers.choice, choices=self.choices)
+        if self.kind is int:
+            return partial(parsers.whole, least=self.least)
+        return _PARSERS.get(self.kind, lambda value: value)  # of any type: its user says what is wrong
+
+    @property
+    def documentation(self) -> str:
+        """Name, what it is for, its choices and its default, as a docstring has them."""
+        words = [f"{self.name}: {self.help}"]
+        words += [f"One of {', '.join(self.choices)}."] if self.choices else []
+        words += [f"Default: {self.usual}."] if self.usual else []
+        return fill(" ".join(words), 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
 
 
-Switch = Option[bool, bool]
-OptionalSwitch = Option[bool | None, bool | None]
-OneWord = Option[str, str]
-OptionalWord = Option[str | None, str | None]
+Plain = Option[Kept, Kept]
 Words = Option[str | Sequence[str], tuple[str, ...]]
 OnePath = Option[str | Path, Path]
 OptionalPath = Option[str | Path | None, Path | None]
 Paths = Option[str | Path | Sequence[str | Path], tuple[Path, ...]]
-Whole = Option[int, int]
-OptionalWhole = Option[int | None, int | None]
 Wholes = Option[int | Sequence[int], tuple[int, ...]]
-OptionalReal = Option[float | None, float | None]
 
 
-@dataclass(frozen=True)
-class Declared:
-    """An option, and the types that it accepts and keeps."""
-
-    option: Option[Any, Any]
-    accepts: Any
-    keeps: Any
-
-
-def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Declared, ...]:
-    """The options of a form in the order of their declaration, but those of some names."""
+def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Option[Any, Any], ...]:
+    """The options of a form in the order of their declaration, ``json`` last, but those of some names."""
     assert isinstance(form, type)
-    hints = get_type_hints(form)
-    names = [each.name for each in fields(form) if each.name not in without]
-    return tuple(Declared(getattr_static(form, name), *get_args(hints[name])) for name in names)
+    names = sorted((each.name for each in fields(form)), key=lambda name: name == "json")
+    return tuple(getattr_static(form, name) for name in names if name not in without)
 
 
 def called_with(
-    form: Callable[P, Form], without: Collection[str] = ()
+    form: Callable[P, Form], without: Collection[str] = (), summary: str = ""
 ) -> Callable[[Callable[[Form], Result]], Callable[P, Result]]:
     """Make a function of a filled form into one that is called with the form's options.
 
-    Its signature and its documentation list them all, but those that it goes without: of the command line.
+    Its signature and its documentation list them all, but those that it goes without. The documentation
+    begins with the summary.
     """
 
     def decorate(function: Callable[[Form], Result]) -> Callable[P, Result]:
@@ -144,22 +150,12 @@ def called_with(
         options = declared(form, without)
         parameters = inspect.signature(form).parameters
         vars(called)["__signature__"] = inspect.Signature(
-            [parameters[each.option.name].replace(annotation=each.accepts) for each in options],
+            [parameters[option.name].replace(annotation=option.accepts) for option in options],
             return_annotation=inspect.signature(function).return_annotation,
         )
-        items = (_described(each.option) for each in options)
-        listed = (fill(item, 100, initial_indent=" " * 4, subsequent_indent=" " * 8) for item in items)
-        called.__doc__ = "\n".join([f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:", *listed])
+        listed = "\n".join(["Options:", *(option.documentation for option in options)])
+        own = inspect.cleandoc(function.__doc__ or "")
+        called.__doc__ = "\n\n".join(filter(None, [summary, own, listed]))
         return called
 
     return decorate
-
-
-def _described(option: Option[Any, Any]) -> str:
-    """Name of an option, what it is for, its choices and its default, as a docstring has them."""
-    words = [f"{option.name}: {option.help}"]
-    if option.choices:
-        words.append(f"One of {', '.join(option.choices)}.")
-    if option.usual:
-        words.append(f"Default: {option.usual}.")
-    return " ".join(words)

@@ -1,161 +1,130 @@
 """Parsers of options: what a user gives becomes what is kept, or one sentence says what is expected.
 
-A parser is told the option that it works for. It accepts what it returns, too, so a form can be made again
-from its own values. There is one for each kind of value; None, where it is a default, is never parsed.
+A parser accepts what it returns, too, so a form can be made again from its own values. There is one for each
+kind of value; None, where it is a default, is never parsed.
 """
 
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.option import Option
 from tasks.sets import parse_sets
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.spec import SUBLAYER_TAPS, Tap
 
-TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)
-"""Taps that can be asked for; ``final`` is asked for as a layer."""
-
-LONGEST_NAME = 255
-"""Bytes of a file's or folder's name, by most file systems."""
-
-LONGEST_TEXT = 1000
-"""Characters of a word that anything could be called by."""
-
-LARGEST = 2**32
-"""The largest whole number that an option could mean."""
-
-LARGEST_RATE = 1000
-"""Learning rate beyond which every training diverges at once."""
-
-POOLINGS = ("cls", "mean", "patchwise")
-"""Vectors that can be kept of a layer."""
-
-USUAL_POOLINGS = ("cls", "mean")
-"""Vectors that every backbone has one or both of."""
+TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is asked for as a layer
+LONGEST_NAME = 255  # bytes of a file's or folder's name, by most file systems
+LONGEST_TEXT = 1000  # characters of a word that anything could be called by
+LARGEST = 2**32  # the largest whole number that an option could mean
+USUAL_POOLINGS = ("cls", "mean")  # vectors of which every backbone has one or both
+POOLINGS = (*USUAL_POOLINGS, "patchwise")
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
-
 _PIXELS = "whole numbers from 1 to 99999, such as 448 or 224,448"
 
-AnyOption = Option[Any, Any]
+
+class WrongValueError(Exception):
+    """What a parser expects, and what it was given; the option says so by its name."""
 
 
-def anything(value: Any, option: AnyOption) -> Any:  # noqa: ANN401  # objects that their user checks
-    """Whatever is given; who uses it says what is wrong with it."""
-    del option
+def choice(value: Any, choices: Collection[str]) -> Any:  # noqa: ANN401  # a literal of the option's own
+    """One of some words."""
+    if value not in choices:
+        *others, last = choices
+        raise WrongValueError(f"{', '.join(others)} or {last}", value)
     return value
 
 
-def choice(value: Any, option: AnyOption) -> Any:  # noqa: ANN401  # a literal of the option's own
-    """One of the choices of the option."""
-    if value not in option.choices:
-        *others, last = option.choices
-        raise option.takes(f"{', '.join(others)} or {last}", value)
-    return value
-
-
-def switch(value: object, option: AnyOption) -> bool:
+def switch(value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):
-        raise option.takes("True or False", value)
+        raise WrongValueError("True or False", value)
     return value
 
 
-def whole(value: object, option: AnyOption) -> int:
-    """A whole number that is not below the least of the option."""
+def whole(value: object, least: int | None = None) -> int:
+    """A whole number that is not below the least."""
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise option.takes(f"a whole number of at most {LARGEST}", value)
-    least = option.least
+        raise WrongValueError(f"a whole number of at most {LARGEST}", value)
     if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
-        raise option.takes(f"a whole number{'' if least is None else f' of at least {least}'}", value)
+        raise WrongValueError(f"a whole number{'' if least is None else f' of at least {least}'}", value)
     return value
 
 
-def wholes(value: object, option: AnyOption) -> tuple[int, ...]:
+def wholes(value: object) -> tuple[int, ...]:
     """Whole numbers; one alone is a list of one."""
-    return tuple(whole(each, option) for each in (value if isinstance(value, Iterable) else (value,)))
+    return tuple(map(whole, value if isinstance(value, Iterable) else (value,)))
 
 
-def real(value: object, option: AnyOption) -> float:
+def real(value: object) -> float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise option.takes("a number", value)
+        raise WrongValueError("a number", value)
     if not math.isfinite(value):
-        raise option.takes("a finite number", value)
+        raise WrongValueError("a finite number", value)
     return value
 
 
-def positive(value: object, option: AnyOption) -> float:
-    """A number above 0."""
-    if (number := real(value, option)) <= 0:
-        raise option.takes("a number above 0", value)
+def positive(value: object, most: float = math.inf) -> float:
+    """A number above 0 and at most another."""
+    if not 0 < (number := real(value)) <= most:
+        raise WrongValueError(f"a number above 0{'' if most == math.inf else f' and at most {most}'}", value)
     return number
 
 
-def rate(value: object, option: AnyOption) -> float:
-    """A number above 0 and at most 1000."""
-    if not 0 < (number := real(value, option)) <= LARGEST_RATE:
-        raise option.takes(f"a number above 0 and at most {LARGEST_RATE}", value)
-    return number
-
-
-def count(value: object, option: AnyOption) -> int:
+def count(value: object) -> int:
     """A whole number above 0, in full or as 100M or 1.2G."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGB]?)", str(value).strip(), re.IGNORECASE)
     number = 0 if match is None else round(float(match[1]) * _UNITS[match[2].upper()])
     if isinstance(value, bool) or number < 1:
-        raise option.takes("a number such as 100M or 1.2G", value)
+        raise WrongValueError("a number such as 100M or 1.2G", value)
     return number
 
 
-def text(value: object, option: AnyOption) -> str:
+def text(value: object) -> str:
     """A word."""
     if not (isinstance(value, str) and value):
-        raise option.takes("a word", value)
+        raise WrongValueError("a word", value)
     if len(value) > LONGEST_TEXT or "\0" in value:
-        raise option.takes(f"at most {LONGEST_TEXT} characters", value)
+        raise WrongValueError(f"at most {LONGEST_TEXT} characters", value)
     return value
 
 
-def word(value: object, option: AnyOption) -> str:
+def word(value: object) -> str:
     """A word, or a path as one."""
-    return text(str(value) if isinstance(value, Path) else value, option)
+    return text(str(value) if isinstance(value, Path) else value)
 
 
-def names(value: object, option: AnyOption) -> tuple[str, ...]:
+def names(value: object) -> tuple[str, ...]:
     """Words or paths; one alone is a list of one."""
-    if isinstance(value, str | Path):
-        value = (value,)
-    if not isinstance(value, Iterable):
-        raise option.takes("words", value)
-    return tuple(word(each, option) for each in value)
+    if not isinstance(value, Iterable | Path):
+        raise WrongValueError("words", value)
+    return tuple(map(word, (value,) if isinstance(value, str | Path) else value))
 
 
-def listed(value: object, option: AnyOption) -> tuple[str, ...]:
+def listed(value: object) -> tuple[str, ...]:
     """Words; text may have commas between them."""
-    parts = [part.strip() for each in names(value, option) for part in each.split(",")]
-    return tuple(text(part, option) for part in parts)
+    return tuple(text(part.strip()) for each in names(value) for part in each.split(","))
 
 
-def path(value: object, option: AnyOption) -> Path:
+def path(value: object) -> Path:
     """A path."""
     require_working_folder()
     if not isinstance(value, str | Path) or not str(value):
-        raise option.takes("a path", value)
+        raise WrongValueError("a path", value)
     parts = Path(value).parts
     if "\0" in str(value) or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
-        raise option.takes(f"a path whose names have at most {LONGEST_NAME} bytes", value)
+        raise WrongValueError(f"a path whose names have at most {LONGEST_NAME} bytes", value)
     return Path(value)
 
 
-def paths(value: object, option: AnyOption) -> tuple[Path, ...]:
+def paths(value: object) -> tuple[Path, ...]:
     """Paths; one alone is a list of one."""
-    return tuple(path(each, option) for each in names(value, option))
+    return tuple(map(path, names(value)))
 
 
 def require_working_folder() -> None:
@@ -166,101 +135,92 @@ def require_working_folder() -> None:
         raise InputError("the working folder does not exist any more; change to another folder") from error
 
 
-def run_name(value: Any, option: AnyOption) -> str:  # noqa: ANN401  # a network or a name
+def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
     """The name under which a backbone was run: a word, or that of a network of this process."""
-    spec = getattr(value, "spec", None)
-    return text(value if spec is None else spec.name, option)
+    return text(value.spec.name if hasattr(value, "spec") else value)
 
 
-def backbones(value: Any, option: AnyOption) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
+def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
     """Names of backbones, and networks of this process; one alone is a list of one."""
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
     if not isinstance(several, Iterable):
-        raise option.takes("words", value)
-    return names([getattr(each, "reference", each) for each in several], option)
+        raise WrongValueError("words", value)
+    return names([getattr(each, "reference", each) for each in several])
 
 
-def sides(value: object, option: AnyOption) -> tuple[int, ...]:
+def sides(value: Any) -> tuple[int, ...]:  # noqa: ANN401  # numbers and text
     """Numbers of pixels, each once from the smallest on; text may have commas between them."""
     given = () if value is None else (value,) if isinstance(value, int | str) else value
     if not isinstance(given, Iterable):
-        raise option.takes(_PIXELS, value)
+        raise WrongValueError(_PIXELS, value)
     parts = [part for each in given for part in (each.split(",") if isinstance(each, str) else (each,))]
-    return tuple(sorted({_pixels(part, option) for part in parts}))
+    for part in parts:
+        if not re.fullmatch(r"(?=0*[1-9])[0-9]{1,5}", str(part).strip()):
+            raise WrongValueError(_PIXELS, part)
+    return tuple(sorted({int(part) for part in parts}))
 
 
-def _pixels(part: object, option: AnyOption) -> int:
-    """A whole number from 1 on that has at most five digits."""
-    digits = str(part).strip()
-    if isinstance(part, bool) or not re.fullmatch(r"[0-9]{1,5}", digits) or int(digits) < 1:
-        raise option.takes(_PIXELS, part)
-    return int(digits)
-
-
-def taps(value: object, option: AnyOption) -> tuple[Tap, ...]:
+def taps(value: object) -> tuple[Tap, ...]:
     """Taps, each once in the order of `TAPS`; text has commas between them."""
-    chosen = {*listed(value, option)}
-    if not chosen or not chosen <= set(TAPS):
+    chosen = {*listed(value)}
+    if not chosen or not chosen <= {*TAPS}:
         raise InputError(
             f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen))[:LONGEST_NAME] or 'none'}"
         )
     return tuple(tap for tap in TAPS if tap in chosen)
 
 
-def transforms(value: object, option: AnyOption) -> tuple[str, ...]:
+def transforms(value: object) -> tuple[str, ...]:
     """Transforms, each once in the order given; text may have commas between them."""
-    return tuple(dict.fromkeys(str(parse_transform(each)) for each in listed(value, option)))
+    return tuple(dict.fromkeys(str(parse_transform(each)) for each in listed(value)))
 
 
-def sets(value: object, option: AnyOption) -> tuple[str, ...]:
+def sets(value: object) -> tuple[str, ...]:
     """Names of sets of layers, each once in the order of `tasks.sets.SETS`; text may have commas."""
-    return parse_sets(listed(value, option))
+    return parse_sets(listed(value))
 
 
-def poolings(value: object, option: AnyOption) -> tuple[str, ...]:
+def poolings(value: object) -> tuple[str, ...]:
     """Poolings, each once in the order of `POOLINGS`; text has commas between them."""
-    chosen = {*listed(value, option)}
+    chosen = {*listed(value)}
     if not chosen & {*USUAL_POOLINGS} or not chosen <= {*POOLINGS}:
-        raise option.takes("cls, mean or cls,mean, each with or without patchwise", value)
+        raise WrongValueError("cls, mean or cls,mean, each with or without patchwise", value)
     return tuple(pooling for pooling in POOLINGS if pooling in chosen)
 
 
-def weights(value: object, option: AnyOption) -> Mapping[str, Path]:
+def weights(value: object) -> Mapping[str, Path]:
     """Paths by backbone, from a mapping or from NAME=PATH."""
-    given = _by_name(value, option, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar")
-    return {text(name, option): path(file, option) for name, file in given.items()}
+    given = _by_name(value, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar")
+    return {text(name): path(file) for name, file in given.items()}
 
 
-def assignments(value: object, option: AnyOption) -> Mapping[str, str]:
+def assignments(value: object) -> Mapping[str, str]:
     """Words by name, from a mapping or from NAME=WORD."""
-    given = _by_name(value, option, "NAME=WORD")
-    return {text(name, option): text(word, option) for name, word in given.items()}
+    return {text(name): text(word) for name, word in _by_name(value, "NAME=WORD").items()}
 
 
-def _by_name(value: object, option: AnyOption, expected: str) -> Mapping[Any, Any]:
+def _by_name(value: object, expected: str) -> Mapping[Any, Any]:
     """A mapping as it is, or what stands behind the ``=`` of each word, by what stands before it."""
     if isinstance(value, Mapping):
         return value
-    parts = [(each, each.partition("=")) for each in names(value, option)]
-    for each, (name, sign, rest) in parts:
-        if not (name and sign and rest):
-            raise option.takes(expected, each)
-    return {name: rest for _, (name, _, rest) in parts}
+    parts = [each.partition("=") for each in names(value)]
+    for part in parts:
+        if not all(part):
+            raise WrongValueError(expected, "".join(part))
+    return {name: rest for name, _, rest in parts}
 
 
 def default_cache() -> Path:
     """Folder for vectors, measurements and the mini suite's data, below the user's cache folder.
 
-    Raises:
-        InputError: Nobody says where the user's folders are.
+    Raises InputError where nobody says where the user's folders are.
     """
     if folder := os.environ.get("LAYERBOARD_CACHE"):
         return Path(folder)
     try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "layerboard"
     except RuntimeError as error:
         raise InputError("this user has no home folder for the cache; give --cache DIR") from error
-    return base / "layerboard"
 
 
 def default_workers() -> int:

@@ -6,26 +6,15 @@ The command ``run`` and ``benchmark.run`` are made from it.
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 from benchmark import parsers
-from benchmark.option import (
-    OnePath,
-    OneWord,
-    Option,
-    OptionalPath,
-    OptionalWhole,
-    OptionalWord,
-    Switch,
-    Whole,
-    Words,
-)
+from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
 from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
-InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
-"""``auto``, or a rule of `zoo.load.adapters`."""
+InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
 
 ENGINES = {
     "auto": "benchmark.engines.choose:suited_engine",
@@ -44,13 +33,13 @@ LABELS = (
     "CSV file of the classes of --images DIR: columns file and label (and split), files relative to DIR; "
     "none: folders are no classes."
 )
+FOLDERS = "DIR/metadata.csv, or the folders"
 
-ELSEWHERE = ("devices", "engine", "address")
-"""Options of a run alone: where its pieces are carried out."""
+ELSEWHERE = ("devices", "engine", "address")  # options of a run alone: where its pieces are carried out
 
-Paths = str | Path | Sequence[str | Path]
-Texts = str | Sequence[str]
-Sizes = int | str | Sequence[int | str] | None
+Images = Option[str | Path | Sequence[str | Path], tuple[str, ...]]
+Cache = Option[str | Path | None, Path]
+Workers = Option[int | None, int]
 
 
 class GivenNetwork(Protocol):
@@ -77,82 +66,62 @@ class Request:
         "Names, patterns ('dino-*'), Hub ids (owner/name[@revision]), directories, Python objects "
         "(module:function), networks of timm (timm:NAME); from Python also what from_module gives.",
         parsers.backbones,
-        short="-b",
-        several=True,
+        also="-b",
         usual="the suite's",
     )
-    tasks: Words = Option(
-        (), "Tasks to run.", parsers.names, short="-t", several=True, usual="all that the data allows"
-    )
+    tasks: Words = Option((), "Tasks to run.", also="-t", usual="all that the data allows")
     _: KW_ONLY
-    suite: OptionalWord = Option(
-        None,
-        "Suite of datasets and backbones.",
-        parsers.text,
-        usual="mini, or standard with --data or --images",
+    suite: Plain[str | None] = Option(
+        None, "Suite of datasets and backbones.", usual="mini, or standard with --data or --images"
     )
-    data: OptionalPath = Option(None, DATA, parsers.path)
-    images: Option[Paths, tuple[str, ...]] = Option((), IMAGES, parsers.names, several=True)
-    labels: OptionalPath = Option(None, LABELS, parsers.path, usual="DIR/metadata.csv, or the folders")
-    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    cache: Option[str | Path | None, Path] = Option(
+    data: OptionalPath = Option(None, DATA)
+    images: Images = Option((), IMAGES)
+    labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
+    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
+    cache: Cache = Option(
         None,
         "Folder of features and rendered data; they serve later runs.",
-        parsers.path,
         instead=parsers.default_cache,
         usual="below the user's cache folder",
     )
-    device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
         (),
         "Several devices, a process each: cuda:0,cuda:1, or all for every GPU of this machine.",
         parsers.listed,
-        several=True,
         usual="that of --device alone",
     )
-    engine: OneWord = Option(
+    engine: Plain[str] = Option(
         "auto",
         "Who computes: this process, processes of this machine, or a Ray cluster; auto: what suits.",
-        parsers.choice,
         choices=ENGINES,
     )
-    address: OptionalWord = Option(
-        None,
-        "Of --engine ray: an existing cluster, HOST:PORT.",
-        parsers.text,
-        usual="one on this machine",
+    address: Plain[str | None] = Option(
+        None, "Of --engine ray: an existing cluster, HOST:PORT.", usual="one on this machine"
     )
-    dtype: Option[Dtype, Dtype] = Option(
-        "float32", "Dtype of the forward pass.", parsers.choice, choices=get_args(Dtype)
-    )
-    store_dtype: Option[StoreDtype, StoreDtype] = Option(
-        "float32",
-        "Dtype of stored vectors; float16 halves the disk.",
-        parsers.choice,
-        choices=get_args(StoreDtype),
-    )
-    batch_size: Whole = Option(64, "Images in a batch.", parsers.whole, least=1)
-    workers: Option[int | None, int] = Option(
+    dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
+    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of stored vectors; float16 halves the disk.")
+    batch_size: Plain[int] = Option(64, "Images in a batch.", least=1)
+    workers: Workers = Option(
         None,
         "Threads that decode and score.",
-        parsers.whole,
         least=1,
         instead=parsers.default_workers,
         usual="processors",
     )
-    layers: OneWord = Option("all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text)
-    taps: Option[Texts, tuple[Tap, ...]] = Option(
+    layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final (0: the input).")
+    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "What to read of them, one or several: block,input,norm1,query,key,value,heads,attention,mid,norm2,"
         "mlp_hidden,mlp; of ResNets block,input,skip,branch.",
         parsers.taps,
+        several=False,
     )
     transform: Words = Option(
         (),
         "What to do to features before they are scored, beside nothing, one or several: debias:K (tokens "
         "without K directions of the position), whiten, zscore (vectors).",
         parsers.transforms,
-        several=True,
         usual="nothing",
     )
     fuse: Words = Option(
@@ -160,56 +129,44 @@ class Request:
         "Sets of layers that are scored together, beside each layer, one or several: last4, quarters, all, "
         "pairs.",
         parsers.sets,
-        several=True,
         usual="none",
     )
-    input_size: Option[Sizes, tuple[int, ...]] = Option(
+    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
         (),
         "Side of the images in pixels; several (224,448) are compared in a table of their own, each backbone "
         "once at each.",
         parsers.sides,
-        several=True,
         usual="each backbone's own",
     )
-    interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
-        "auto",
-        "Rule for position embeddings at other sizes; auto: each backbone's own.",
-        parsers.choice,
-        choices=get_args(InterpolationChoice),
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto", "Rule for position embeddings at other sizes; auto: each backbone's own."
     )
     poolings: Words = Option(
         "cls,mean",
         "Vectors to keep: cls, mean, or both; and patchwise, of a grid without a class token the mean after "
         "blocks of cells were moved into channels.",
         parsers.poolings,
+        several=False,
     )
-    limit: OptionalWhole = Option(
-        None,
-        "Less data, to try things: images a class, videos, pairs, ...",
-        parsers.whole,
-        least=1,
-        usual="all data",
+    limit: Plain[int | None] = Option(
+        None, "Less data, to try things: images a class, videos, pairs, ...", least=1, usual="all data"
     )
-    floor: Switch = Option(True, "Run the random floor, too.", parsers.switch)
-    examples: Switch = Option(
-        True,
-        "Keep small pictures of a few images and what was predicted of them, to show failures.",
-        parsers.switch,
+    floor: Plain[bool] = Option(True, "Run the random floor, too.")
+    examples: Plain[bool] = Option(
+        True, "Keep small pictures of a few images and what was predicted of them, to show failures."
     )
     protocol: Words = Option(
         (),
         "Whose numbers and ways, several with commas: standard; paper, the code of Teaching Matters; or that "
         "of one task, such as insid3 (`list protocols`).",
         parsers.listed,
-        several=True,
         usual="the suite's",
     )
-    weights: Option[Texts | Mapping[str, str | Path], Mapping[str, Path]] = Option(
+    weights: Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]] = Option(
         (),
         "NAME=PATH: a backbone's own directory in Hugging Face format, or its authors' file "
         "(.safetensors, .pth).",
         parsers.weights,
-        several=True,
     )
 
     @property

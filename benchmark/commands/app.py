@@ -3,7 +3,7 @@
 import errno
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -44,7 +44,7 @@ GROUPS = {
 """First words of commands of two, with their help."""
 
 
-def app_of(commands: Sequence[Command]) -> typer.Typer:
+def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
     """The command line of some commands."""
     app = typer.Typer(
         no_args_is_help=True,

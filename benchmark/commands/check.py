@@ -1,18 +1,15 @@
 """Which datasets are there: the command `check`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from benchmark import parsers
 from benchmark.commands.command import command
-from benchmark.option import Option, OptionalPath, Switch
-from benchmark.request import DATA, IMAGES, LABELS
+from benchmark.option import Option, OptionalPath, Plain
+from benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
 from tasks.datasets.hub_spec import PREFIX
 from zoo.errors import InputError
 
@@ -24,13 +21,11 @@ if TYPE_CHECKING:
 class CheckRequest:
     """Which data to look at."""
 
-    data: OptionalPath = Option(None, DATA, parsers.path)
-    images: Option[str | Path | Sequence[str | Path], tuple[str, ...]] = Option(
-        (), IMAGES, parsers.names, several=True
-    )
-    labels: OptionalPath = Option(None, LABELS, parsers.path, usual="DIR/metadata.csv, or the folders")
-    digests: Switch = Option(
-        False, "With --data hf:PACK: read every byte and compare it with the digests.", parsers.switch
+    data: OptionalPath = Option(None, DATA)
+    images: Images = Option((), IMAGES)
+    labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
+    digests: Plain[bool] = Option(
+        False, "With --data hf:PACK: read every byte and compare it with the digests."
     )
 
 
@@ -47,9 +42,8 @@ def check_command(request: CheckRequest) -> int:
 
     require_fitting(request.data, request.images, request.labels)
     inspections = _inspected(request)
-    table = Table(box=None, pad_edge=False)
-    for column in ("dataset", "state", "what is there"):
-        table.add_column(column, overflow="fold")
+    titles = ("dataset", "state", "what is there")
+    table = Table(*(Column(title, overflow="fold") for title in titles), box=None, pad_edge=False)
     for each in inspections:
         table.add_row(each.name, each.state.value, each.text)
     Console().print(table)

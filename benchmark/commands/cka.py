@@ -2,12 +2,11 @@
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark import parsers
 from benchmark.commands.command import records_of
 from benchmark.commands.result import Result
-from benchmark.option import OnePath, Option, OptionalWhole, OptionalWord, called_with
+from benchmark.option import OnePath, Option, Plain, called_with
 from zoo.errors import InputError, shortened, unknown
 from zoo.spec import Layer
 
@@ -18,46 +17,32 @@ if TYPE_CHECKING:
 
 CkaEstimator = Literal["unbiased", "biased", "paper"]
 
-POOLINGS = ("cls", "mean", "patch")
-"""Representations that a run compares, the first of them that is there if none is named."""
+POOLINGS = ("cls", "mean", "patch")  # what a run compares: the first that is there, where none is named
 
 
 @dataclass(frozen=True)
 class CkaCall:
     """What `benchmark.cka` compares."""
 
-    first: Option[Any, Any] = Option(
-        ..., "An array [samples ...], an .npy file, or a backbone that was run.", parsers.anything
-    )
-    second: Option[Any, Any] = Option(..., "Another one of the same kind.", parsers.anything)
+    first: Plain[Any] = Option(..., "An array [samples ...], an .npy file, or a backbone that was run.")
+    second: Plain[Any] = Option(..., "Another one of the same kind.")
     _: KW_ONLY
-    output: OnePath = Option("results", "Of backbones: folder of their records.", parsers.path)
-    dataset: OptionalWord = Option(
-        None,
-        "Of backbones: on which images.",
-        parsers.text,
-        usual="those that there are, if they are of one",
+    output: OnePath = Option("results", "Of backbones: folder of their records.")
+    dataset: Plain[str | None] = Option(
+        None, "Of backbones: on which images.", usual="those that there are, if they are of one"
     )
-    pooling: OptionalWord = Option(
-        None,
-        "Of backbones: cls, mean or patch.",
-        parsers.text,
-        usual="the first of these that was compared",
+    pooling: Plain[str | None] = Option(
+        None, "Of backbones: cls, mean or patch.", usual="the first of these that was compared"
     )
-    estimator: Option[CkaEstimator, CkaEstimator] = Option(
-        "unbiased", "Of arrays: which HSIC.", parsers.choice, choices=get_args(CkaEstimator)
-    )
-    batch_size: OptionalWhole = Option(
-        None, "Of arrays: samples of a batch.", parsers.whole, least=4, usual="all"
-    )
+    estimator: Plain[CkaEstimator] = Option("unbiased", "Of arrays: which HSIC.")
+    batch_size: Plain[int | None] = Option(None, "Of arrays: samples of a batch.", least=4, usual="all")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Similarity(Result):
     """CKA of two representations, or of all layers of two backbones.
 
-    Attributes:
-        matrix: CKA from 0 to 1, a row for each layer of the first, a column for each of the second.
+    ``matrix`` has CKA from 0 to 1, a row for each layer of the first, a column for each of the second.
     """
 
     matrix: "pd.DataFrame"
@@ -93,13 +78,13 @@ def cka(call: CkaCall) -> Similarity:
         (13, 12)
     """
     given = (call.first, call.second)
-    kinds = {_is_array(each) for each in given}
-    if len(kinds) > 1:
+    arrays = {_is_array(each) for each in given}
+    if len(arrays) > 1:
         raise InputError(
             "cka takes two arrays (or .npy files), or the names of two backbones; found "
             f"{shortened(given[0])} and {shortened(given[1])}"
         )
-    if kinds.pop():
+    if arrays == {True}:
         return _of_arrays(call)
     first, second = (str(each.spec.name) if hasattr(each, "spec") else each for each in given)
     return _of_backbones(call, first, second)
@@ -117,10 +102,11 @@ def _of_arrays(call: CkaCall) -> Similarity:
 
     from benchmark.scores.exported.cka import compare_arrays
 
-    names, arrays = [], []
-    for given, order in ((call.first, "first"), (call.second, "second")):
-        names.append(str(given) if isinstance(given, str | Path) else f"the {order} array")
-        arrays.append(_array(given, names[-1]))
+    given = {"first": call.first, "second": call.second}
+    names = [
+        str(each) if isinstance(each, str | Path) else f"the {order} array" for order, each in given.items()
+    ]
+    arrays = [_array(each, name) for each, name in zip(given.values(), names, strict=True)]
     compared = compare_arrays(arrays, names, call.estimator, call.batch_size)
     if not compared.matrix.defined[0, 1]:
         raise InputError(f"within batches {names[0]} or {names[1]} does not vary")
@@ -153,7 +139,9 @@ def _array(given: Any, name: str) -> "Array":  # noqa: ANN401  # arrays of any l
 
 
 def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
-    """What a run has measured of two backbones, the first one's layers as rows."""
+    """What a run has measured of two backbones, the first one's layers as rows, in the order of a forward."""
+    import pandas as pd
+
     from leaderboards.scores.frames import newest
 
     rows = newest(_compared(call.output, first, second))
@@ -166,9 +154,24 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     if call.pooling is not None and call.pooling not in poolings:
         raise unknown("compared pooling", call.pooling, sorted(poolings))
     pooling = call.pooling or next(each for each in (*POOLINGS, *sorted(poolings)) if each in poolings)
-    return _by_layer(
-        rows[rows["pooling"] == pooling], f"CKA of {first} (rows) and {second} (columns), {pooling}"
+    rows = rows[rows["pooling"] == pooling]
+    layers = {
+        f"{side}layer": list(map(Layer, map(int, rows[f"{side}layer"]), rows[f"{side}tap"]))
+        for side in ("", "other_")
+    }
+    frame = pd.DataFrame({**layers, "cka": rows["value"].astype(float).tolist()})
+    frame = frame.sort_values([*layers], key=lambda column: column.map(_place), ignore_index=True)
+    matrix = frame.pivot_table(index="layer", columns="other_layer", values="cka")
+    order, other_order = (sorted(axis, key=_place) for axis in (matrix.index, matrix.columns))
+    return _similarity(
+        f"CKA of {first} (rows) and {second} (columns), {pooling}",
+        frame.assign(**{name: frame[name].map(str) for name in layers}),
+        matrix.loc[order, other_order].rename(index=str, columns=str),
     )
+
+
+def _place(layer: Layer) -> tuple[object, ...]:
+    return layer.place
 
 
 def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
@@ -185,38 +188,9 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     for name in (first, second):
         if name not in known:
             raise unknown("compared backbone", name, known)
-    straight = pairs[(pairs["backbone"] == first) & (pairs["other"] == second)]
-    turned = pairs[(pairs["backbone"] == second) & (pairs["other"] == first)]
     sides = {"backbone": "other", "layer": "other_layer", "tap": "other_tap"}
-    swap = sides | {new: old for old, new in sides.items()}
-    both = [part for part in (straight, turned.rename(columns=swap)[pairs.columns]) if len(part)]
-    if not both:
+    turned = pairs.rename(columns=sides | {new: old for old, new in sides.items()})[pairs.columns]
+    both = [table[(table["backbone"] == first) & (table["other"] == second)] for table in (pairs, turned)]
+    if not any(map(len, both)):
         raise InputError(f"{first} and {second} were not compared with each other; run them together")
-    return pd.concat(both, ignore_index=True)
-
-
-def _by_layer(rows: "pd.DataFrame", title: str) -> Similarity:
-    """Layers of both in the order of a forward."""
-    import pandas as pd
-
-    frame = pd.DataFrame(
-        {
-            "layer": _layers(rows, ""),
-            "other_layer": _layers(rows, "other_"),
-            "cka": rows["value"].astype(float).tolist(),
-        }
-    ).sort_values(["layer", "other_layer"], key=lambda layers: layers.map(_place), ignore_index=True)
-    matrix = frame.pivot_table(index="layer", columns="other_layer", values="cka")
-    order, other_order = (sorted(layers, key=_place) for layers in (matrix.index, matrix.columns))
-    words = frame.assign(layer=frame["layer"].map(str), other_layer=frame["other_layer"].map(str))
-    return _similarity(title, words, matrix.loc[order, other_order].rename(index=str, columns=str))
-
-
-def _layers(rows: "pd.DataFrame", side: str) -> list[Layer]:
-    return [
-        Layer(int(index), tap) for index, tap in zip(rows[f"{side}layer"], rows[f"{side}tap"], strict=True)
-    ]
-
-
-def _place(layer: Layer) -> tuple[object, ...]:
-    return layer.place
+    return pd.concat([part for part in both if len(part)], ignore_index=True)

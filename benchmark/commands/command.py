@@ -4,76 +4,84 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import FrameType, GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, get_args
 
 import typer
 
-from benchmark.option import Declared, declared
+from benchmark.option import Option, called_with, declared
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from benchmark.engines.progress import Terminal
+    from benchmark.extraction.failures import Failure
 
 Form = TypeVar("Form")
+Result = TypeVar("Result")
+P = ParamSpec("P")
 
-WIDEST_CHOICES = 40
-"""Characters of choices that leave room for the words beside them; more are not shown."""
-
-_CONVERTED = (bool, int, float, Path)
-"""Types that the command line makes of a word; of all others, options do."""
+WIDEST_CHOICES = 40  # characters of choices that leave room for the words beside them; more are not shown
 
 
 @dataclass(frozen=True)
-class Command:
-    """A command of the command line.
+class Command(Generic[P, Form]):
+    """A command of the command line: a form of options, but those that it goes without, and what is done.
 
-    Attributes:
-        name: Its words, such as ``score knn``.
-        form: The form of its options.
-        carry_out: Does what is asked for and prints; gives the exit code, None for 0. Its docstring is the
-            command's help.
-        without: Names of options of the form that the command does not have.
+    What carries it out prints, and gives the exit code, None for 0; its docstring is the command's help.
     """
 
-    name: str
-    form: Callable[..., Any]
-    carry_out: Callable[[Any], int | None]
+    name: str  # its words, such as ``score knn``
+    form: Callable[P, Form]
+    carry_out: Callable[[Form], int | None]
     without: Collection[str] = ()
+
+    @property
+    def help(self) -> str:
+        """What it does, in Markdown."""
+        return cleandoc(self.carry_out.__doc__ or "")
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as its parameters.
 
         Options that are left out have the form's defaults; a wrong value is InputError, as from Python.
         """
+        form: Callable[..., Form] = self.form
 
         def command(**words: object) -> None:
             given = {name: value for name, value in words.items() if value not in (None, [])}
-            if code := self.carry_out(self.form(**given)):
+            if code := self.carry_out(form(**given)):
                 raise typer.Exit(code)
 
-        options = declared(self.form, self.without)
-        vars(command)["__signature__"] = Signature([_parameter(option) for option in options])
-        command.__doc__ = cleandoc(self.carry_out.__doc__ or "")
+        parameters = [_parameter(option) for option in declared(self.form, self.without)]
+        vars(command)["__signature__"] = Signature(parameters)
+        command.__doc__ = self.help
         return command
+
+    def python(self, function: Callable[[Form], Result]) -> Callable[P, Result]:
+        """Make a function of the filled form that of Python: with the command's options and its help.
+
+        Its own docstring says what it gives and raises.
+        """
+        said, _, _ = self.help.partition("\n\nExample: ")
+        summary = f"{said}\n\nDoes what ``python -m benchmark {self.name}`` does, with the same options."
+        return called_with(self.form, (*self.without, "json"), summary)(function)
 
 
 def command(
-    name: str, form: Callable[..., Form], without: Collection[str] = ()
-) -> Callable[[Callable[[Form], int | None]], Command]:
+    name: str, form: Callable[P, Form], without: Collection[str] = ()
+) -> Callable[[Callable[[Form], int | None]], Command[P, Form]]:
     """Make a command of a function that is given a filled form."""
     return lambda function: Command(name, form, function, without)
 
 
-def _parameter(declaration: Declared) -> Parameter:
-    option = declaration.option
+def _parameter(option: Option[Any, Any]) -> Parameter:
     text = option.help.removesuffix(".")
     optional = option.default is None
     described: object
@@ -81,19 +89,17 @@ def _parameter(declaration: Declared) -> Parameter:
         words = f"{text}: {', '.join(option.choices)}." if option.choices else option.help
         described = typer.Argument(help=_literal(words), show_default=not optional)
     else:
-        switch = bool in {declaration.keeps, *get_args(declaration.keeps)}
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
-        both = switch and option.name != "json"  # --no-json would say nothing
-        names = [] if both else [option.flag, *option.also, *filter(None, [option.short])]
+        both = option.kind is bool and option.name != "json"  # --no-json would say nothing
         described = typer.Option(
-            *names,
+            *([] if both else [option.flag, *option.also.split()]),
             help=_literal(f"{text}; several may follow." if option.several else option.help),
             metavar=choices if not choices or len(choices) < WIDEST_CHOICES else "<name>",
             min=option.least,
             show_default=option.usual or option.default not in (None, ()),
         )
-    kind: Any = _kind(declaration)
-    kind = GenericAlias(list, kind) if option.several else kind
+    word: Any = _word(option)
+    kind = GenericAlias(list, word) if option.several else word
     default = Parameter.empty if option.default is ... else None if option.several else option.default
     kind = kind | None if default is None else kind
     return Parameter(
@@ -101,13 +107,11 @@ def _parameter(declaration: Declared) -> Parameter:
     )
 
 
-def _kind(declaration: Declared) -> type:
+def _word(option: Option[Any, Any]) -> object:
     """What the command line makes of a word before the option reads it."""
-    accepted = {declaration.accepts, *get_args(declaration.accepts)}
-    if str in accepted and (Path not in accepted or declaration.option.several):  # options read these
+    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
         return str
-    types = {declaration.keeps, *get_args(declaration.keeps)}
-    return next((kind for kind in _CONVERTED if kind in types), str)
+    return int if option.several else option.kind
 
 
 def _literal(text: str) -> str:
@@ -115,31 +119,38 @@ def _literal(text: str) -> str:
     return re.sub(r"([<>*\[\]])", r"\\\1", text)
 
 
-class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, which ends a command as Ctrl-C does: what is half written goes away, and so do processes."""
-
-
 @contextmanager
 def ended_by_signals(line: str) -> "Iterator[Terminal]":
-    """A reporter; when Ctrl-C or SIGTERM comes, it says a line, and the command ends with 130 or 143."""
+    """A reporter; when Ctrl-C or SIGTERM comes, it says a line, and the command ends with 130 or 143.
+
+    SIGTERM ends it as Ctrl-C does: what is half written goes away, and so do processes.
+    """
     from benchmark.engines.progress import Terminal
+
+    code = 130
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        nonlocal code
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        code = 143
+        raise KeyboardInterrupt
 
     report = Terminal()
     main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, _terminate) if main else None
+    before = signal.signal(signal.SIGTERM, terminate) if main else None
     try:
         yield report
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:
         report.say(line)
-        raise typer.Exit(143 if isinstance(stop, TerminatedError) else 130) from None
+        raise typer.Exit(code) from None
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-    raise TerminatedError
+def exit_code(failures: "Sequence[Failure]") -> int:
+    """2 where all that went wrong is what was given, 1 where something else did, 0 where nothing did."""
+    return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
 
 
 def say_json(content: object) -> None:
@@ -159,15 +170,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
-    """All records of an output folder.
-
-    Args:
-        output: The folder.
-        empty: Whether it may have none.
-
-    Raises:
-        InputError: There is no such folder, or no records in it.
-    """
+    """All records of an output folder; InputError where it is none, or has none and may not be empty."""
     from leaderboards.records.record import read_records, to_frame
 
     if not output.is_dir():

@@ -1,45 +1,45 @@
 """Two backbones, paired: the command `compare` and `benchmark.compare`."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
-from benchmark.option import OnePath, Option, Switch, Words, called_with
+from benchmark.option import OnePath, Option, Plain, Words
 from benchmark.request import GivenNetwork
 
 if TYPE_CHECKING:
     from leaderboards.versus import Match
 
 ComparedLayers = Literal["best", "same"]
+Network = Option[str | GivenNetwork, str]
 
 
 @dataclass(frozen=True)
 class CompareRequest:
     """Which backbones to compare, and where."""
 
-    first: Option[str | GivenNetwork, str] = Option(..., "A backbone that was run.", parsers.run_name)
-    second: Option[str | GivenNetwork, str] = Option(..., "Another one.", parsers.run_name)
+    first: Network = Option(..., "A backbone that was run.", parsers.run_name)
+    second: Network = Option(..., "Another one.", parsers.run_name)
     _: KW_ONLY
-    output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
-    tasks: Words = Option(
-        (),
-        "Tasks to compare them in.",
-        parsers.names,
-        short="-t",
-        several=True,
-        usual="all that both ran",
-    )
-    layers: Option[ComparedLayers, ComparedLayers] = Option(
+    output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
+    tasks: Words = Option((), "Tasks to compare them in.", also="-t", usual="all that both ran")
+    layers: Plain[ComparedLayers] = Option(
         "best",
         "best: each one's best layer; same: every layer with the other's at the same share of the depth.",
-        parsers.choice,
-        choices=get_args(ComparedLayers),
     )
-    json: Switch = Option(False, "For machines.", parsers.switch)
+    json: Plain[bool] = Option(False, "For machines.")
+
+    def match(self) -> "Match":
+        """The comparisons; raises InputError where nothing can be compared."""
+        from leaderboards.board import Board
+        from leaderboards.versus import match
+
+        board = Board.of(records_of(self.output), items=self.output / "items")
+        return match(board, (self.first, self.second), self.layers, self.tasks)
 
 
 @command("compare", CompareRequest)
@@ -54,7 +54,7 @@ def compare_command(request: CompareRequest) -> None:
     from leaderboards.pages.markdown import table
     from leaderboards.versus import conclusion, match_frame, match_table
 
-    match = _matched(request)
+    match = request.match()
     if request.json:
         content = {
             "first": match.names[0],
@@ -74,27 +74,18 @@ def compare_command(request: CompareRequest) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Comparison(Result):
-    """Two backbones, paired.
-
-    Attributes:
-        conclusion: What the numbers show, in words.
-        left_out: What could not be compared, and why.
-    """
+    """Two backbones, paired: what the numbers show, in words; and what could not be compared, and why."""
 
     conclusion: str
     left_out: tuple[str, ...] = ()
 
 
-@called_with(CompareRequest, without=("json",))
+@compare_command.python
 def compare(request: CompareRequest) -> Comparison:
-    """Compare two backbones that were run, paired, on every task that both ran on the same images.
+    """``frame`` has one row a comparison, with the columns of ``leaderboards.versus.match_frame``.
 
-    Does what ``python -m benchmark compare`` does, with the same options.
-
-    Returns:
-        ``frame`` has one row a comparison, with the columns of ``leaderboards.versus.match_frame``:
-        differences in points with 95 % intervals, p-values, and those corrected for all of the table. What
-        the numbers show, in words, is ``conclusion``; what could not be compared, and why, ``left_out``.
+    Differences are in points; p-values are given as they are, and corrected for all of the table. What the
+    numbers show, in words, is ``conclusion``; what could not be compared, and why, ``left_out``.
 
     Raises:
         zoo.errors.InputError: Something that was given is wrong, or nothing can be compared.
@@ -109,7 +100,7 @@ def compare(request: CompareRequest) -> Comparison:
     """
     from leaderboards.versus import conclusion, match_frame, match_table
 
-    match = _matched(request)
+    match = request.match()
     sentence = conclusion(match)
     return Comparison(
         title=f"{match.names[0]} and {match.names[1]}, paired",
@@ -119,12 +110,3 @@ def compare(request: CompareRequest) -> Comparison:
         conclusion=sentence,
         left_out=tuple(match.left_out),
     )
-
-
-def _matched(request: CompareRequest) -> "Match":
-    """The comparisons that were asked for; raises InputError where nothing can be compared."""
-    from leaderboards.board import Board
-    from leaderboards.versus import match
-
-    board = Board.of(records_of(request.output), items=request.output / "items")
-    return match(board, (request.first, request.second), request.layers, request.tasks)

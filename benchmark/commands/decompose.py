@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals
-from benchmark.option import OneWord, Option
+from benchmark.option import Option, Plain
 from benchmark.request import Request
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
@@ -21,18 +20,13 @@ if TYPE_CHECKING:
     from tasks.decompose import Given
     from tasks.paths import Steps
 
-EndTap = Literal["block", "final"]
-"""What `tasks.paths` knows to be read."""
+EndTap = Literal["block", "final"]  # what `tasks.paths` knows to be read
 
 WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "fuse")
 
-FOLDER = "decompose"
-"""Folder of the records of the steps, below that of a run."""
 
-
-def transform(value: Any, option: parsers.AnyOption) -> str:  # noqa: ANN401  # words of any kind
+def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
     """One transform, or "" for none."""
-    del option
     return str(parse_transform(value)) if value else ""
 
 
@@ -40,23 +34,18 @@ def transform(value: Any, option: parsers.AnyOption) -> str:  # noqa: ANN401  # 
 class DecomposeRequest(Request):
     """Options of a run, a task and two protocols."""
 
-    task: OneWord = Option(..., "A task: spair or davis.", parsers.text)
-    start: OneWord = Option("standard", "The protocol to begin with.", parsers.text, also=("--from",))
-    to: OneWord = Option("paper", "The protocol to arrive at.", parsers.text)
-    from_tap: Option[EndTap, EndTap] = Option(
-        "block",
-        "What the first protocol reads: the best block, or the last one behind the final norm.",
-        parsers.choice,
-        choices=get_args(EndTap),
+    task: Plain[str] = Option(..., "A task: spair or davis.")
+    start: Plain[str] = Option("standard", "The protocol to begin with.", also="--from")
+    to: Plain[str] = Option("paper", "The protocol to arrive at.")
+    from_tap: Plain[EndTap] = Option(
+        "block", "What the first protocol reads: the best block, or the last one behind the final norm."
     )
-    to_tap: Option[EndTap, EndTap] = Option(
-        "block", "The same of the second.", parsers.choice, choices=get_args(EndTap), also=("--tap",)
-    )
-    from_transform: OneWord = Option(
+    to_tap: Plain[EndTap] = Option("block", "The same of the second.", also="--tap")
+    from_transform: Plain[str] = Option(
         "", "What is done to the first protocol's tokens before: debias:K.", transform, usual="nothing"
     )
-    to_transform: OneWord = Option(
-        "", "The same of the second.", transform, usual="nothing", also=("--transform",)
+    to_transform: Plain[str] = Option(
+        "", "The same of the second.", transform, also="--transform", usual="nothing"
     )
 
 
@@ -78,8 +67,8 @@ def decompose_command(given: DecomposeRequest) -> int:
         )
         result = decompose(given.request, given.task, ends, report)
     for backbone in dict.fromkeys(change.backbone for change in result.changes):
-        rows = [change for change in result.changes if change.backbone == backbone]
-        rows = [change for change in rows if change.chosen == "best"]
+        changes = (change for change in result.changes if change.backbone == backbone)
+        rows = [change for change in changes if change.chosen == "best"]
         typer.echo(f"\n{backbone}\n\n{table(changes_table(rows, result.steps), left=4)}")
     for failure in result.failures:
         typer.echo(f"failed: {failure}", err=True)
@@ -89,15 +78,7 @@ def decompose_command(given: DecomposeRequest) -> int:
 
 @dataclass(frozen=True)
 class Decomposed:
-    """The difference between two protocols, taken apart.
-
-    Attributes:
-        page: The page.
-        files: Where it was written.
-        steps: The choices.
-        changes: What each changes.
-        failures: What went wrong.
-    """
+    """The difference between two protocols, taken apart: its page, written to files, and what went wrong."""
 
     page: "Page"
     files: tuple[Path, ...]
@@ -107,20 +88,11 @@ class Decomposed:
 
 
 def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: "Reporter") -> Decomposed:
-    """Score a task by all rules between two protocols, and say what each choice changes.
+    """Score a task, ``spair`` or ``davis``, by all rules between two protocols, and what each choice changes.
 
     Every image is shown once for each view among them. Records and items lie below ``OUTPUT/decompose``, the
-    page in ``OUTPUT/tables``.
-
-    Args:
-        request: Backbones, data and the ways of a run.
-        task: ``spair`` or ``davis``.
-        ends: The two protocols, and which features each is given.
-        report: Hears how far it is.
-
-    Raises:
-        InputError: The protocols cannot be compared in that task, something else about the request is wrong,
-            or no backbone has scores by all rules.
+    page in ``OUTPUT/tables``. Raises InputError where the protocols cannot be compared in that task, where
+    something else about the request is wrong, or no backbone has scores by all rules.
     """
     from benchmark.api import carry_out
     from leaderboards.pages.build import write_page
@@ -133,7 +105,7 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
     stepwise = replace(
         request,
         tasks=(f"tasks.decompose:{task}",),
-        output=request.output / FOLDER,
+        output=request.output / "decompose",
         floor=False,
         examples=False,
         transform=(),

@@ -1,9 +1,9 @@
 """What was measured as files for papers, spreadsheets and model cards: `export` and `benchmark.export`."""
 
+import fnmatch
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,11 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Files, files_of
-from benchmark.option import OnePath, OneWord, Option, OptionalPath, Words, called_with
+from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from leaderboards.hub import HubBenchmark
 
 CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
 INTERVALS = r"$\pm$ is half the 95\,\% interval."
@@ -26,8 +24,8 @@ TIED = r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%.
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 
-FileTexts = Iterator[tuple[str, str]]
-"""Files below the folder of an export, each with its text."""
+FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, each with its text
+FormOfExport = Callable[["pd.DataFrame", "ExportRequest"], FileTexts]  # of records and what was asked for
 
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
@@ -58,64 +56,49 @@ def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     from leaderboards.records.record import suites_of
 
     boards = [Board.of(records, suite, items=request.output / "items") for suite in suites_of(records)]
-    pages = [page for board in boards for page in pages_of(board)]
-    yield from sorted((f"{page.name}.csv", csv_page(page)) for page in pages)
+    yield from sorted((f"{page.name}.csv", csv_page(page)) for board in boards for page in pages_of(board))
 
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each trained backbone its files, in a folder of its own."""
     from leaderboards.board import Board
-    from leaderboards.hub import eval_results, model_indices
+    from leaderboards.hub import HubBenchmark, eval_results, model_indices
     from leaderboards.records.files import safe_name
 
     board = Board.of(records)
     for name, text in model_indices(board).items():
         yield f"{safe_name(name)}/model-index.yaml", text
-    benchmarks = {dataset: _benchmark(address) for dataset, address in request.benchmarks.items()}
+    benchmarks = {}
+    for dataset, address in request.benchmarks.items():
+        match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
+        if match is None:
+            raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
+        benchmarks[dataset] = HubBenchmark(match[1], match[2])
     for name, files in eval_results(board, benchmarks).items():
         for file, text in files.items():
             yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
 
 
-def _benchmark(address: str) -> "HubBenchmark":
-    """A benchmark of the Hub; raises InputError where the address is none."""
-    from leaderboards.hub import HubBenchmark
-
-    match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
-    if match is None:
-        raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
-    return HubBenchmark(match[1], match[2])
-
-
-FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts]] = {
-    "latex": _latex,
-    "csv": _csv,
-    "hub": _hub,
-}
-"""What makes the files of each form, from records and what was asked for."""
+FORMS: dict[str, FormOfExport] = {"latex": _latex, "csv": _csv, "hub": _hub}
 
 
 @dataclass(frozen=True)
 class ExportRequest:
     """What to hand on, and in which form."""
 
-    form: OneWord = Option(
+    form: Plain[str] = Option(
         ...,
         "The table of a paper, the numbers of the leaderboard, or the results of a model card of the Hub.",
-        parsers.choice,
         choices=FORMS,
     )
     _: KW_ONLY
-    output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
-    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, usual="OUTPUT/export")
-    backbones: Words = Option(
-        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, usual="all"
-    )
+    output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
+    to: OptionalPath = Option(None, "Folder for what is written.", usual="OUTPUT/export")
+    backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
         "hub: DATASET=OWNER/NAME:TASK, a dataset of ours that is this benchmark of the Hub.",
         parsers.assignments,
-        several=True,
     )
 
 
@@ -134,14 +117,9 @@ def export_command(request: ExportRequest) -> None:
         typer.echo(path)
 
 
-@called_with(ExportRequest)
+@export_command.python
 def export(request: ExportRequest) -> Files:
-    """Write what was measured for others: a LaTeX table, CSV files, or results for model cards of the Hub.
-
-    Does what ``python -m benchmark export`` does, with the same options.
-
-    Returns:
-        ``paths`` are the files that were written, ``frame`` names them.
+    """``paths`` are the files that were written, ``frame`` names them.
 
     Raises:
         zoo.errors.InputError: There are no records, none of a backbone, or nothing to write.
@@ -174,17 +152,17 @@ def _exported(request: ExportRequest) -> list[Path]:
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     """The records of some backbones, and of the random floor; all where no pattern is given.
 
-    Raises:
-        InputError: A pattern fits no backbone.
+    Raises InputError where a pattern fits no backbone.
     """
     from leaderboards.scores.frames import is_floor
 
     if not patterns:
         return records
     names = sorted({str(name) for name in records["backbone"]})
+    wanted: set[str] = set()
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
+        if not (fitting := fnmatch.filter(names, pattern)):
             raise unknown("backbone", pattern, names)
-    wanted = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
+        wanted |= {*fitting}
     pairs = (records["other"] == "") | records["other"].isin(wanted)
     return records[(records["backbone"].isin(wanted) & pairs) | is_floor(records)].reset_index(drop=True)

@@ -1,14 +1,14 @@
 """Stored vectors as files: the command `features` and `benchmark.features`."""
 
-from pathlib import Path
+from collections import Counter
 
-from benchmark.commands.command import command, counted, ended_by_signals
+from benchmark.commands.command import command, counted, ended_by_signals, exit_code
 from benchmark.commands.result import Files
 from benchmark.commands.run import RunCall
 from benchmark.option import called_with
 from benchmark.request import ELSEWHERE, Request
 
-WITHOUT = ("floor", "transform", *ELSEWHERE)
+WITHOUT = ("floor", "transform", "fuse", *ELSEWHERE)
 
 
 @command("features", Request, without=WITHOUT)
@@ -32,25 +32,19 @@ def features_command(request: Request) -> int:
         report.say(f"left out: {line}")
     for failure in written.failures:
         report.say(f"failed: {failure}")
-    folders: dict[Path, int] = {}
-    for _, path in written.files:
-        folders[path.parent] = folders.get(path.parent, 0) + 1
-    for folder, count in folders.items():
+    for folder, count in Counter(path.parent for _, path in written.files).items():
         report.say(f"wrote {counted(count, 'file')} in {folder}")
     for option, path in dict(written.files).items():
         report.say(f"for example: python -m benchmark {option} {path}")
-    failures = written.failures
-    return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
+    return exit_code(written.failures)
 
 
 @called_with(RunCall, without=WITHOUT)
 def features(call: RunCall) -> Files:
     """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
 
-    Does what ``python -m benchmark features`` does, with the same options.
-
-    Returns:
-        ``frame`` has one row a file: backbone, task, layer, pooling and path.
+    Does what ``python -m benchmark features`` does, with the same options. ``frame`` has one row a file:
+    backbone, task, layer, pooling and path.
 
     Raises:
         zoo.errors.InputError: Something that was given is wrong.
@@ -70,14 +64,13 @@ def features(call: RunCall) -> Files:
     from benchmark.vectors import write_vectors
 
     written = write_vectors(call.request, reporter_for(call.progress))
-    columns = ["backbone", "task", "layer", "pooling", "path"]
     paths = tuple(path for _, path in written.files)
     rows = [(*path.parts[-3:-1], *path.stem.rsplit(".", 1), str(path)) for path in paths]
     failures = tuple(map(str, written.failures))
     left_out = [f"Left out: {reason}." for reason in written.left_out]
     return Files(
         title=f"{counted(len(paths), 'file')} of vectors",
-        frame=pd.DataFrame(rows, columns=columns),
+        frame=pd.DataFrame(rows, columns=["backbone", "task", "layer", "pooling", "path"]),
         notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
         paths=paths,
         failures=failures,

@@ -6,48 +6,33 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from benchmark import parsers
 from benchmark.commands.command import command
-from benchmark.option import OnePath, OneWord, Option, OptionalPath, OptionalReal, Paths, Switch, Words
+from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Words
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-CURRENT = "The committed pages are current."
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardRequest:
     """Which pages to write or to check."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    tables: OptionalPath = Option(None, "Where the pages go.", parsers.path, usual="OUTPUT/tables")
-    check: Switch = Option(
-        False, "Compare the records with the committed pages, or with --baseline.", parsers.switch
-    )
-    format: OneWord = Option("csv,md", "What to write: csv, md; several with commas.", parsers.text)
+    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
+    tables: OptionalPath = Option(None, "Where the pages go.", usual="OUTPUT/tables")
+    check: Plain[bool] = Option(False, "Compare the records with the committed pages, or with --baseline.")
+    format: Plain[str] = Option("csv,md", "What to write: csv, md; several with commas.")
     published: Paths = Option(
-        (),
-        "CSV files of numbers of others, in the columns of leaderboards/published: a section of the page.",
-        parsers.paths,
-        several=True,
+        (), "CSV files of numbers of others, in the columns of leaderboards/published: a section of the page."
     )
     baseline: OptionalPath = Option(
-        None,
-        "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with.",
-        parsers.path,
+        None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
     backbones: Words = Option(
-        (),
-        "With --baseline: names or patterns ('dino-*').",
-        parsers.names,
-        short="-b",
-        several=True,
-        usual="all of the baseline",
+        (), "With --baseline: names or patterns ('dino-*').", also="-b", usual="all of the baseline"
     )
-    tolerance: OptionalReal = Option(
-        None, "With --baseline: points by which a score may move.", parsers.real, usual="0.5"
+    tolerance: Plain[float | None] = Option(
+        None, "With --baseline: points by which a score may move.", usual="0.5"
     )
 
 
@@ -59,6 +44,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `python -m benchmark leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
+    from leaderboards.check import check_pages
+    from leaderboards.pages.build import tables_folder
     from leaderboards.records.record import read_records
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
@@ -68,11 +55,14 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     records = read_records([request.output / "records"])
     if request.baseline is not None:
         return _compare(records, request.baseline, request)
-    return _check(records, request) if request.check else _write(records, request)
+    if not request.check:
+        return _write(records, request)
+    differences = check_pages(records, request.tables or tables_folder())
+    typer.echo("\n".join(differences or ["The committed pages are current."]))
+    return 1 if differences else 0
 
 
 def _write(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
-    """Write the pages."""
     from benchmark.plan.facts import with_seen
     from leaderboards.literature import read_published
     from leaderboards.pages.build import write_pages
@@ -86,19 +76,7 @@ def _write(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
     return 0
 
 
-def _check(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
-    """Compare the records with committed pages."""
-    from leaderboards.check import check_pages
-    from leaderboards.pages.build import tables_folder
-
-    differences = check_pages(records, request.tables or tables_folder())
-    for line in differences or [CURRENT]:
-        typer.echo(line)
-    return 1 if differences else 0
-
-
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
-    """Compare the records with a baseline."""
     from leaderboards.pages.markdown import table
     from leaderboards.records.key import TOLERANCE, Tolerance
     from leaderboards.regression_check import moved_table, read_baseline, regression_check, tidy_records
@@ -113,7 +91,6 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
         typer.echo(f"None of {compared.count} numbers moved by more than {limit:g} points.")
         return 0
     rows = moved_table(compared)
-    typer.echo(table(rows, left=3) + "\n")
     further = f", of which {len(rows)} are shown" if len(rows) < len(compared.moved) else ""
-    typer.echo(f"{len(compared.moved)} of {compared.count} numbers moved{further}.")
+    typer.echo(f"{table(rows, left=3)}\n\n{len(compared.moved)} of {compared.count} numbers moved{further}.")
     return 1

@@ -1,17 +1,17 @@
 """Backbones, tasks, suites and protocols: the command `list`, `benchmark.list_backbones`; without torch."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, fields
 from difflib import get_close_matches
-from typing import Any, Literal, get_args
+from typing import Literal
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmark import parsers
 from benchmark.commands.command import command, counted, say_json
 from benchmark.commands.result import Result
-from benchmark.option import Option, OptionalSwitch, OptionalWord, Switch, Words, called_with
+from benchmark.option import Option, Plain, Words, called_with
 from benchmark.plan.facts import teachers
 from leaderboards.licences import fits_licence
 from tasks.protocols import PROTOCOLS
@@ -23,18 +23,15 @@ from zoo.spec import FAMILIES, BackboneSpec
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
 
-Row = dict[str, object]
-"""Titles of columns with what stands in them."""
+Row = dict[str, object]  # titles of columns with what stands in them
 
 NOT_PINNED = "not pinned: the newest is taken when the backbone is loaded, and recorded"
 
-_NUMBERS = ("blocks", "grid", "weights")
 
-
-def families(value: Any, option: parsers.AnyOption) -> tuple[str, ...]:  # noqa: ANN401  # words of any kind
+def families(value: object) -> tuple[str, ...]:
     """Families of backbones, in lower case."""
-    known = {family.lower(): family for family in FAMILIES}
-    words = parsers.names(value, option)
+    known = [family.lower() for family in FAMILIES]
+    words = parsers.names(value)
     for word in words:
         if word.lower() not in known:
             raise InputError(f"No backbone is of the family {word!r}; {_guess(word, known)}")
@@ -45,29 +42,20 @@ def families(value: Any, option: parsers.AnyOption) -> tuple[str, ...]:  # noqa:
 class BackboneFilters:
     """Which backbones to list."""
 
-    family: Words = Option(
-        (), "Backbones of a family (dino, clip, dinov2, ...).", families, several=True, usual="all"
+    family: Words = Option((), "Backbones of a family (dino, clip, dinov2, ...).", families, usual="all")
+    supervision: Plain[str | None] = Option(
+        None, "Part of what they learned from: images, texts, labels, ImageNet-22k, ...", usual="any"
     )
-    supervision: OptionalWord = Option(
-        None,
-        "Part of what they learned from: images, texts, labels, ImageNet-22k, ...",
-        parsers.text,
-        usual="any",
-    )
-    licence: OptionalWord = Option(
+    licence: Plain[str | None] = Option(
         None,
         "Part of the licence: apache, mit, cc-by-nc, ...; commercial: those alone whose names allow it.",
-        parsers.text,
         usual="any",
     )
     max_parameters: Option[str | int | None, int | None] = Option(
         None, "Most weights: 100M, 1.2G.", parsers.count, usual="any number"
     )
-    gated: OptionalSwitch = Option(
-        None,
-        "Only those whose terms must be accepted, or only the others.",
-        parsers.switch,
-        usual="both",
+    gated: Plain[bool | None] = Option(
+        None, "Only those whose terms must be accepted, or only the others.", usual="both"
     )
 
     @property
@@ -93,16 +81,15 @@ class BackboneFilters:
 class ListRequest(BackboneFilters):
     """What to list, which backbones of all, and for whom."""
 
-    what: Option[What, What] = Option(..., "What to list.", parsers.choice, choices=get_args(What))
-    name: OptionalWord = Option(
-        None, "A backbone's name or Hub id: all that is known of it.", parsers.text, positional=True
+    what: Plain[What] = Option(..., "What to list.")
+    name: Plain[str | None] = Option(
+        None, "A backbone's name or Hub id: all that is known of it.", positional=True
     )
     _: KW_ONLY
-    json: Switch = Option(False, "For machines; all that is known.", parsers.switch)
+    json: Plain[bool] = Option(False, "For machines; all that is known.")
 
     def __post_init__(self) -> None:
-        filters = (self.family, self.supervision, self.licence, self.max_parameters, self.gated)
-        filtered = any(value not in ((), None) for value in filters)
+        filtered = any(getattr(self, each.name) not in ((), None) for each in fields(BackboneFilters))
         if filtered and (self.name is not None or self.what != "backbones"):
             raise InputError("Filters are for 'list backbones' without a name.")
         if self.name is not None and self.what != "backbones":
@@ -131,10 +118,8 @@ def list_command(request: ListRequest) -> None:
 def list_backbones(filters: BackboneFilters) -> Result:
     """Give the backbones of the registry that pass all filters.
 
-    Lists what ``python -m benchmark list backbones`` lists. Brings no torch along.
-
-    Returns:
-        ``frame`` has one row a backbone, with all that is known of it.
+    Lists what ``python -m benchmark list backbones`` lists. Brings no torch along. ``frame`` has one row a
+    backbone, with all that is known of it.
 
     Raises:
         zoo.errors.InputError: There is no such family, or nothing passes.
@@ -174,7 +159,6 @@ def _suites() -> list[Row]:
 
 
 def _protocols() -> list[Row]:
-
     return [
         {
             "name": protocol.name,
@@ -187,28 +171,25 @@ def _protocols() -> list[Row]:
 
 
 _ROWS = {"tasks": _tasks, "suites": _suites, "protocols": _protocols}
-"""Rows of what is listed; the keys of a row are the titles of columns."""
 
 
 def _find(name: str) -> BackboneSpec:
     """The entry of that name or Hub id; raises InputError where there is none."""
     by_name = {spec.name: spec for spec in all_specs()}
     by_repository = {spec.repository: spec for spec in all_specs() if "/" in spec.repository}
-    spec = by_name.get(name) or by_repository.get(name)
-    if spec is not None:
+    if spec := by_name.get(name) or by_repository.get(name):
         return spec
     if "/" in name:
         raise InputError(
             f"{name} is no repository of the registry; 'run --backbones {name}' reads what it is from its "
             "configuration."
         )
-    raise InputError(f"No backbone is called {name!r}; {_guess(name, by_name)}")
+    raise InputError(f"No backbone is called {name!r}; {_guess(name, [*by_name])}")
 
 
-def _guess(text: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = get_close_matches(text.lower(), names, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}."
+def _guess(text: str, known: Sequence[str]) -> str:
+    close = get_close_matches(text.lower(), known, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}."
 
 
 def brief(spec: BackboneSpec) -> Row:
@@ -227,21 +208,12 @@ def brief(spec: BackboneSpec) -> Row:
 def facts(spec: BackboneSpec) -> Row:
     """All that is known of a backbone, for machines."""
     return {
-        "name": spec.name,
-        "family": spec.family,
-        "supervision": spec.supervision,
-        "data": spec.data,
+        **_attributes(spec, "name", "family", "supervision", "data"),
         "seen": None if spec.seen is None else {name: spec.seen.mark(name) for name in DATASETS},
         "seen_by": [] if spec.seen is None else list(spec.seen.sources),
-        "trained": spec.trained,
-        "parameters": spec.parameters,
-        "depth": spec.depth,
-        "width": spec.width,
-        "heads": spec.heads,
+        **_attributes(spec, "trained", "parameters", "depth", "width", "heads"),
         "patch": spec.patch_size,
-        "stages": [
-            {"blocks": stage.blocks, "width": stage.width, "stride": stage.stride} for stage in spec.stages
-        ],
+        "stages": [asdict(stage) for stage in spec.stages],
         "input_size": spec.input_size,
         "grids": [spec.input_size // stage.stride for stage in spec.stages],
         "layers": [str(layer) for layer in spec.layers],
@@ -250,8 +222,7 @@ def facts(spec: BackboneSpec) -> Row:
         "final_norm": spec.has_final,
         "mean": list(spec.mean),
         "std": list(spec.std),
-        "licence": spec.licence,
-        "gated": spec.gated,
+        **_attributes(spec, "licence", "gated"),
         "paper": spec.paper or None,
         "checkpoint": spec.checkpoint,
         "repository": spec.repository or None,
@@ -260,6 +231,10 @@ def facts(spec: BackboneSpec) -> Row:
         "revision_policy": _revision_policy(spec),
         "load": _how_to_load(spec),
     }
+
+
+def _attributes(spec: BackboneSpec, *names: str) -> Row:
+    return {name: getattr(spec, name) for name in names}
 
 
 def details(spec: BackboneSpec) -> Row:
@@ -295,10 +270,8 @@ def details(spec: BackboneSpec) -> Row:
 
 def _revision_policy(spec: BackboneSpec) -> str:
     """Which version of the weights is taken."""
-    if spec.checkpoint == "packaged":
-        return "comes with the package"
-    if spec.checkpoint == "generated":
-        return "comes from a seed"
+    if spec.checkpoint in ("packaged", "generated"):
+        return "comes with the package" if spec.checkpoint == "packaged" else "comes from a seed"
     if not spec.repository:
         return "the digest of the file that is given"
     return f"pinned: {spec.revision}" if spec.revision else NOT_PINNED
@@ -306,12 +279,11 @@ def _revision_policy(spec: BackboneSpec) -> str:
 
 def _how_to_load(spec: BackboneSpec) -> str:
     """Command that runs it, after what must be done before."""
-    if not spec.repository:
-        return f"fetch {spec.original}; run --backbones {spec.name} --weights {spec.name}=FILE"
     command = f"run --backbones {spec.name}"
-    if spec.gated:
-        return f"accept the terms on huggingface.co/{spec.repository}, 'hf auth login'; {command}"
-    return command
+    if not spec.repository:
+        return f"fetch {spec.original}; {command} --weights {spec.name}=FILE"
+    terms = f"accept the terms on huggingface.co/{spec.repository}, 'hf auth login'; "
+    return f"{terms if spec.gated else ''}{command}"
 
 
 def _prefix(spec: BackboneSpec) -> str:
@@ -333,17 +305,15 @@ def weights(number: int | None) -> str:
     """A number of weights in three digits, such as 85.8 M."""
     if number is None:
         return "unknown"
-    units = (("G", 10**9), ("M", 10**6), ("K", 10**3), ("", 1))
-    name, unit = next((name, unit) for name, unit in units if number >= unit or unit == 1)
-    scaled = number / unit
-    digits = 0 if not name or scaled >= 100 else 1
-    return f"{scaled:.{digits}f} {name}".strip()
+    for name, unit in (("G", 10**9), ("M", 10**6), ("K", 10**3)):
+        if number >= unit:
+            return f"{number / unit:.{0 if number >= 100 * unit else 1}f} {name}"
+    return f"{number}"
 
 
 def _sheet(rows: Row) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    columns = (Column(style="bold", no_wrap=True), Column(overflow="fold"))
+    table = Table(*columns, box=None, pad_edge=False, show_header=False)
     for title, value in rows.items():
         table.add_row(title, str(value))
     return table
@@ -351,13 +321,10 @@ def _sheet(rows: Row) -> Table:
 
 def _table(rows: Sequence[Row]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in rows[0]:
-        table.add_column(
-            column,
-            overflow="fold",
-            no_wrap=column in ("name", *_NUMBERS),
-            justify="right" if column in _NUMBERS else "left",
-        )
+    for title in rows[0]:
+        number = title in ("blocks", "grid", "weights")
+        justify: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(title, overflow="fold", no_wrap=number or title == "name", justify=justify)
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+        table.add_row(*map(str, row.values()))
     return table

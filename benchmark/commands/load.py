@@ -2,11 +2,11 @@
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from benchmark import parsers
-from benchmark.option import OneWord, Option, OptionalPath, OptionalWhole, called_with
-from benchmark.request import Dtype, InterpolationChoice
+from benchmark.option import Option, OptionalPath, Plain, called_with
+from benchmark.request import Cache, Dtype, InterpolationChoice
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
 
 
-def layer(value: object, option: parsers.AnyOption) -> str:
+def layer(value: object) -> str:
     """A number of a block as text, or ``final``."""
-    if value == "final" or (isinstance(value, str) and value.isdecimal()):
-        return str(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise option.takes("the number of a block, or 'final'", value)
-    return str(value)
+    text = "" if isinstance(value, bool) else str(value)
+    if not isinstance(value, int | str) or not (text == "final" or text.isdecimal()):
+        raise parsers.WrongValueError("the number of a block, or 'final'", value)
+    return text
 
 
 @dataclass(frozen=True)
@@ -37,33 +36,25 @@ class LoadRequest:
     layer: Option[int | str | None, str | None] = Option(
         None, "Block after which it ends, or 'final'.", layer, usual="the last block"
     )
-    pooling: Option[Pooling, Pooling] = Option(
+    pooling: Plain[Pooling] = Option(
         "auto",
         "cls: the class token; mean: of the patch tokens; grid: these in their places; patchwise: of a "
         "ConvNet, their mean after blocks of them were moved into channels; auto: cls if there is one.",
-        parsers.choice,
-        choices=get_args(Pooling),
     )
-    task: OneWord = Option("knn", "Images are shown as this task shows them.", parsers.text)
-    protocol: OneWord = Option("standard", "By this protocol.", parsers.text)
-    input_size: OptionalWhole = Option(
-        None, "Side in pixels, rounded to the patch size.", parsers.whole, least=1, usual="its own"
+    task: Plain[str] = Option("knn", "Images are shown as this task shows them.")
+    protocol: Plain[str] = Option("standard", "By this protocol.")
+    input_size: Plain[int | None] = Option(
+        None, "Side in pixels, rounded to the patch size.", least=1, usual="its own"
     )
-    interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
-        "auto",
-        "Rule by which position embeddings are fitted to the images.",
-        parsers.choice,
-        choices=get_args(InterpolationChoice),
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto", "Rule by which position embeddings are fitted to the images."
     )
-    weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.", parsers.path)
-    device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
-    dtype: Option[Dtype, Dtype] = Option(
-        "float32", "Of the forward.", parsers.choice, choices=get_args(Dtype)
-    )
-    cache: Option[str | Path | None, Path] = Option(
+    weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
+    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
+    dtype: Plain[Dtype] = Option("float32", "Of the forward.")
+    cache: Cache = Option(
         None,
         "What can be computed or downloaded again.",
-        parsers.path,
         instead=parsers.default_cache,
         usual="~/.cache/layerboard",
     )
@@ -76,10 +67,9 @@ def load(request: LoadRequest) -> "CutBackbone":
     Blocks after the layer are never run and their weights not kept, so that it costs what the table of costs
     says of that depth. Images are shown as the run shows them.
 
-    Returns:
-        An object that maps one image of Pillow, several, or uint8 pixels [images 3 height width] to vectors
-        [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
-        ``spec``, ``layer``, ``dim`` and ``parameters``.
+    What is given maps one image of Pillow, several, or uint8 pixels [images 3 height width] to vectors
+    [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
+    ``spec``, ``layer``, ``dim`` and ``parameters``.
 
     Raises:
         zoo.errors.InputError: There is no such backbone or layer, or its files cannot be had.
@@ -100,11 +90,10 @@ def load(request: LoadRequest) -> "CutBackbone":
 
     view, device = _view(request), find_device(request.device)
     spec = _spec(request)
-    layer = _layer(request.layer, spec)
+    text, asked = request.layer or str(spec.depth), request.pooling
+    layer = Layer(spec.depth, "final") if text == "final" else Layer(int(text))
+    pooling: Pooled = ("cls" if spec.has_cls else "mean") if asked == "auto" else asked
     backbone = load_whole(spec, device=device, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
-    pooling: Pooled = "cls" if spec.has_cls else "mean"
-    for each in get_args(Pooled):
-        pooling = each if each == request.pooling else pooling
     return CutBackbone(backbone, layer, pooling, view_for(spec, view))
 
 
@@ -120,8 +109,8 @@ def _view(request: LoadRequest) -> "View":
         raise InputError(f"the protocol {rules.name} speaks of {', '.join(rules.tasks or ())} alone")
     if task.role == "weights":
         raise InputError(f"{task.name} shows no images; name a task that does, such as knn")
-    images = task.role == "classification"
-    view: View = rules.choice(IMAGES).view if images else config_of(rules, task.name).view
+    choice = rules.choice(IMAGES) if task.role == "classification" else config_of(rules, task.name)
+    view: View = choice.view
     return view
 
 
@@ -142,9 +131,3 @@ def _spec(request: LoadRequest) -> BackboneSpec:
         specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
     (spec,) = at_size(specs, request.input_size or size, request.interpolation)
     return spec
-
-
-def _layer(text: str | None, spec: BackboneSpec) -> Layer:
-    if text == "final":
-        return Layer(spec.depth, "final")
-    return Layer(spec.depth if text is None else int(text))

@@ -4,10 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import typer
 
-from benchmark import parsers
 from benchmark.commands.command import command
 from benchmark.commands.result import Files
-from benchmark.option import Option, OptionalPath, Paths, called_with
+from benchmark.option import Option, OptionalPath, Paths
 from zoo.errors import InputError
 
 
@@ -15,11 +14,9 @@ from zoo.errors import InputError
 class MergeRequest:
     """Which output folders become one."""
 
-    folders: Paths = Option(..., "Output folders of runs, two or more.", parsers.paths, several=True)
+    folders: Paths = Option(..., "Output folders of runs, two or more.")
     _: KW_ONLY
-    output: OptionalPath = Option(
-        None, "Folder of the result; what it has already stays.", parsers.path, short="-o"
-    )
+    output: OptionalPath = Option(None, "Folder of the result; what it has already stays.", also="-o")
 
 
 @command("merge", MergeRequest)
@@ -35,14 +32,9 @@ def merge_command(request: MergeRequest) -> None:
         typer.echo(line)
 
 
-@called_with(MergeRequest)
+@merge_command.python
 def merge(request: MergeRequest) -> Files:
-    """Put what several runs have written, on several machines perhaps, into one folder with one set of pages.
-
-    Does what ``python -m benchmark merge`` does, with the same options.
-
-    Returns:
-        ``frame`` has the records of the merged folder; ``paths`` are its pages.
+    """``frame`` has the records of the merged folder; ``paths`` are its pages.
 
     Raises:
         zoo.errors.InputError: Too few folders, no output, two different results of one name, or a damaged
@@ -59,9 +51,9 @@ def merge(request: MergeRequest) -> Files:
     title, *_ = _merged(request)
     assert request.output is not None
     records = read_records([request.output / "records"])
-    pages = sorted((request.output / "tables").glob("*.*"))
     keys = ["backbone", "task", "dataset", "protocol"]
     held = records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"})
+    pages = sorted((request.output / "tables").glob("*.*"))
     return Files(title=title, frame=records, table=held, paths=tuple(pages))
 
 
@@ -74,14 +66,13 @@ def _merged(request: MergeRequest) -> list[str]:
 
     if len(request.folders) < 2:
         raise InputError("merge takes two output folders or more; found one")
-    if request.output is None:
+    if (output := request.output) is None:
         raise InputError("merge takes the folder of the result: give --output DIR")
     for folder in request.folders:
         if not folder.is_dir():
             raise InputError(f"expected an output folder at {folder}, which does not exist")
-    count = merge_outputs(request.folders, request.output)
-    folder = request.output
-    records = with_seen(read_records([folder / "records"]))
-    pages = write_pages(records, folder / "tables", folder / "items", arrays=folder / "arrays")
+    count = merge_outputs(request.folders, output)
+    records = with_seen(read_records([output / "records"]))
+    pages = write_pages(records, output / "tables", output / "items", arrays=output / "arrays")
     results = "1 result is" if count == 1 else f"{count} results are"
-    return [f"{results} in {folder}", *(f"wrote {page}" for page in pages)]
+    return [f"{results} in {output}", *(f"wrote {page}" for page in pages)]

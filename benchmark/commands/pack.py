@@ -3,40 +3,32 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals
-from benchmark.option import OnePath, Option, OptionalPath, Whole, Words
+from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from benchmark.engines.progress import Reporter
     from tasks.datasets.base import Data, DatasetEntry
     from tasks.datasets.packs.manifest import PackedDataset
-    from tasks.datasets.packs.writing import DatasetPlan
 
 
 @dataclass(frozen=True)
 class PackRequest:
     """Which datasets to write as parquet, and where."""
 
-    data: OnePath = Option(..., "Folder that holds the real datasets.", parsers.path)
+    data: OnePath = Option(..., "Folder that holds the real datasets.")
     _: KW_ONLY
-    to: OptionalPath = Option(None, "Folder of the pack; datasets that it has already stay.", parsers.path)
+    to: OptionalPath = Option(None, "Folder of the pack; datasets that it has already stay.")
     datasets: Words = Option(
-        (),
-        "Datasets by the names that `check` shows.",
-        parsers.listed,
-        several=True,
-        usual="all that are there",
+        (), "Datasets by the names that `check` shows.", parsers.listed, usual="all that are there"
     )
-    shard_megabytes: Whole = Option(
-        500, "Megabytes of the files of one parquet file at most.", parsers.whole, least=1
-    )
+    shard_megabytes: Plain[int] = Option(500, "Megabytes of the files of one parquet file at most.", least=1)
 
 
 @command("data pack", PackRequest)
@@ -76,23 +68,18 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
     entries = _chosen(request)
     require_room(target, [entry.name for entry in entries])
     plans = [plan_dataset(data, entry, request.shard_megabytes * 10**6) for entry in entries]
-    _require_space(target, plans)
+    files = ((target / shard.name, shard.bytes) for plan in plans for shard in plan.shards)
+    needed = sum(size for file, size in files if not file.exists())
+    disk = next(folder for folder in (target.absolute(), *target.absolute().parents) if folder.exists())
+    if needed > (free := shutil.disk_usage(disk).free):
+        raise InputError(
+            f"expected room for {needed:,} bytes in {target}, found {free:,}; choose another --to"
+        )
     packs = {}
     for plan in plans:
         with report.bar(f"packing {plan.entry.name}", plan.bytes, "bytes") as advance:
             packs[plan.entry.name] = write_dataset(data, target, plan, advance)
     return packs
-
-
-def _require_space(target: Path, plans: "Sequence[DatasetPlan]") -> None:
-    """Raise InputError where the disk of a folder, which may not be there yet, has no room for the shards."""
-    there = next(folder for folder in (target.absolute(), *target.absolute().parents) if folder.exists())
-    files = ((target / shard.name, shard.bytes) for plan in plans for shard in plan.shards)
-    needed = sum(size for file, size in files if not file.exists())
-    if needed > (free := shutil.disk_usage(there).free):
-        raise InputError(
-            f"expected room for {needed:,} bytes in {target}, found {free:,}; choose another --to"
-        )
 
 
 def _chosen(request: PackRequest) -> "Sequence[DatasetEntry[Data]]":
@@ -103,16 +90,16 @@ def _chosen(request: PackRequest) -> "Sequence[DatasetEntry[Data]]":
     for name in request.datasets:
         if name not in known:
             raise unknown("dataset", name, known)
-    chosen = [known[name] for name in dict.fromkeys(request.datasets)] or [*DATASETS]
-    inspections = [inspect(request.data, entry) for entry in chosen]
-    for each in inspections:
-        if each.state is State.BROKEN or (each.state is State.MISSING and request.datasets):
-            raise InputError(f"{each.name} is {each.state.value} and was not packed: {each.text}")
-    there = [
-        entry for entry, each in zip(chosen, inspections, strict=True) if each.state is not State.MISSING
-    ]
-    if not there:
+    present = []
+    for entry in [known[name] for name in dict.fromkeys(request.datasets)] or DATASETS:
+        inspection = inspect(request.data, entry)
+        if inspection.state is State.BROKEN or (inspection.state is State.MISSING and request.datasets):
+            state = inspection.state.value
+            raise InputError(f"{inspection.name} is {state} and was not packed: {inspection.text}")
+        if inspection.state is not State.MISSING:
+            present.append(entry)
+    if not present:
         raise InputError(
             f"expected an official dataset in {request.data}, found none; see `check --data DIR`"
         )
-    return there
+    return present

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -15,16 +15,7 @@ from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result
-from benchmark.option import (
-    OnePath,
-    Option,
-    OptionalReal,
-    OptionalWhole,
-    OptionalWord,
-    Switch,
-    Words,
-    called_with,
-)
+from benchmark.option import OnePath, Option, Plain, Words
 from zoo.errors import InputError, unknown
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec, Layer, entry_name, split_size
@@ -47,37 +38,25 @@ class RecommendRequest:
     """For which tasks, and within which limits."""
 
     tasks: Words = Option(
-        (),
-        "Tasks that one backbone is wanted for.",
-        parsers.names,
-        short="-t",
-        also=("--task",),
-        several=True,
-        usual="all that were run",
+        (), "Tasks that one backbone is wanted for.", also="--task -t", usual="all that were run"
     )
     _: KW_ONLY
-    output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
-    backbones: Words = Option(
-        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, usual="all"
+    output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
+    backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
+    max_ms: Plain[float | None] = Option(
+        None, "Most milliseconds of one image, up to the layer.", parsers.positive
     )
-    max_ms: OptionalReal = Option(None, "Most milliseconds of one image, up to the layer.", parsers.positive)
-    max_dim: OptionalWhole = Option(None, "Most numbers of a vector.", parsers.whole, least=1)
+    max_dim: Plain[int | None] = Option(None, "Most numbers of a vector.", least=1)
     max_parameters: Option[int | str | None, int | None] = Option(
         None, "Most weights up to the layer, such as 100M.", parsers.count
     )
-    licence: Option[Licences, Licences] = Option(
-        "any",
-        "commercial: licences alone whose names allow it; no legal advice.",
-        parsers.choice,
-        choices=get_args(Licences),
+    licence: Plain[Licences] = Option(
+        "any", "commercial: licences alone whose names allow it; no legal advice."
     )
-    device: OptionalWord = Option(
-        None,
-        "Times of this device: cpu, cuda, or a part of its name.",
-        parsers.text,
-        usual="the latest",
+    device: Plain[str | None] = Option(
+        None, "Times of this device: cpu, cuda, or a part of its name.", usual="the latest"
     )
-    json: Switch = Option(False, "For machines.", parsers.switch)
+    json: Plain[bool] = Option(False, "For machines.")
 
 
 @command("recommend", RecommendRequest)
@@ -96,8 +75,7 @@ def recommend_command(request: RecommendRequest) -> None:
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
-        said = {"device": advice.device, "notes": list(advice.notes), "python": list(advice.code)}
-        say_json(content | said)
+        say_json({**content, "device": advice.device, "notes": advice.notes, "python": advice.code})
         return
     typer.echo(table(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):
@@ -115,27 +93,20 @@ def recommend_command(request: RecommendRequest) -> None:
 class Advice(Result):
     """What to use: backbones with layers, the cheapest first.
 
-    Attributes:
-        pareto: For each task the layers above which none scores that takes no longer.
-        code: For each recommendation, lines of Python that give its vectors.
+    ``pareto`` has for each task the layers above which none scores that takes no longer; ``code``, for each
+    recommendation, lines of Python that give its vectors.
     """
 
     pareto: "pd.DataFrame"
     code: tuple[str, ...]
 
 
-@called_with(RecommendRequest, without=("json",))
+@recommend_command.python
 def recommend(request: RecommendRequest) -> Advice:
-    """Say which backbones and layers the data cannot tell from the best, the cheapest first.
+    """``frame`` has one row a recommendation and task: columns ``leaderboards.recommendation.PICK``.
 
-    Says what ``python -m benchmark recommend`` says, with the same options. With several tasks a backbone
-    must do for every one of them.
-
-    Returns:
-        ``frame`` has one row a recommendation and task, with the columns of
-        ``leaderboards.recommendation.PICK``, its ``reason`` among them; ``pareto`` the layers above which
-        none scores that takes no longer; ``code``, for each recommendation, the lines of Python that load
-        the backbone cut after that layer.
+    Its ``reason`` is among them. ``pareto`` has the layers above which none scores that takes no longer;
+    ``code``, for each recommendation, the lines of Python that load the backbone cut after that layer.
 
     Raises:
         zoo.errors.InputError: There are no records, times are limited and none were measured, or nothing is
@@ -164,9 +135,8 @@ def recommend(request: RecommendRequest) -> Advice:
 def recommended(request: RecommendRequest) -> "Recommendation":
     """The backbones and layers that may be the best in every task within the limits, cheapest first.
 
-    Raises:
-        InputError: There are no records, no such task, backbone or device, no times where they are limited,
-            or nothing within the limits.
+    Raises InputError where there are no records, no such task, backbone or device, no times where they are
+    limited, or nothing within the limits.
     """
     from leaderboards.board import Board
     from leaderboards.limits import Limits, candidates_of
@@ -185,7 +155,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     limits = Limits(
         request.max_ms, request.max_dim, request.max_parameters, commercial=request.licence == "commercial"
     )
-    within = {column: _within(column, rows, limits) for column, rows in every.items()}
+    within = _within(every, limits)
     items = request.output / "items"
     possible = {column: may_be_best(rows, column, items) for column, rows in within.items()}
     picks = picks_of(possible) or tuple(filter(None, [least_loss(within)]))
@@ -196,11 +166,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         possible,
         {column: pareto_front(rows) for column, rows in within.items()},
         device or "",
-        (
-            *_limited(every, limits),
-            *_grounds(possible, device, command),
-            *_warnings(limits, columns),
-        ),
+        (*_limited(every, limits), *_grounds(possible, device, command), *_warnings(limits, columns)),
         tuple(code_of(pick) for pick in picks),
     )
 
@@ -211,10 +177,9 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     for task in tasks:
         if task not in names:
             raise unknown("task", task, names)
-    chosen = tuple(column for column in board.columns if not tasks or column.task in tasks)
-    if not chosen:
+    if not names:
         raise InputError("no backbone has a score of a task that ranks; `python -m benchmark run` gives some")
-    return chosen
+    return tuple(column for column in board.columns if not tasks or column.task in tasks)
 
 
 def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
@@ -223,27 +188,27 @@ def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
 
     from leaderboards.limits import FACTS
 
-    known = {str(name): spec for name in set(records["backbone"]) if (spec := _spec(str(name)))}
     rows = [
         (name, index, spec.stage_of(Layer(index)).width, spec.parameters, spec.licence)
-        for name, spec in sorted(known.items())
+        for name in sorted(set(map(str, records["backbone"])))
+        if (spec := _spec(name))
         for index in range(1, spec.depth + 1)
     ]
     return pd.DataFrame(rows, columns=FACTS)
 
 
-def _within(column: "Column", rows: "pd.DataFrame", limits: "Limits") -> "pd.DataFrame":
+def _within(every: "Candidates", limits: "Limits") -> "Candidates":
     """The candidates within the limits; where there are none, InputError says what each limit leaves out."""
     from leaderboards.limits import allowed, exclusions
 
-    if rows.empty:
-        raise InputError(f"no backbone has a score in {column.heading}")
-    left = allowed(rows, limits)
-    if left.empty:
-        raise InputError(
-            f"nothing is within the limits for {column.heading}: {'; '.join(exclusions(rows, limits))}"
-        )
-    return left
+    within = {column: allowed(rows, limits) for column, rows in every.items()}
+    for column, rows in every.items():
+        if rows.empty:
+            raise InputError(f"no backbone has a score in {column.heading}")
+        if within[column].empty:
+            reasons = "; ".join(exclusions(rows, limits))
+            raise InputError(f"nothing is within the limits for {column.heading}: {reasons}")
+    return within
 
 
 def _measuring(every: "Candidates", output: Path) -> str:
@@ -251,10 +216,8 @@ def _measuring(every: "Candidates", output: Path) -> str:
     from leaderboards.scores.costs import without_cost
 
     names = sorted({name for rows in every.values() for name in without_cost(rows)})
-    if not names:
-        return ""
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
-    return f"python -m benchmark run {shlex.join(words)}"
+    return f"python -m benchmark run {shlex.join(words)}" if names else ""
 
 
 def _limited(every: "Candidates", limits: "Limits") -> Iterator[str]:
@@ -277,8 +240,7 @@ def _grounds(possible: "Mapping[Column, Possible]", device: str | None, command:
         yield f"{lacking}; `{command}` measures them."
     for column, rows in possible.items():
         name = str(rows.best["backbone"])
-        choice = column.honest.get(name)
-        if choice is not None:
+        if choice := column.honest.get(name):
             yield (
                 f"{column.heading}: the best layer of {name} was found on what scores it, which is "
                 f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."

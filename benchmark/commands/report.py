@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import typer
 
-from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Files, files_of
-from benchmark.option import OnePath, Option, OptionalPath, OptionalWord, Paths, called_with
+from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain
 from zoo.errors import InputError, unknown
 
 FigureFormat = Literal["svg", "pdf", "both"]
@@ -19,24 +18,17 @@ FigureFormat = Literal["svg", "pdf", "both"]
 class ReportRequest:
     """What to look at, and in which form."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    suite: OptionalWord = Option(None, "A suite of the folder.", parsers.text, usual="all, a page each")
-    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, usual="OUTPUT/report")
-    figures: Option[FigureFormat | None, FigureFormat | None] = Option(
-        None,
-        "Write the charts as files, too, in a style fit for papers.",
-        parsers.choice,
-        choices=get_args(FigureFormat),
-        usual="no files",
+    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
+    suite: Plain[str | None] = Option(None, "A suite of the folder.", usual="all, a page each")
+    to: OptionalPath = Option(None, "Folder for what is written.", usual="OUTPUT/report")
+    figures: Plain[FigureFormat | None] = Option(
+        None, "Write the charts as files, too, in a style fit for papers.", usual="no files"
     )
     site: OptionalPath = Option(
-        None, "Write a folder for any static host, or a Hugging Face Space of sdk static.", parsers.path
+        None, "Write a folder for any static host, or a Hugging Face Space of sdk static."
     )
     published: Paths = Option(
-        (),
-        "CSV files of numbers of others, in the columns of leaderboards/published: marks in the charts.",
-        parsers.paths,
-        several=True,
+        (), "CSV files of numbers of others, in the columns of leaderboards/published: marks in the charts."
     )
 
 
@@ -53,14 +45,9 @@ def report_command(request: ReportRequest) -> None:
         typer.echo(path)
 
 
-@called_with(ReportRequest)
+@report_command.python
 def report(request: ReportRequest) -> Files:
-    """Write one HTML page for each suite of an output folder: charts, filters, tables, in one offline file.
-
-    Does what ``python -m benchmark report`` does, with the same options.
-
-    Returns:
-        ``paths`` are the files that were written, pages first, ``frame`` names them.
+    """``paths`` are the files that were written, pages first, ``frame`` names them.
 
     Raises:
         zoo.errors.InputError: There are no records, no such suite, or a file of published numbers cannot be
@@ -89,34 +76,26 @@ def _written(request: ReportRequest) -> list[Path]:
     from zoo.atomic import whole_file
 
     further = [number for path in request.published for number in read_published(path, own=True)]
-    records = with_seen(records_of(request.output))
+    output = request.output
+    records = with_seen(records_of(output))
     suites = suites_of(records)
     if request.suite is not None and request.suite not in suites:
         raise unknown("suite", request.suite, suites)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
-    output = request.output
-    boards = [
-        Board.of(
-            records,
-            suite,
-            items=output / "items",
-            arrays=output / "arrays",
-            published=(*all_published(), *further),
-        )
+    beside = {"items": output / "items", "arrays": output / "arrays"}
+    contents = [
+        content_of(Board.of(records, suite, **beside, published=(*all_published(), *further)), known_facts())
         for suite in (suites if request.suite is None else [request.suite])
     ]
-    contents = [content_of(board, known_facts()) for board in boards]
     folder = request.to or output / "report"
     pages = {
         content.suite: report_page(content, example_sections(content.board, output)) for content in contents
     }
-    paths = []
-    for suite, page in pages.items():
-        path = folder / f"{page_name(suite)}.html"
+    paths = [folder / f"{page_name(suite)}.html" for suite in pages]
+    for path, page in zip(paths, pages.values(), strict=True):
         with whole_file(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")
-        paths.append(path)
     if request.figures is not None:
         formats = FORMATS if request.figures == "both" else (request.figures,)
         paths += [path for content in contents for path in write_figures(content, folder, formats)]

@@ -11,19 +11,15 @@ from benchmark.commands.command import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS = 40
-"""Rows that a result shows of itself; ``frame`` has all."""
+MOST_ROWS = 40  # rows that a result shows of itself; ``frame`` has all
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result:
     """A table with what it says: shown as text in a terminal and as a table in a notebook.
 
-    Attributes:
-        title: What it is, in a line.
-        frame: All numbers, as a data frame.
-        table: What is shown of them, as a data frame of texts; the frame itself if None.
-        notes: How to read it, and what is missing; a sentence each.
+    Under the ``title`` stands ``table``, as texts, or the ``frame`` of all numbers where it is None; then
+    ``notes``, a sentence each: how to read it, and what is missing.
     """
 
     title: str
@@ -56,12 +52,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Files(Result):
-    """Files that were written.
-
-    Attributes:
-        paths: The files.
-        failures: What went wrong, a sentence each; the rest is there.
-    """
+    """Files that were written, and what went wrong, a sentence each; the rest is there."""
 
     paths: tuple[Path, ...] = ()
     failures: tuple[str, ...] = ()

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from benchmark import parsers
-from benchmark.commands.command import command, counted, ended_by_signals, say_json
+from benchmark.commands.command import command, counted, ended_by_signals, exit_code, say_json
 from benchmark.commands.result import Result
 from benchmark.commands.show import answered_by, result_of
-from benchmark.option import Option, OptionalSwitch, Switch, called_with
+from benchmark.option import Option, Plain, called_with
 from benchmark.request import Request
 from leaderboards.records.files import VERSION
 from zoo.errors import InputError
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from benchmark.api import RunSummary
     from benchmark.jobs.forecast import Forecast
 
-MOST_NAMED = 5
-"""Images that could not be read and are named one by one."""
+MOST_NAMED = 5  # images that could not be read and are named one by one
 
 
 @dataclass(frozen=True)
@@ -31,13 +29,12 @@ class RunCommand(Request):
     """Options of a run, and whether it is only planned."""
 
     _: KW_ONLY
-    plan: Switch = Option(
+    plan: Plain[bool] = Option(
         False,
         "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
         "nothing of it.",
-        parsers.switch,
     )
-    json: Switch = Option(False, "With --plan: for machines.", parsers.switch)
+    json: Plain[bool] = Option(False, "With --plan: for machines.")
 
     def __post_init__(self) -> None:
         if self.json and not self.plan:
@@ -49,10 +46,9 @@ class RunCall(Request):
     """Options of a run, and whether the call shows how far it is."""
 
     _: KW_ONLY
-    progress: OptionalSwitch = Option(
+    progress: Plain[bool | None] = Option(
         None,
         "Show bars and what is found; of the Python call alone.",
-        parsers.switch,
         usual="in a notebook or a terminal",
     )
 
@@ -61,10 +57,8 @@ class RunCall(Request):
 class RunResult(Result):
     """What came of a run; it shows the answer to each task, its frame has every number.
 
-    Attributes:
-        best: The answers, as `benchmark.best` gives them.
-        failures: What went wrong, a sentence each; the rest is done and kept.
-        pages: The pages that were written.
+    ``best`` are the answers, as `benchmark.best` gives them; ``failures`` what went wrong, a sentence each,
+    while the rest is done and kept; ``pages`` the pages that were written.
     """
 
     best: "pd.DataFrame"
@@ -90,12 +84,10 @@ def run_command(given: RunCommand) -> int:
     for line in _summary(summary):
         report.say(line)
     _answer(summary)
-    failures = summary.done.failures
-    return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
+    return exit_code(summary.done.failures)
 
 
 def _plan(given: RunCommand) -> None:
-    """Say what the run would take."""
     with ended_by_signals("interrupted; nothing was kept") as report:
         from tabulate import tabulate
 
@@ -103,8 +95,7 @@ def _plan(given: RunCommand) -> None:
 
         foreseen = forecast(given.request, report)
     if given.json:
-        content = {**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk}
-        say_json(content)
+        say_json({**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk})
         return
     _, rows = _forecast_tables(foreseen)
     table = tabulate(rows.to_dict("list"), headers="keys", disable_numparse=True)
@@ -130,10 +121,8 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
         yield f"{counted(done.images, 'image')} through backbones, and scored, in {summary.seconds:.0f} s"
     else:
         yield "no image went through a backbone: all features were there"
-    for absent in plan.tasks.absent:
-        yield f"left out: {absent}"
-    for line in done.unreadable[:MOST_NAMED]:
-        yield f"left out: {line}"
+    for reason in (*plan.tasks.absent, *done.unreadable[:MOST_NAMED]):
+        yield f"left out: {reason}"
     if len(done.unreadable) > MOST_NAMED:
         further = counted(len(done.unreadable) - MOST_NAMED, "further image")
         yield f"left out: {further} that cannot be decoded"
@@ -194,14 +183,13 @@ def run(call: RunCall) -> RunResult:
     from benchmark.engines.progress import reporter_for
 
     summary = carry_out(call.request, reporter_for(call.progress))
-    failures = tuple(str(failure) for failure in summary.done.failures)
-    missing = [*map(str, summary.plan.tasks.absent), *summary.done.unreadable]
-    records = summary.records
-    answers = result_of([answered_by(summary.board)] if summary.board else [])
-    left_out = [f"Left out: {reason}." for reason in missing]
+    failures = tuple(map(str, summary.done.failures))
+    answered = [answered_by(summary.board)] if summary.board else []
+    answers = result_of([each for each in answered if each.answers])
+    left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.absent, *summary.done.unreadable)]
     return RunResult(
         title=answers.title,
-        frame=records,
+        frame=summary.records,
         table=answers.table,
         notes=(*answers.notes, *left_out, *(f"Failed: {failure}" for failure in failures)),
         best=answers.frame,
@@ -235,8 +223,8 @@ def forecast(call: RunCall) -> Result:
 
     foreseen = foresee(call.request, reporter_for(call.progress))
     frame, table = _forecast_tables(foreseen)
-    title, notes = f"suite {foreseen.suite}, planned", tuple(_forecast_lines(foreseen))
-    return Result(title=title, frame=frame, table=table, notes=notes)
+    notes = tuple(_forecast_lines(foreseen))
+    return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)
 
 
 def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]":
@@ -245,19 +233,16 @@ def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]
 
     from benchmark.jobs.forecast import ForecastStep
 
-    frame = pd.DataFrame(
-        [asdict(step) for step in foreseen.steps], columns=[*ForecastStep.__dataclass_fields__]
-    )
-    names = [name for name in dict.fromkeys(frame["backbone"]) if name]
-    rows = [_forecast_row(name, frame[frame["backbone"] == name]) for name in names]
-    rows.append(_forecast_row("together", frame[frame["backbone"] == ""]))
+    columns = [*ForecastStep.__dataclass_fields__]
+    frame = pd.DataFrame([asdict(step) for step in foreseen.steps], columns=columns)
+    rows = []
+    for name in (*filter(None, dict.fromkeys(frame["backbone"])), ""):
+        steps = frame[frame["backbone"] == name]
+        scores = steps["what"].str.startswith(("scoring", "comparing"))
+        times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
+        images, disk = f"{int(steps['images'].sum()):,}", as_size(float(steps["disk"].sum()))
+        rows.append([name or "together", images, *times, disk])
     return frame, pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
-
-
-def _forecast_row(name: str, steps: "pd.DataFrame") -> list[str]:
-    scores = steps["what"].str.startswith(("scoring", "comparing"))
-    times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
-    return [name, f"{int(steps['images'].sum()):,}", *times, as_size(float(steps["disk"].sum()))]
 
 
 def _forecast_lines(foreseen: "Forecast") -> Iterator[str]:

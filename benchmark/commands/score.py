@@ -4,10 +4,10 @@ Numbers that decide a score have no default here: where none is given, the proto
 """
 
 import json
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from rich.console import Console
@@ -16,320 +16,234 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from benchmark import parsers
-from benchmark.commands.command import command
-from benchmark.option import (
-    OnePath,
-    OneWord,
-    Option,
-    OptionalPath,
-    OptionalReal,
-    OptionalWhole,
-    Paths,
-    Switch,
-    Wholes,
-)
+from benchmark.commands.cka import CkaEstimator
+from benchmark.commands.command import Command
+from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Wholes
 from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
     from benchmark.scores.exported.report import Cell, ScoreReport
 
-CkaEstimator = Literal["unbiased", "biased", "paper"]
 SegmentProtocol = Literal["standard", "hummingbird", "capi"]
-Numbers = int | Sequence[int]
 
-OF_PROTOCOL = "the standard protocol's"
-"""What the help says of an option whose default is a protocol's number, which only a run reads."""
-
+OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
 LABELLED = "An .npz with train, train_labels, test and test_labels (whole numbers)."
-FOR_MACHINES = "For machines: scores, parameters and details."
-
-WIDEST = 10_000
-"""Characters of a line of a table."""
+WIDEST = 10_000  # characters of a line of a table
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnnRequest:
-    """What to classify by its neighbours."""
+class ScoreRequest(ABC):
+    """What is scored, and how: a form, whose docstring is the help of its command."""
 
-    features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
-    k: Wholes = Option((), "Neighbours.", parsers.wholes, several=True, usual=OF_PROTOCOL)
-    temperature: OptionalReal = Option(
+    json: Plain[bool] = Option(False, "For machines: scores, parameters and details.")
+
+    @abstractmethod
+    def report(self) -> "ScoreReport":
+        """The scores; raises InputError."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnnRequest(ScoreRequest):
+    """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
+
+    features: OnePath = Option(..., LABELLED, positional=False)
+    k: Wholes = Option((), "Neighbours.", usual=OF_PROTOCOL)
+    temperature: Plain[float | None] = Option(
         None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.classification import score_knn
 
-@command("score knn", KnnRequest)
-def knn_command(request: KnnRequest) -> None:
-    """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
-    from benchmark.scores.exported.classification import score_knn
-
-    _show(score_knn(request.features, request.k, request.temperature), request.json)
+        return score_knn(self.features, self.k, self.temperature)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FewShotRequest:
-    """What to classify by a few labels."""
+class FewShotRequest(ScoreRequest):
+    """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
 
-    features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
-    shots: Wholes = Option((), "Items a class.", parsers.wholes, several=True, usual=OF_PROTOCOL)
-    penalty: OptionalReal = Option(
+    features: OnePath = Option(..., LABELLED, positional=False)
+    shots: Wholes = Option((), "Items a class.", usual=OF_PROTOCOL)
+    penalty: Plain[float | None] = Option(
         None, "Of the squared weights.", parsers.positive, usual="chosen on held-out shots"
     )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.classification import score_few_shot
 
-@command("score fewshot", FewShotRequest)
-def fewshot_command(request: FewShotRequest) -> None:
-    """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
-    from benchmark.scores.exported.classification import score_few_shot
-
-    _show(score_few_shot(request.features, request.shots, request.penalty), request.json)
+        return score_few_shot(self.features, self.shots, self.penalty)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearRequest:
-    """What to train a linear layer on, and for how long."""
-
-    features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
-    epochs: OptionalWhole = Option(
-        None, "How often each item is seen.", parsers.whole, least=1, usual=OF_PROTOCOL
-    )
-    seed: OptionalWhole = Option(
-        None, "Of the order and the held-out items.", parsers.whole, least=0, usual=OF_PROTOCOL
-    )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
-
-
-@command("score linear", LinearRequest)
-def linear_command(request: LinearRequest) -> None:
+class LinearRequest(ScoreRequest):
     """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
-    from benchmark.scores.exported.classification import score_linear
 
-    _show(score_linear(request.features, request.epochs, request.seed), request.json)
+    features: OnePath = Option(..., LABELLED, positional=False)
+    epochs: Plain[int | None] = Option(None, "How often each item is seen.", least=1, usual=OF_PROTOCOL)
+    seed: Plain[int | None] = Option(None, "Of the order and the held-out items.", least=0, usual=OF_PROTOCOL)
+
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.classification import score_linear
+
+        return score_linear(self.features, self.epochs, self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalRequest:
-    """What to rank, and what is true of it."""
-
-    ground_truth: OnePath = Option(
-        ..., "gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.", parsers.path, positional=False
-    )
-    features: OptionalPath = Option(
-        None, "An .npz with database and queries, compared by cosine.", parsers.path
-    )
-    similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].", parsers.path)
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
-
-
-@command("score retrieval", RetrievalRequest)
-def retrieval_command(request: RetrievalRequest) -> None:
+class RetrievalRequest(ScoreRequest):
     """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
-    from benchmark.scores.exported.retrieval import score_features, score_similarity
-
-    name, path = _one_of(features=request.features, similarity=request.similarity)
-    score = score_features if name == "features" else score_similarity
-    _show(score(path, request.ground_truth), request.json)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DavisRequest:
-    """What masks were predicted, and what is true."""
 
     ground_truth: OnePath = Option(
-        ..., "DAVIS root, or a folder of <sequence>/*.png.", parsers.path, positional=False
+        ..., "gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.", positional=False
     )
-    predictions: OnePath = Option(
-        ..., "Folder of <sequence>/*.png, pixel values are object ids.", parsers.path, positional=False
-    )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
+    features: OptionalPath = Option(None, "An .npz with database and queries, compared by cosine.")
+    similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
 
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.retrieval import score_features, score_similarity
 
-@command("score davis", DavisRequest)
-def davis_command(request: DavisRequest) -> None:
-    """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
-    from benchmark.scores.exported.davis import score_davis
-
-    _show(score_davis(request.ground_truth, request.predictions), request.json)
+        name, path = _one_of(features=self.features, similarity=self.similarity)
+        return (score_features if name == "features" else score_similarity)(path, self.ground_truth)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpairRequest:
-    """What to find keypoints by, and by whose rules."""
+class DavisRequest(ScoreRequest):
+    """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
 
-    dataset: OnePath = Option(
-        ..., "SPair-71k root (PairAnnotation, JPEGImages).", parsers.path, positional=False
+    ground_truth: OnePath = Option(..., "DAVIS root, or a folder of <sequence>/*.png.", positional=False)
+    predictions: OnePath = Option(
+        ..., "Folder of <sequence>/*.png, pixel values are object ids.", positional=False
     )
+
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.davis import score_davis
+
+        return score_davis(self.ground_truth, self.predictions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpairRequest(ScoreRequest):
+    """PCK of keypoints that are matched by features, or were predicted."""
+
+    dataset: OnePath = Option(..., "SPair-71k root (PairAnnotation, JPEGImages).", positional=False)
     features: OptionalPath = Option(
-        None,
-        "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view.",
-        parsers.path,
+        None, "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view."
     )
     predictions: OptionalPath = Option(
-        None,
-        "Instead: a .json with [x, y] in target image pixels for each keypoint of each pair file.",
-        parsers.path,
+        None, "Instead: a .json with [x, y] in target image pixels for each keypoint of each pair file."
     )
-    protocol: OneWord = Option(
+    protocol: Plain[str] = Option(
         "standard",
         "Whose pairs, matches and averages: see list protocols.",
-        parsers.choice,
         choices=tuple(protocol.name for protocol in PROTOCOLS if protocol.speaks_of("spair")),
     )
-    split: OneWord = Option("test", "Folder of PairAnnotation.", parsers.text)
-    view_size: OptionalWhole = Option(
-        None,
-        "Pixels of the view that --features show.",
-        parsers.whole,
-        least=1,
-        usual="the protocol's",
+    split: Plain[str] = Option("test", "Folder of PairAnnotation.")
+    view_size: Plain[int | None] = Option(
+        None, "Pixels of the view that --features show.", least=1, usual="the protocol's"
     )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.spair import read_dataset, score_features, score_predictions
 
-@command("score spair", SpairRequest)
-def spair_command(request: SpairRequest) -> None:
-    """PCK of keypoints that are matched by features, or were predicted."""
-    from benchmark.scores.exported.spair import read_dataset, score_features, score_predictions
-
-    name, path = _one_of(features=request.features, predictions=request.predictions)
-    task = read_dataset(request.dataset, request.split, request.protocol)
-    if name == "features":
-        _show(score_features(path, task, request.view_size), request.json)
-    else:
-        _show(score_predictions(path, task), request.json)
+        name, path = _one_of(features=self.features, predictions=self.predictions)
+        task = read_dataset(self.dataset, self.split, self.protocol)
+        if name == "features":
+            return score_features(path, task, self.view_size)
+        return score_predictions(path, task)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SegmentRequest:
-    """What to label the cells of images by, and by whose rules."""
+class SegmentRequest(ScoreRequest):
+    """Mean IoU of a vote of labelled cells, or of predicted masks."""
 
     features: OptionalPath = Option(
-        None, "An .npz with train and test [n h w dim], train_masks and test_masks [n H W].", parsers.path
+        None, "An .npz with train and test [n h w dim], train_masks and test_masks [n H W]."
     )
-    predictions: OptionalPath = Option(
-        None, "Instead: a folder of <image>.png, pixel values are classes.", parsers.path
-    )
-    ground_truth: OptionalPath = Option(
-        None, "With --predictions: a folder of masks of the same names.", parsers.path
-    )
-    classes: OptionalWhole = Option(
-        None, "Classes, from 0.", parsers.whole, least=1, usual="as the masks hold"
-    )
-    ignore: Wholes = Option(
-        (), "Labels of pixels that are not judged.", parsers.wholes, several=True, usual="255"
-    )
-    k: OptionalWhole = Option(None, "Cells that vote.", parsers.whole, least=1, usual=OF_PROTOCOL)
-    temperature: OptionalReal = Option(
+    predictions: OptionalPath = Option(None, "Instead: a folder of <image>.png, pixel values are classes.")
+    ground_truth: OptionalPath = Option(None, "With --predictions: a folder of masks of the same names.")
+    classes: Plain[int | None] = Option(None, "Classes, from 0.", least=1, usual="as the masks hold")
+    ignore: Wholes = Option((), "Labels of pixels that are not judged.", usual="255")
+    k: Plain[int | None] = Option(None, "Cells that vote.", least=1, usual=OF_PROTOCOL)
+    temperature: Plain[float | None] = Option(
         None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
-    memory: OptionalWhole = Option(
-        None, "Cells of train that vote at most.", parsers.whole, least=1, usual=OF_PROTOCOL
-    )
-    protocol: Option[SegmentProtocol, SegmentProtocol] = Option(
-        "standard",
-        "hummingbird: 255 is background, classes are renamed; capi: each pixel of a cell votes.",
-        parsers.choice,
-        choices=get_args(SegmentProtocol),
-    )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
-
-
-@command("score segment", SegmentRequest)
-def segment_command(request: SegmentRequest) -> None:
-    """Mean IoU of a vote of labelled cells, or of predicted masks."""
-    from benchmark.scores.exported.segment import (
-        Judged,
-        exported_rule,
-        score_by_pixels,
-        score_features,
-        score_predictions,
+    memory: Plain[int | None] = Option(None, "Cells of train that vote at most.", least=1, usual=OF_PROTOCOL)
+    protocol: Plain[SegmentProtocol] = Option(
+        "standard", "hummingbird: 255 is background, classes are renamed; capi: each pixel of a cell votes."
     )
 
-    name, path = _one_of(features=request.features, predictions=request.predictions)
-    judged = Judged(request.classes, request.ignore or (255,))
-    if name == "predictions":
-        if request.ground_truth is None:
-            raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
-        report = score_predictions(request.ground_truth, path, judged)
-    elif request.protocol == "capi":
-        if request.temperature is not None:
-            raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
-        report = score_by_pixels(path, judged, exported_rule(request.k), request.memory)
-    else:
-        numbers = (request.k, request.temperature, request.memory)
-        report = score_features(path, judged, *numbers, hummingbird=request.protocol == "hummingbird")
-    _show(report, request.json)
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported import segment
+
+        name, path = _one_of(features=self.features, predictions=self.predictions)
+        judged = segment.Judged(self.classes, self.ignore or (255,))
+        if name == "predictions":
+            if self.ground_truth is None:
+                raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
+            return segment.score_predictions(self.ground_truth, path, judged)
+        if self.protocol == "capi":
+            if self.temperature is not None:
+                raise InputError(
+                    "--temperature does not go with --protocol capi, whose votes have no weights"
+                )
+            return segment.score_by_pixels(path, judged, segment.exported_rule(self.k), self.memory)
+        numbers = (self.k, self.temperature, self.memory)
+        return segment.score_features(path, judged, *numbers, hummingbird=self.protocol == "hummingbird")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusteringRequest:
-    """What to cluster, and how."""
-
-    features: OptionalPath = Option(
-        None, "An .npz with features and labels (whole numbers or text).", parsers.path
-    )
-    assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.", parsers.path)
-    k: OptionalWhole = Option(None, "Clusters.", parsers.whole, least=1, usual="number of classes")
-    seed: OptionalWhole = Option(None, "Of k-means.", parsers.whole, least=0, usual=OF_PROTOCOL)
-    n_init: OptionalWhole = Option(
-        None, "Runs of k-means; the best counts.", parsers.whole, least=1, usual=OF_PROTOCOL
-    )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
-
-
-@command("score clustering", ClusteringRequest)
-def clustering_command(request: ClusteringRequest) -> None:
+class ClusteringRequest(ScoreRequest):
     """Purity, NMI and ARI of k-means clusters, or of finished ones."""
-    from benchmark.scores.exported.clustering import score_assignments, score_features
 
-    name, path = _one_of(features=request.features, assignments=request.assignments)
-    if name == "features":
-        _show(score_features(path, request.k, request.seed, request.n_init), request.json)
-    else:
-        _show(score_assignments(path), request.json)
+    features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
+    assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
+    k: Plain[int | None] = Option(None, "Clusters.", least=1, usual="number of classes")
+    seed: Plain[int | None] = Option(None, "Of k-means.", least=0, usual=OF_PROTOCOL)
+    n_init: Plain[int | None] = Option(None, "Runs of k-means; the best counts.", least=1, usual=OF_PROTOCOL)
+
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.clustering import score_assignments, score_features
+
+        name, path = _one_of(features=self.features, assignments=self.assignments)
+        if name == "features":
+            return score_features(path, self.k, self.seed, self.n_init)
+        return score_assignments(path)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CkaRequest:
-    """What to compare, and how."""
+class CkaRequest(ScoreRequest):
+    """Linear CKA of every representation with every other one."""
 
-    features: Paths = Option(
-        ...,
-        "Two or more .npy files [n ...] of the same samples.",
-        parsers.paths,
-        several=True,
-        positional=False,
+    features: Paths = Option(..., "Two or more .npy files [n ...] of the same samples.", positional=False)
+    estimator: Plain[CkaEstimator] = Option(
+        "unbiased", "HSIC; paper: unbiased, of Gram matrices scaled to [0, 1]."
     )
-    estimator: Option[CkaEstimator, CkaEstimator] = Option(
-        "unbiased",
-        "HSIC; paper: unbiased, of Gram matrices scaled to [0, 1].",
-        parsers.choice,
-        choices=get_args(CkaEstimator),
-    )
-    batch_size: OptionalWhole = Option(
+    batch_size: Plain[int | None] = Option(
         None,
         "Rows of a batch, in the given order.",
-        parsers.whole,
         least=4,
         usual="all rows; for paper its protocol's",
     )
-    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
+
+    def report(self) -> "ScoreReport":
+        from benchmark.scores.exported.cka import score_cka
+
+        return score_cka(self.features, self.estimator, self.batch_size)
 
 
-@command("score cka", CkaRequest)
-def cka_command(request: CkaRequest) -> None:
-    """Linear CKA of every representation with every other one."""
-    from benchmark.scores.exported.cka import score_cka
+def _scorer(name: str, form: type[ScoreRequest]) -> Command[..., Any]:
+    def show(request: ScoreRequest) -> None:
+        _show(request.report(), request.json)
 
-    _show(score_cka(request.features, request.estimator, request.batch_size), request.json)
+    show.__doc__ = form.__doc__
+    return Command(f"score {name}", form, show)
 
 
 SCORE_COMMANDS = (
-    *(knn_command, fewshot_command, linear_command, retrieval_command, davis_command, spair_command),
-    *(segment_command, clustering_command, cka_command),
+    *(_scorer("knn", KnnRequest), _scorer("fewshot", FewShotRequest), _scorer("linear", LinearRequest)),
+    *(_scorer("retrieval", RetrievalRequest), _scorer("davis", DavisRequest)),
+    *(_scorer("spair", SpairRequest), _scorer("segment", SegmentRequest)),
+    *(_scorer("clustering", ClusteringRequest), _scorer("cka", CkaRequest)),
 )
 
 

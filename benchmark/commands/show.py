@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
-from benchmark.option import OnePath, Option, OptionalWord, Switch, Words, called_with
+from benchmark.option import OnePath, Option, Plain, Words
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -22,21 +21,15 @@ if TYPE_CHECKING:
 class ShowRequest:
     """Which answers to show."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    suite: OptionalWord = Option(None, "One of the folder's suites.", parsers.text, usual="all of them")
-    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, usual="all")
-    json: Switch = Option(False, "For machines.", parsers.switch)
+    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
+    suite: Plain[str | None] = Option(None, "One of the folder's suites.", usual="all of them")
+    tasks: Words = Option((), "Tasks.", also="-t", usual="all")
+    json: Plain[bool] = Option(False, "For machines.")
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteAnswers:
-    """For each task the best backbone and layer, of one suite.
-
-    Attributes:
-        suite: Its name.
-        answers: One a column of its leaderboard.
-        labels: What tables call each backbone.
-    """
+    """For each task of a suite the best backbone and layer, and what tables call each backbone."""
 
     suite: str
     answers: "tuple[Answer, ...]"
@@ -60,17 +53,15 @@ def show_command(request: ShowRequest) -> None:
     from leaderboards.answers import answer_frame
 
     suites = _suites(request)
-    if not request.json:
+    if request.json:
+        say_json([{"suite": each.suite, "answers": rows_of(answer_frame(each.answers))} for each in suites])
+    else:
         typer.echo("\n\n".join(map(str, suites)))
-        return
-    say_json([{"suite": each.suite, "answers": rows_of(answer_frame(each.answers))} for each in suites])
 
 
-@called_with(ShowRequest, without=("json",))
+@show_command.python
 def show(request: ShowRequest) -> None:
-    """Print the best backbone, layer and vectors of each task, as the end of a run does.
-
-    Does what ``python -m benchmark show`` does, with the same options.
+    """It is printed as at the end of a run.
 
     Raises:
         zoo.errors.InputError: There are no records, or none of a suite or task that was named.
@@ -87,17 +78,12 @@ def show(request: ShowRequest) -> None:
     sys.stdout.write("\n\n".join(map(str, _suites(request))) + "\n")
 
 
-@called_with(ShowRequest, without=("json",))
+@show_command.python
 def best(request: ShowRequest) -> Result:
-    """Give the best backbone, layer and vectors of each task, how sure that is, and what it costs.
+    """``frame`` has one row a task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
 
-    Says what ``python -m benchmark show`` says, with the same options. Needs no backbone and no data: what a
-    run has written is enough.
-
-    Returns:
-        ``frame`` has one row a task and dataset, with the columns of ``leaderboards.answer.answer_frame``
-        after ``suite``: scores in percent with 95 % intervals, the honest score, and what the data cannot
-        tell from the best (``rivals``, ``layers``).
+    These come after ``suite``: scores in percent with 95 % intervals, the honest score, and what the data
+    cannot tell from the best (``rivals``, ``layers``).
 
     Raises:
         zoo.errors.InputError: There are no records, or none of a suite or task that was named.
@@ -126,10 +112,10 @@ def _suites(request: ShowRequest) -> list[SuiteAnswers]:
             raise unknown("task", task, known)
     chosen = suites if request.suite is None else [request.suite]
     boards = [Board.of(records, suite, items=request.output / "items") for suite in chosen]
-    every = [answered_by(board, request.tasks) for board in boards]
-    if not any(each.answers for each in every):
+    answered = [each for board in boards if (each := answered_by(board, request.tasks)).answers]
+    if not answered:
         raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
-    return [each for each in every if each.answers]
+    return answered
 
 
 def answered_by(board: "Board", tasks: Sequence[str] = ()) -> SuiteAnswers:
@@ -143,12 +129,11 @@ def answered_by(board: "Board", tasks: Sequence[str] = ()) -> SuiteAnswers:
 
 
 def result_of(suites: Sequence[SuiteAnswers]) -> Result:
-    """The answers of some suites, those without any left out."""
+    """The answers of some suites."""
     import pandas as pd
 
     from leaderboards.answers import answer_cells, answer_frame, answer_notes
 
-    suites = [each for each in suites if each.answers]
     if not suites:
         return Result(title="no scores", frame=answer_frame(()), table=answer_frame(()))
     frames = [answer_frame(each.answers) for each in suites]

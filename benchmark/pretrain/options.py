@@ -2,11 +2,12 @@
 
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, get_args
+from functools import partial
+from typing import Literal
 
 from benchmark import parsers
-from benchmark.option import OnePath, OneWord, Option, OptionalReal, OptionalWhole, Switch, Whole
+from benchmark.option import OnePath, Option, Plain
+from benchmark.request import Cache, Workers
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")
 """Names of the methods of `mini.training.methods`."""
@@ -22,64 +23,44 @@ Pooling = Literal["cls", "mean"]
 class Pretraining:
     """What `pretrain` is asked for; the command has exactly its options."""
 
-    objective: OneWord = Option(..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES)
-    steps: OptionalWhole = Option(
-        None, "Updates of the weights.", parsers.whole, least=1, usual="those of the packaged weights"
+    objective: Plain[str] = Option(..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES)
+    steps: Plain[int | None] = Option(
+        None, "Updates of the weights.", least=1, usual="those of the packaged weights"
     )
-    batch_size: Whole = Option(64, "Images in each.", parsers.whole, least=2)
-    images: Whole = Option(48_000, "Different training images.", parsers.whole, least=2)
-    image_size: Whole = Option(
-        96, "Their side in pixels, at least 16; crops are taken from them.", parsers.whole
-    )
-    seed: Whole = Option(0, "Of images, weights and every draw.", parsers.whole)
-    device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
-    dtype: Option[TrainingDtype, TrainingDtype] = Option(
-        "auto",
-        "Of the forward; auto: bfloat16 where the device multiplies in it, else float32.",
-        parsers.choice,
-        choices=get_args(TrainingDtype),
+    batch_size: Plain[int] = Option(64, "Images in each.", least=2)
+    images: Plain[int] = Option(48_000, "Different training images.", least=2)
+    image_size: Plain[int] = Option(96, "Their side in pixels, at least 16; crops are taken from them.")
+    seed: Plain[int] = Option(0, "Of images, weights and every draw.")
+    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
+    dtype: Plain[TrainingDtype] = Option(
+        "auto", "Of the forward; auto: bfloat16 where the device multiplies in it, else float32."
     )
     output: OnePath = Option(
-        "results/pretrained",
-        "Folder below which the backbone's directory is written.",
-        parsers.path,
-        short="-o",
+        "results/pretrained", "Folder below which the backbone's directory is written.", also="-o"
     )
-    cache: Option[str | Path | None, Path] = Option(
+    cache: Cache = Option(
         None,
         "Folder of rendered images; they serve later runs.",
-        parsers.path,
         instead=parsers.default_cache,
         usual="below the user's cache folder",
     )
-    workers: Option[int | None, int] = Option(
-        None,
-        "Processes that render.",
-        parsers.whole,
-        least=1,
-        instead=parsers.default_workers,
-        usual="processors",
+    workers: Workers = Option(
+        None, "Processes that render.", least=1, instead=parsers.default_workers, usual="processors"
     )
-    resume: Switch = Option(True, "Go on from the checkpoint in the output folder.", parsers.switch)
-    pooling: Option[Pooling | None, Pooling | None] = Option(
-        None, "fs: what the classifier sees.", parsers.choice, choices=get_args(Pooling)
+    resume: Plain[bool] = Option(True, "Go on from the checkpoint in the output folder.")
+    pooling: Plain[Pooling | None] = Option(None, "fs: what the classifier sees.")
+    no_skip: Plain[int | None] = Option(None, "fs: block without skip connections.", least=1)
+    narrow: Plain[bool] = Option(False, "fs: the network of 64 channels that variants are compared on.")
+    fraction: Plain[float] = Option(1.0, "fs, resnet: share of the images of each class.")
+    learning_rate: Plain[float | None] = Option(
+        None, "Peak, for batches of 256.", partial(parsers.positive, most=1000), usual="the recipe's"
     )
-    no_skip: OptionalWhole = Option(None, "fs: block without skip connections.", parsers.whole, least=1)
-    narrow: Switch = Option(
-        False, "fs: the network of 64 channels that variants are compared on.", parsers.switch
+    log_every: Plain[int] = Option(50, "Steps from one line to the next.", least=1)
+    checkpoint_every: Plain[int] = Option(500, "Steps from checkpoint to checkpoint.", least=1)
+    probe_every: Plain[int] = Option(
+        0, "Steps from one k-NN and linear probe to the next; 0: at the end.", least=0
     )
-    fraction: Option[float, float] = Option(
-        1.0, "fs, resnet: share of the images of each class.", parsers.real
-    )
-    learning_rate: OptionalReal = Option(
-        None, "Peak, for batches of 256.", parsers.rate, usual="the recipe's"
-    )
-    log_every: Whole = Option(50, "Steps from one line to the next.", parsers.whole, least=1)
-    checkpoint_every: Whole = Option(500, "Steps from checkpoint to checkpoint.", parsers.whole, least=1)
-    probe_every: Whole = Option(
-        0, "Steps from one k-NN and linear probe to the next; 0: at the end.", parsers.whole, least=0
-    )
-    install: Switch = Option(False, "Copy the result into the package, for the mini suite.", parsers.switch)
+    install: Plain[bool] = Option(False, "Copy the result into the package, for the mini suite.")
 
     @property
     def name(self) -> str:

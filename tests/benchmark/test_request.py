@@ -155,8 +155,8 @@ def filled(form: Callable[..., Form], *words: str) -> Form:
 def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
     options = options_of_command(name)
     assert list(options) == [one.name for one in fields(form)]
-    for one in declared(form):
-        option, made = one.option, options[one.option.name]
+    for option in declared(form):
+        made = options[option.name]
         assert option.help.endswith(".")
         assert made.help.replace("\\", "").startswith(option.help.removesuffix("."))
         assert made.required == (option.default is ...)
@@ -172,8 +172,7 @@ def test_help_shows_every_option(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     said = " ".join(command(capsys, name, "--help").out.split())
-    for one in declared(form):
-        option = one.option
+    for option in declared(form):
         assert (option.flag if option.default is not ... else option.name) in said
         assert all(choice in said for choice in option.choices)
         if option.default not in (..., None, (), True, False) and not option.usual:
@@ -183,13 +182,13 @@ def test_help_shows_every_option(
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(benchmark.run).parameters
     assert list(parameters) == [*(one.name for one in fields(Request)), "progress"]
-    for one in declared(Request):
-        parameter = parameters[one.option.name]
-        first = one.option.name in ("backbones", "tasks")
+    for option in declared(Request):
+        parameter = parameters[option.name]
+        first = option.name in ("backbones", "tasks")
         assert parameter.kind is (Parameter.POSITIONAL_OR_KEYWORD if first else Parameter.KEYWORD_ONLY)
-        assert parameter.default == one.option.default is not MISSING
-        assert parameter.annotation == one.accepts
-        assert f"\n    {one.option.name}: {one.option.help.split(' ')[0]}" in (benchmark.run.__doc__ or "")
+        assert parameter.default == option.default is not MISSING
+        assert parameter.annotation == option.accepts
+        assert f"\n    {option.name}: {option.help.split(' ')[0]}" in (benchmark.run.__doc__ or "")
 
 
 def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,9 @@ import typer
 from typer.testing import CliRunner
 
 import benchmark
-from benchmark import parsers
 from benchmark.commands.app import COMMANDS, app_of
 from benchmark.commands.command import command
-from benchmark.option import OnePath, Option, Switch, Wholes, Words, called_with
+from benchmark.option import OnePath, Option, Plain, Wholes, Words, called_with
 from zoo.errors import InputError
 
 
@@ -19,10 +18,10 @@ from zoo.errors import InputError
 class ToyRequest:
     """Whom to greet, how often, and where."""
 
-    names: Words = Option(..., "Whom to greet.", parsers.names, several=True)
-    times: Wholes = Option((), "How often.", parsers.wholes, several=True, usual="once")
-    folder: OnePath = Option(".", "Where.", parsers.path, positional=False)
-    loud: Switch = Option(False, "Whether it is shouted.", parsers.switch)
+    names: Words = Option(..., "Whom to greet.")
+    times: Wholes = Option((), "How often.", usual="once")
+    folder: OnePath = Option(".", "Where.", positional=False)
+    loud: Plain[bool] = Option(False, "Whether it is shouted.")
 
 
 @command("greet", ToyRequest, without=("folder",))

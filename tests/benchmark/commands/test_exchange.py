@@ -182,6 +182,15 @@ def test_features_refuses_in_a_sentence(write, arguments, words) -> None:  # typ
     assert words in write(*arguments).error
 
 
+def test_features_have_no_sets_of_layers_and_no_transforms(write) -> None:  # type: ignore[no-untyped-def]
+    for name in ("fuse", "transform"):
+        said = write(f"--{name}", "all")
+        assert said.code == 2
+        assert f"No such option: --{name}" in said.err
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            benchmark.features("mini-fs", **{name: "all"})  # type: ignore[arg-type]
+
+
 def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     out = whole.place / "out"
     said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "--tasks", "knn", "spair")
