@@ -5,20 +5,14 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Features = NDArray[np.float32] | NDArray[np.float64]
-"""Vectors of items, one a row."""
+Features = NDArray[np.float32] | NDArray[np.float64]  # vectors of items, one a row
 
-Mask = NDArray[np.bool_]
-"""Where an object is in an image: [height width]."""
+Mask = NDArray[np.bool_]  # where an object is in an image: [height width]
 
-Labels = NDArray[np.uint8]
-"""Which object each pixel shows: [height width], 0 for background."""
+Labels = NDArray[np.uint8]  # which object each pixel shows: [height width], 0 for background
 
-VOID = 255
-"""Label of pixels that belong to no object and are not judged."""
+VOID = 255  # label of pixels that belong to no object and are not judged
 
-SHORTEST = 1e-12
-"""Length that a shorter vector is divided by, so that a vector of zeros stays one."""
+SHORTEST = 1e-12  # length that a shorter vector is divided by, so that a vector of zeros stays one
 
-ROUNDING = 16
-"""Multiples of a dtype's precision below which a spread is none."""
+ROUNDING = 16  # multiples of a dtype's precision below which a spread is none

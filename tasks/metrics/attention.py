@@ -21,8 +21,7 @@ from torch.nn.functional import linear
 
 from tasks.metrics.arrays import Floats
 
-Cells = tuple[int, int]
-"""Rows and columns of a grid."""
+Cells = tuple[int, int]  # rows and columns of a grid
 
 
 def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = None) -> Tensor:

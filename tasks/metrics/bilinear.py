@@ -19,16 +19,13 @@ Box = tuple[float, float, float, float]
 class Places:
     """Bilinear weights of places in a view on a grid of tokens, float64.
 
-    Attributes:
-        rows: [rows height] weights along the first axis.
-        columns: [columns width] weights along the second. Of points there are as many rows as columns, one
-            pair each; of pixels that are searched, every row is combined with every column.
-        corner: Column and row of the first pixel.
+    Of points there are as many rows as columns, one pair each; of pixels that are searched, every row is
+    combined with every column.
     """
 
-    rows: Tensor
-    columns: Tensor
-    corner: tuple[int, int] = (0, 0)
+    rows: Tensor  # [rows height] weights along the first axis
+    columns: Tensor  # [columns width] weights along the second
+    corner: tuple[int, int] = (0, 0)  # column and row of the first pixel
 
     def on(self, device: torch.device) -> "Places":
         """The weights on a device, which the host does not wait for."""
@@ -37,15 +34,10 @@ class Places:
 
 
 def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Places:
-    """Where points lie on a grid of tokens.
+    """Where points [n 2], in pixels of the view, lie on a grid of so many tokens (height, width).
 
-    Args:
-        points_xy: [n 2] in pixels of the view; beyond the outermost token centres the border value holds.
-        grid: Height and width in tokens.
-        stride: Pixels a token.
-
-    Raises:
-        ValueError: A stride that is not positive, or points of another shape.
+    ``stride`` is pixels a token. Raises ValueError for a stride that is not positive, or points of another
+    shape.
     """
     if points_xy.ndim != 2 or points_xy.shape[-1] != 2:
         raise ValueError(f"expected points [n 2], found {tuple(points_xy.shape)}")
@@ -55,27 +47,11 @@ def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Pla
     return Places(_weights(points[:, 1], grid[0]), _weights(points[:, 0], grid[1]))
 
 
-def official_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Places:
-    """Where the published code takes the features of points: at pixel (x truncated, y rounded half to even).
-
-    Args:
-        points_xy: [n 2] in pixels of the square view; the caller sees to it that the pixels lie inside.
-        grid: Height and width in tokens.
-        side: Height and width of the view in pixels.
-    """
-    return point_places(official_pixels(points_xy).to(torch.float64) + 0.5, grid, side / grid[1])
-
-
 def searched_places(side: int, grid: tuple[int, int], content: Box | None = None) -> Places:
-    """The pixels of a view that are searched: those with their centre inside the image.
+    """The pixels of a square view that are searched: those with their centre inside the image.
 
-    Args:
-        side: Height and width of the view in pixels.
-        grid: Height and width in tokens.
-        content: Left, top, right and bottom of the image inside the padded view; all of the view if None.
-
-    Raises:
-        ValueError: A content box without a pixel.
+    The content is the left, top, right and bottom of the image inside the padded view; all of it if None.
+    Raises ValueError where it holds no pixel.
     """
     left, top, right, bottom = content or (0.0, 0.0, float(side), float(side))
     columns, rows = searched_pixels(left, right, side), searched_pixels(top, bottom, side)
@@ -94,49 +70,30 @@ def official_search(side: int, grid: tuple[int, int]) -> Places:
 
 
 def area_places(across: Tensor, down: Tensor, grid: tuple[int, int]) -> Places:
-    """Columns and rows that are searched, every row with every column.
-
-    Args:
-        across: [columns] in tokens from the left edge.
-        down: [rows] in tokens from the upper edge.
-        grid: Height and width in tokens.
-    """
+    """Every row with every column, both in tokens from the upper left edge: [columns] and [rows]."""
     return Places(_weights(down.double(), grid[0]), _weights(across.double(), grid[1]))
 
 
 def image_places(size: tuple[int, int], grid: tuple[int, int]) -> Places:
-    """The pixels of an image that a grid is stretched over: all of them.
-
-    Args:
-        size: Width and height of the image in pixels.
-        grid: Height and width in tokens.
-    """
+    """The pixels of an image (width, height) that a grid (height, width) is stretched over: all of them."""
     across, down = ((torch.arange(length, dtype=torch.float64) + 0.5) / length for length in size)
     return area_places(across * grid[1], down * grid[0], grid)
 
 
 def aligned_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Places:
-    """Where points lie on a grid whose outermost tokens lie on the corners of the view.
+    """Where points [n 2] of a square view lie on a grid with its outermost tokens on the corners of the view.
 
     Source: the correspondence of probe3d (El Banani et al., CVPR 2024; commit a1f1464), which samples so.
-
-    Args:
-        points_xy: [n 2] in pixels of the square view.
-        grid: Height and width in tokens.
-        side: Height and width of the view in pixels.
     """
     most = torch.tensor([grid[1] - 1, grid[0] - 1], dtype=torch.float64)
     return point_places(points_xy.to(torch.float64) / side * most + 0.5, grid, 1.0)
 
 
 def sampled(grid: Tensor, points: Places, parts: Sequence[int]) -> Tensor:
-    """Bilinear values of a grid at points: [... n dim]; values are not looked at.
+    """Bilinear values of a grid [... height width dim] at points on its device: [... n dim].
 
-    Args:
-        grid: [... height width dim].
-        points: Of ``point_places``, on its device.
-        parts: How many points go into each product, n together: the last bits of a product may depend on its
-            size.
+    Values are not looked at. ``parts``: how many points go into each product, n together, as the last bits of
+    a product may depend on its size.
     """
     rows, columns = points.rows.to(grid), points.columns.to(grid)
     weights = (rows[:, :, None] * columns[:, None, :]).flatten(1)
@@ -144,7 +101,7 @@ def sampled(grid: Tensor, points: Places, parts: Sequence[int]) -> Tensor:
 
 
 def official_pixels(points_xy: Tensor) -> Tensor:
-    """Column truncated and row rounded half to even: [n 2]."""
+    """Pixels at which published code takes features: column truncated, row rounded half to even, [n 2]."""
     return torch.stack([points_xy[:, 0].trunc(), points_xy[:, 1].round()], dim=-1)
 
 

@@ -13,14 +13,11 @@ import torch
 from tasks.metrics.arrays import Features, Floats, Integers
 from tasks.metrics.neighbours import Vectors, nearest
 
-EPSILON = 1e-7
-"""What RankMe adds to each share of a singular value."""
+EPSILON = 1e-7  # what RankMe adds to each share of a singular value
 
-ROUNDED = 1e-7
-"""Share of the largest singular value below which one is taken for rounding."""
+ROUNDED = 1e-7  # share of the largest singular value below which one is taken for rounding
 
-FEWEST = 3
-"""Ranks that a decay is fitted to at least."""
+FEWEST = 3  # ranks that a decay is fitted to at least
 
 
 def singular_values(features: Features, device: torch.device | None = None) -> Floats:

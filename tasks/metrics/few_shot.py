@@ -15,11 +15,9 @@ from torch import Tensor
 
 from tasks.metrics.arrays import Features, Integers
 
-CONSTANT = 100.0
-"""The feature that stands for the intercept; it is penalised like all others."""
+CONSTANT = 100.0  # the feature that stands for the intercept; it is penalised like all others
 
-LEAST_DEVIATION = 1e-5
-"""Is added to each feature's standard deviation before it is divided by."""
+LEAST_DEVIATION = 1e-5  # is added to each feature's standard deviation before it is divided by
 
 CHUNK_FLOATS = 1 << 24  # class scores held at a time
 

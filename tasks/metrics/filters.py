@@ -10,8 +10,7 @@ from scipy.stats import spearmanr
 
 from tasks.metrics.arrays import ROUNDING, Floats
 
-TIED = 10
-"""Decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks."""
+TIED = 10  # decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ from scipy.stats import spearmanr
 
 from tasks.metrics.arrays import Floats, Integers
 
-FEWEST = 3
-"""Layers that a rank correlation is of, and values that an interval is of, at least."""
+FEWEST = 3  # layers that a rank correlation is of, and values that an interval is of, at least
 
-MOST_SIGNS = 16
-"""Differences up to which every pattern of signs is tried; of more, `DRAWS` are drawn."""
+MOST_SIGNS = 16  # differences up to which every pattern of signs is tried; of more, `DRAWS` are drawn
 
 DRAWS = 20_000
 

@@ -15,11 +15,9 @@ from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, cell_distances
 from tasks.metrics.similarity import gram_matrix, u_centred
 
-AT_A_TIME = 16
-"""Tokens whose Gram matrices are in memory at a time, beside those of the patches."""
+AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, beside those of the patches
 
-TIE = 1e-6
-"""Similarities that are closer than this are equal: products in float32 round that much."""
+TIE = 1e-6  # similarities that are closer than this are equal: products in float32 round that much
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from scipy.stats import spearmanr
 
 from tasks.metrics.arrays import Floats, Integers
 
-FEWEST = 3
-"""Subsets below which a rank correlation says nothing."""
+FEWEST = 3  # subsets below which a rank correlation says nothing
 
 
 @dataclass(frozen=True, slots=True)

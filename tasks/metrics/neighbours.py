@@ -16,8 +16,7 @@ from torch import Tensor
 
 from tasks.metrics.arrays import SHORTEST, Floats, Integers
 
-Key = TypeVar("Key", bound=Hashable)
-"""What a layer is called, or a set of layers."""
+Key = TypeVar("Key", bound=Hashable)  # what a layer is called, or a set of layers
 
 
 def mean_of(similarities: Sequence[Tensor]) -> Tensor:

@@ -19,8 +19,7 @@ HeadClass = Literal["strict", "offset", "axial", "soft", "global"]
 ROUNDING = 1e-6
 """Relative difference of numbers that count as equal: sums of attention in single precision are no closer."""
 
-LOCAL_CELLS = 7
-"""A window of what is local reaches over a seventh of the grid's shorter side to each side."""
+LOCAL_CELLS = 7  # A window of what is local reaches over a seventh of the grid's shorter side to each side
 
 
 def offset_index(cells: Cells, device: torch.device | None = None) -> Tensor:

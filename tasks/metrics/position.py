@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-LEAST = 4
-"""Images without which no regression can be learned, chosen and asked on different ones."""
+LEAST = 4  # images without which no regression can be learned, chosen and asked on different ones
 
 
 def places(cells: tuple[int, int]) -> Tensor:

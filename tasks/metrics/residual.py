@@ -71,11 +71,9 @@ def _ratio(above: Tensor, below: Tensor) -> Tensor:
     return torch.where(below > 0, above / below, torch.nan)
 
 
-Pixel = tuple[float, float]
-"""Row and column in pixel edges: the centre of the first pixel is (0.5, 0.5)."""
+Pixel = tuple[float, float]  # row and column in pixel edges: the centre of the first pixel is (0.5, 0.5)
 
-HALF = 0.5 * (1 - 1e-9)
-"""Half the mass, less what rounding of a sum may take away."""
+HALF = 0.5 * (1 - 1e-9)  # half the mass, less what rounding of a sum may take away
 
 
 def half_radius(field: Floats, centre: Pixel) -> float:

@@ -18,8 +18,7 @@ from tasks.metrics.attention import Cells
 ROUNDING = 1e-6
 """Relative difference of values that count as equal, as they come from sums in single precision."""
 
-Shares = NDArray[np.float64]
-"""Share of each cell that an object covers: [rows columns]."""
+Shares = NDArray[np.float64]  # share of each cell that an object covers: [rows columns]
 
 
 @dataclass(frozen=True, slots=True)

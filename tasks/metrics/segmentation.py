@@ -10,7 +10,7 @@ al., CVPR 2016, section 5, as the official evaluator computes them.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,9 @@ def both(prediction: Mask, truth: Mask) -> Flags:
 
 
 def compare_boundaries(flags: Flags, radius: int) -> Boundaries:
-    """Boundaries of two masks, compared within a disk x² + y² <= radius² around each pixel.
+    """Boundaries of the masks in flags [height width], compared within a disk x² + y² <= radius² in pixels.
 
     A boundary pixel is one that differs from its right, lower or lower right neighbour, where there is one.
-
-    Args:
-        flags: PREDICTED and TRUE of each pixel [height width].
-        radius: In pixels.
     """
     if not flags.size:
         return Boundaries(0, 0, 0, 0)
@@ -65,23 +61,15 @@ def compare_boundaries(flags: Flags, radius: int) -> Boundaries:
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """Where four strips of an image lie above each other in the bits of a byte.
-
-    Attributes:
-        height: Of the image.
-        width: Of the image.
-        above: Rows that a strip has of its neighbours on either side; zeros where there is no neighbour.
-        beside: Bytes of zeros after each row, at least.
-    """
+    """Where four strips of an image lie above each other in the bits of a byte."""
 
     height: int
     width: int
-    above: int
-    beside: int
+    above: int  # rows that a strip has of its neighbours on either side; zeros where there is none
+    beside: int  # bytes of zeros after each row, at least
 
     @property
     def strip(self) -> int:
-        """Rows of a strip."""
         return -(-self.height // STRIPS)
 
     @property
@@ -150,11 +138,7 @@ def _count(flags: Flags) -> int:
 
 BINS = 4
 
-TOLERANCE = 0.008
-"""Share of an image's diagonal within which its boundaries match."""
-
-Window = tuple[slice, slice]
-"""Rows and columns of a part of an image."""
+TOLERANCE = 0.008  # share of an image's diagonal within which its boundaries match
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,35 +168,6 @@ class Summary:
     objects: int
 
 
-def jaccard(prediction: Mask, truth: Mask) -> float:
-    """Intersection over union of two masks [height width], in [0, 1]; 1 where both are empty.
-
-    Raises:
-        ValueError: Masks of different sizes.
-    """
-    _check_pair(prediction, truth)
-    return _jaccard(both(prediction, truth))
-
-
-def boundary_f(prediction: Mask, truth: Mask, threshold: float = TOLERANCE) -> float:
-    """Harmonic mean of boundary precision and recall of two masks [height width], in [0, 1].
-
-    A boundary pixel counts as found if the other mask has one within a disk of the tolerance's radius.
-
-    Args:
-        prediction: Predicted mask.
-        truth: True mask.
-        threshold: Tolerance as a share of the image diagonal, rounded up to pixels; from 1 on in pixels.
-
-    Raises:
-        ValueError: Masks of different sizes or a negative threshold.
-    """
-    _check_pair(prediction, truth)
-    if threshold < 0:
-        raise ValueError(f"the threshold must not be negative, found {threshold}")
-    return _boundary_f(both(prediction, truth), tolerance(prediction.shape, threshold))
-
-
 def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
     """Radius in pixels within which boundaries of masks of that height and width match."""
     return math.floor(threshold) if threshold >= 1 else math.ceil(threshold * math.hypot(*size))
@@ -221,15 +176,10 @@ def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
 def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> VideoScores:
     """J and F of the objects 1..largest id of the first true frame, in all frames but the first and the last.
 
-    Frames are taken one at a time, so sequences may load them lazily; predictions of the first and the last
-    frame are not looked at.
-
-    Args:
-        predictions: Label maps [height width] of all frames; 0 is background.
-        truths: The same; 255 counts as background, ids that only come up later are ignored.
-
-    Raises:
-        ValueError: Frames missing, masks of another size or type, no object, or a predicted id above them.
+    Of label maps [height width] 0 is background, of true ones 255, too; ids that only come up later are
+    ignored. Frames are taken one at a time, so sequences may load them lazily; predictions of the first and
+    the last frame are not looked at. Raises ValueError where frames are missing, a mask is of another size or
+    type, there is no object, or a predicted id is above them.
     """
     if len(predictions) != len(truths) or len(truths) < 3:
         counts = f"{len(predictions)} and {len(truths)}"
@@ -248,12 +198,9 @@ def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> Vide
 
 
 def statistics(values: Floats) -> Statistics:
-    """Mean, recall and decay of one object's values [frames].
+    """Mean, recall and decay of one object's values [frames]; ValueError without any, or where one is not finite.
 
     The four bins of the decay share their border frames, as in the official evaluator.
-
-    Raises:
-        ValueError: No frame, or a value is NaN or infinite.
     """
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise ValueError(f"expected one finite value for each of at least one frame, found {values.shape}")
@@ -263,23 +210,12 @@ def statistics(values: Floats) -> Statistics:
 
 
 def summarise(videos: Sequence[VideoScores]) -> Summary:
-    """J&F and its parts over all objects of all videos.
-
-    Raises:
-        ValueError: No video.
-    """
+    """J&F and its parts over all objects of all videos; ValueError without any."""
     if not videos:
         raise ValueError("expected the scores of at least one video, found none")
     j = _mean_statistics([statistics(row) for video in videos for row in video.j])
     f = _mean_statistics([statistics(row) for video in videos for row in video.f])
     return Summary((j.mean + f.mean) / 2, j, f, sum(len(video.j) for video in videos))
-
-
-def _check_pair(prediction: Mask, truth: Mask) -> None:
-    if prediction.ndim != 2 or prediction.shape != truth.shape:
-        raise ValueError(f"expected two masks of one size, found {prediction.shape} and {truth.shape}")
-    if prediction.dtype != np.bool_ or truth.dtype != np.bool_:
-        raise ValueError(f"expected masks of bool, found {prediction.dtype} and {truth.dtype}")
 
 
 def _check_frame(prediction: Labels, truth: Labels, size: tuple[int, ...], objects: int, frame: int) -> None:
@@ -288,8 +224,7 @@ def _check_frame(prediction: Labels, truth: Labels, size: tuple[int, ...], objec
         raise ValueError(f"frame {frame}: expected masks of {size}, found {shapes}")
     if prediction.dtype != np.uint8:
         raise ValueError(f"frame {frame}: expected a prediction of uint8, found {prediction.dtype}")
-    highest = int(prediction.max(initial=0))
-    if highest > objects:
+    if (highest := int(prediction.max(initial=0))) > objects:
         raise ValueError(f"frame {frame}: the video has {objects} objects, but id {highest} was predicted")
 
 
@@ -311,39 +246,36 @@ def score_frame(prediction: Labels, truth: Labels, objects: int) -> tuple[Floats
         if objects > 1:  # the only one is all that is shown
             pair = pair[_shown(pair)]
         if pair.size:
-            j[row], f[row] = _jaccard(pair), _boundary_f(pair, radius)
+            j[row], f[row] = jaccard(pair), boundary_f(pair, radius)
     return j, f
 
 
-def _shown(*maps: Labels) -> Window:
+def _shown(*maps: Labels) -> tuple[slice, slice]:
     """The box that holds all labels but background, one pixel wider where the image goes on.
 
     With a pixel of background beside them, boundaries stay as they are.
     """
     rows = _extent(maps, 1)
-    columns = _extent([labels[rows] for labels in maps], 0)
-    return rows, columns
+    return rows, _extent([labels[rows] for labels in maps], 0)
 
 
 def _extent(maps: Sequence[Labels], across: int) -> slice:
     """Lines of label maps that show more than background, and one more on each side where there is one."""
     occupied = np.logical_or.reduce([labels.max(axis=across, initial=0) for labels in maps])
     lines = np.flatnonzero(occupied)
-    return (
-        slice(max(0, int(lines[0]) - 1), min(len(occupied), int(lines[-1]) + 2))
-        if len(lines)
-        else slice(0, 0)
-    )
+    if not len(lines):
+        return slice(0, 0)
+    return slice(max(0, int(lines[0]) - 1), min(len(occupied), int(lines[-1]) + 2))
 
 
-def _jaccard(pair: Flags) -> float:
+def jaccard(pair: Flags) -> float:
     """Intersection over union of two masks as flags [height width]; 1 where both are empty."""
     union = np.count_nonzero(pair)
     return np.count_nonzero(pair == (PREDICTED | TRUE)) / union if union else 1.0
 
 
-def _boundary_f(pair: Flags, radius: int) -> float:
-    """F of two masks as flags [height width], at a tolerance in pixels."""
+def boundary_f(pair: Flags, radius: int) -> float:
+    """Harmonic mean of boundary precision and recall of two masks as flags, at a tolerance in pixels."""
     matched = compare_boundaries(pair, radius)
     if not matched.predicted or not matched.true:
         return float(matched.predicted == matched.true)
@@ -352,6 +284,4 @@ def _boundary_f(pair: Flags, radius: int) -> float:
 
 
 def _mean_statistics(values: Sequence[Statistics]) -> Statistics:
-    """Means of the statistics over objects."""
-    table = np.array([(value.mean, value.recall, value.decay) for value in values]).mean(axis=0)
-    return Statistics(*(float(value) for value in table))
+    return Statistics(*map(float, np.array([astuple(value) for value in values]).mean(axis=0)))

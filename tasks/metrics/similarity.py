@@ -18,19 +18,16 @@ from torch import Tensor
 
 from tasks.metrics.arrays import ROUNDING
 
-SMALLEST_BATCH = 4
-"""Samples that the unbiased estimator needs."""
+SMALLEST_BATCH = 4  # samples that the unbiased estimator needs
 
 SHARES = 1 << 23  # products of layers held at a time
 
-CACHED = 1 << 22
-"""Values that a CPU centres and multiplies at a time, so that they are read from memory once."""
+CACHED = 1 << 22  # values that a CPU centres and multiplies at a time, so that they are read from memory once
 
 CENTRED = 1 << 16
 """Values of Gram matrices that a CPU U-centres at a time: several passes, all of them in its cache."""
 
-AT_ONCE = 1 << 26
-"""The same of an accelerator, for which few, large kernels count."""
+AT_ONCE = 1 << 26  # the same of an accelerator, for which few, large kernels count
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,9 @@ from tasks.metrics.arrays import Floats
 
 Vectors = NDArray[np.float32]
 
-STILL = 1e-6
-"""Spread of a channel, as a share of its size, below which it is rounding."""
+STILL = 1e-6  # spread of a channel, as a share of its size, below which it is rounding
 
-TOGETHER = 1 << 16
-"""Vectors whose products are summed at once, in float64."""
+TOGETHER = 1 << 16  # vectors whose products are summed at once, in float64
 
 
 @dataclass(frozen=True, slots=True)

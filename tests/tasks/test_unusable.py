@@ -14,7 +14,6 @@ from tasks.checks import ALIKE
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.clustering import kmeans
-from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.propagation import Propagator, decode
 from tasks.metrics.ranking import rank, revisited
@@ -29,6 +28,7 @@ from tests.tasks import test_knn as neighbours
 from tests.tasks import test_propagation as videos
 from tests.tasks import test_retrieval as retrieval
 from tests.tasks.keypoints import test_problem as keypoints
+from tests.tasks.metrics.agreement.correspondence import match
 from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE
 from tests.tasks.test_sources import classification, labels, sources
 from zoo.spec import Layer
@@ -56,20 +56,6 @@ METRICS: dict[str, Callable[[float], object]] = {
     "bank": lambda value: nearest(spoilt((5, 3), value), spoilt((2, 3), 1), 1),
     "queries": lambda value: nearest(spoilt((5, 3), 1), spoilt((2, 3), value), 1),
     "kmeans": lambda value: kmeans(spoilt((5, 3), value), 2, **KMEANS),
-    "target": lambda value: prepare_target(tensor(value, 2, 2, 3), 8),
-    "source": lambda value: match(tensor(value, 4, 3), prepare_target(tensor(1, 2, 2, 3), 8)),
-    "sampled source": lambda value: match(
-        sample_points(tensor(value, 2, 2, 3), torch.ones(1, 2), 4), prepare_target(tensor(1, 2, 2, 3), 8)
-    ),
-    "official source": lambda value: match_official(
-        tensor(value, 2, 2, 3), tensor(1, 2, 2, 3), torch.ones(1, 2), 8
-    ),
-    "official target": lambda value: match_official(
-        tensor(1, 2, 2, 3), tensor(value, 2, 2, 3), torch.ones(1, 2), 8
-    ),
-    "points": lambda value: sample_points(tensor(1, 2, 2, 3), tensor(value, 1, 2), 4),
-    "distances": lambda value: pck(spoilt((3,), value).astype(np.float64) ** 2, 1.0, 0.1),
-    "lengths": lambda value: pck(np.ones(1), np.array([value]), 0.1),
     "first tokens": lambda value: Propagator(tensor(value, 2, 3, 4), torch.ones(2, 3, 2), HEARD),
     "first labels": lambda value: Propagator(tensor(1, 2, 3, 4), tensor(value, 2, 3, 2), HEARD),
     "later tokens": step,
@@ -94,9 +80,6 @@ EMPTY: dict[str, Callable[[], object]] = {
     "vectors of no number": lambda: nearest(np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float32), 1),
     "kmeans": lambda: kmeans(np.zeros((0, 3), np.float32), 1, **KMEANS),
     "kmeans of no number": lambda: kmeans(np.zeros((3, 0), np.float32), 1, **KMEANS),
-    "target": lambda: match(torch.ones(1, 3), prepare_target(torch.zeros(0, 2, 3), 8)),
-    "target of no number": lambda: prepare_target(torch.zeros(2, 2, 0), 8),
-    "source": lambda: sample_points(torch.zeros(2, 0, 3), torch.ones(1, 2), 4),
     "tokens": lambda: Propagator(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), HEARD),
     "channels": lambda: Propagator(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), HEARD),
     "label map": lambda: decode(torch.zeros(2, 0, 4), (24, 16), 8),
@@ -123,7 +106,7 @@ def test_metrics_of_constant_features_are_finite_or_not_defined(value: float) ->
     ranks = rank(rows @ np.zeros((3, 1), np.float32))
     positive, none = [np.array([2])], [np.zeros(0, np.int64)]
     assert revisited(ranks, positive, none, none, "easy").mean_ap == pytest.approx(1 / 6)
-    assert match(grid.flatten(0, 1), prepare_target(grid, 8)).isfinite().all()
+    assert match(grid.flatten(0, 1), grid, 8).isfinite().all()
     soft = Propagator(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
     torch.testing.assert_close(soft, torch.full((2, 3, 2), 0.5))
     assert (centred_gram(torch.from_numpy(rows)) == 0).all()

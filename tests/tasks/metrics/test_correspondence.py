@@ -1,12 +1,11 @@
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
 from tests.tasks.metrics.agreement import correspondence as agreement
+from tests.tasks.metrics.agreement.correspondence import match, match_official, sample_points
 
 
 @pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
@@ -30,13 +29,12 @@ def test_equals_matching_of_upsampled_features(seed, height, width, side, padded
     vectors = torch.randn(4, 7, dtype=torch.float64, generator=generator)
     box = (1.3, 2.0, side - 1.0, side - 2.6) if padded else None
     dense = functional.normalize(upsampled(functional.normalize(grid, dim=-1), side), dim=-1)
-    target = prepare_target(grid, side, box)
     cosine = torch.einsum("rcd,nd->nrc", dense, functional.normalize(vectors, dim=-1))
     if padded:
         inside = torch.full_like(cosine, -torch.inf)
         inside[:, 2 : side - 3, 1 : side - 1] = cosine[:, 2 : side - 3, 1 : side - 1]
         cosine = inside
-    found = match(vectors, target)
+    found = match(vectors, grid, side, box)
     for score, (x, y) in zip(cosine, found.tolist(), strict=True):
         assert score[int(y), int(x)] == pytest.approx(float(score.max()), abs=1e-12)
         assert (x % 1, y % 1) == (0.5, 0.5)
@@ -53,8 +51,7 @@ def test_points_take_the_bilinear_value_at_their_exact_position():
 
 def test_ties_on_the_border_go_to_the_first_pixel():
     grid = torch.eye(4).view(2, 2, 4)
-    target = prepare_target(grid, 8)
-    assert match(torch.eye(4), target).tolist() == [[0.5, 0.5], [6.5, 0.5], [0.5, 6.5], [6.5, 6.5]]
+    assert match(torch.eye(4), grid, 8).tolist() == [[0.5, 0.5], [6.5, 0.5], [0.5, 6.5], [6.5, 6.5]]
     assert match_official(grid, grid, torch.tensor([[7.9, 7.2]]), 8).tolist() == [[6, 6]]
 
 
@@ -62,46 +59,29 @@ def test_layers_are_matched_at_once_and_targets_are_shared():
     generator = torch.Generator().manual_seed(0)
     source, target = (torch.randn(3, 4, 4, 9, generator=generator) for _ in range(2))
     points = torch.tensor([[3.0, 5.5], [20.2, 31.0]])
-    prepared = prepare_target(target, 32, (0, 4, 32, 28))
-    found = match(sample_points(source, points, 8), prepared)
+    content = (0.0, 4.0, 32.0, 28.0)
+    found = match(sample_points(source, points, 8), target, 32, content)
     assert found.shape == (3, 2, 2)
     for layer in range(3):
-        alone = prepare_target(target[layer], 32, (0, 4, 32, 28))
-        assert (match(sample_points(source[layer], points, 8), alone) == found[layer]).all()
+        alone = match(sample_points(source[layer], points, 8), target[layer], 32, content)
+        assert (alone == found[layer]).all()
     assert match_official(source, target, points, 32).shape == (3, 2, 2)
 
 
 def test_an_image_finds_its_own_points_and_padding_is_never_found():
     grid = torch.randn(7, 7, 64, generator=torch.Generator().manual_seed(2))
     centres = torch.tensor([[24.0, 24.0], [56.0, 40.0], [104.0, 72.0]])
-    found = match(sample_points(grid, centres, 16), prepare_target(grid, 112, (0.0, 20.0, 112.0, 90.0)))
+    found = match(sample_points(grid, centres, 16), grid, 112, (0.0, 20.0, 112.0, 90.0))
     assert (found - centres).norm(dim=1).max() < 1
     assert ((found[:, 1] > 20) & (found[:, 1] < 90)).all()
 
 
-def test_pck_is_strict():
-    assert pck(np.array([4.999, 5.0, 15.0]), np.array([100.0, 100.0, 100.0]), 0.05).tolist() == [
-        True,
-        False,
-        False,
-    ]
-
-
 def test_refuses_wrong_input():
-    grid, points, nan = torch.ones(2, 2, 3), torch.ones(1, 2), torch.full((2, 2, 3), torch.nan)
-    target = prepare_target(grid, 8)
+    grid, points = torch.ones(2, 2, 3), torch.ones(1, 2)
     for call, word in [
-        (lambda: sample_points(grid[0], points, 4), "expected a grid"),
+        (lambda: sample_points(grid, points[0], 4), "expected points"),
         (lambda: sample_points(grid, points, 0), "stride"),
-        (lambda: sample_points(grid, points * torch.nan, 4), "points must not"),
-        (lambda: prepare_target(nan, 8), "NaN"),
-        (lambda: prepare_target(grid, 8, (3.6, 0.0, 4.4, 8.0)), "no pixel"),
-        (lambda: match(torch.ones(1, 4), target), "differ"),
-        (lambda: match(torch.ones(2, 1, 3), target), "expected vectors"),
-        (lambda: match(torch.ones(3), target), "expected vectors"),
-        (lambda: match_official(grid, grid, torch.tensor([[1.0, 7.5]]), 8), "outside the view"),
-        (lambda: match_official(grid[:1], grid[:1], points, 8), "square grid"),
-        (lambda: pck(np.array([np.nan]), 1.0, 0.1), "finite"),
+        (lambda: match(torch.ones(4, 3), grid, 8, (3.6, 0.0, 4.4, 8.0)), "no pixel"),
     ]:
         with pytest.raises(ValueError, match=word):
             call()

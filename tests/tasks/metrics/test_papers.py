@@ -12,7 +12,6 @@ from tasks.metrics.correspondence import (
     SoftArgmax,
     least_errors,
     pck_averages,
-    share_within,
 )
 from tasks.metrics.spread import debiased, position_basis
 from tests.tasks.metrics.agreement import papers as agreement
@@ -28,7 +27,7 @@ class TestSoftArgmax:
     def test_a_single_peak_is_found_exactly(self) -> None:
         maps = torch.full((2, 9, 11), -1.0)
         maps[0, 4, 7] = maps[1, 0, 10] = 1.0
-        found = SoftArgmax(0.01).places(maps)
+        found = SoftArgmax(0.01).found(maps)[0]
         torch.testing.assert_close(found, torch.tensor([[7.0, 4.0], [10.0, 0.0]]))
 
     @pytest.mark.parametrize(("cosine", "pull"), [(0.6, 0.0007), (0.4, 0.09), (0.3, 0.56), (0.2, 0.94)])
@@ -36,7 +35,7 @@ class TestSoftArgmax:
         """A peak of one token, all others 0: the share is n^2 e^(-c / beta) / (1 + the same)."""
         maps = torch.zeros(1, 48, 48, dtype=torch.float64)
         maps[0, 0, 0] = cosine
-        x, y = SoftArgmax(0.04, sigma=7).places(maps)[0].tolist()
+        x, y = SoftArgmax(0.04, sigma=7).found(maps)[0][0].tolist()
         assert x == pytest.approx(y)
         assert x == pytest.approx(pull * 23.5, abs=0.3)
 
@@ -46,8 +45,8 @@ class TestSoftArgmax:
         way = SoftArgmax(0.02, window=5)
         inside = 11 * 11 - 1
         weight = torch.exp(torch.tensor(0.2 / 0.02, dtype=torch.float64)).item()
-        assert way.pull(maps).item() == pytest.approx((3600 - inside - 1) / (weight + 3599))
-        assert SoftArgmax(0.02).pull(maps).item() == 0
+        assert way.found(maps)[1].item() == pytest.approx((3600 - inside - 1) / (weight + 3599))
+        assert SoftArgmax(0.02).found(maps)[1].item() == 0
 
 
 class TestDebias:
@@ -116,15 +115,6 @@ class TestCeilings:
         assert error == pytest.approx(11.3137, abs=1e-4)
         assert not error < 0.1 * 113
         assert error < 0.1 * 114
-
-    def test_share_of_a_cell(self) -> None:
-        rng = np.random.default_rng(0)
-        for cell, radius in ((16.0, 5.0), (16.0, 10.0), (35.71, 20.0)):
-            points = rng.uniform(-cell / 2, cell / 2, (200_000, 2))
-            drawn = (np.hypot(*points.T) < radius).mean()
-            assert share_within(cell, radius) == pytest.approx(drawn, abs=4e-3)
-        with pytest.raises(ValueError, match="above 0"):
-            share_within(16, 0)
 
 
 class TestAverages:

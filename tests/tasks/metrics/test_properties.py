@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics.clustering import ari, nmi, purity
-from tasks.metrics.correspondence import match, pck, prepare_target, sample_points
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.propagation import Propagator
 from tasks.metrics.ranking import revisited
 from tasks.metrics.segmentation import score_video
 from tasks.metrics.similarity import cka
+from tests.tasks.metrics.agreement.correspondence import match, sample_points
 from tests.tasks.metrics.agreement.similarity import batched
 from tests.tasks.standard import HEARD, TEMPERATURE
 
@@ -165,20 +165,9 @@ def test_an_image_finds_each_of_its_token_centres(seed, cells, layers, stride):
     grid = normal(seed, layers, cells, cells, 16)
     centre = (torch.arange(cells, dtype=torch.float64) + 0.5) * stride
     points = torch.stack(torch.meshgrid(centre, centre, indexing="xy"), -1).view(-1, 2)
-    found = match(sample_points(grid, points, stride), prepare_target(grid, cells * stride))
+    found = match(sample_points(grid, points, stride), grid, cells * stride)
     # beyond the outermost centres the features are those of the border
     inside = found.clamp(centre[0], centre[-1])
     assert (inside - points).abs().max() <= 0.5
     if stride % 2:
         assert (inside == points).all()
-
-
-@quick
-@given(
-    st.lists(st.floats(0, 300), min_size=1, max_size=20), st.floats(0, 200), st.floats(0, 1), st.floats(0, 1)
-)
-def test_pck_grows_with_alpha(distances, length, one, two):
-    low, high = sorted((one, two))
-    distance = np.array(distances)
-    assert (pck(distance, length, low) <= pck(distance, length, high)).all()
-    assert not pck(distance, length, 0.0).any()
