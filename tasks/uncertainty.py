@@ -57,14 +57,14 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
         metric: One of their statistics.
     """
     measured, scale = measure(_common(items), metric), _scale(items, metric)
-    choice = choose_on_halves(measured)
+    chosen, held_out, best = choose_on_halves(measured)
     possible = best_set(measured)
     tied = np.zeros(len(items), dtype=bool) if possible is None else possible
     return [
         Chosen(
-            float(choice.chosen[row]),
-            scale * float(choice.held_out[row]),
-            bool(tied[row]) and row != choice.best,
+            float(chosen[row]),
+            scale * float(held_out[row]),
+            bool(tied[row]) and row != best,
         )
         for row in range(len(items))
     ]
@@ -83,8 +83,7 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     for places in alike.values():
         layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
-            interval = intervals(measure(layers, *metrics))
-            both = np.stack([interval.low, interval.high], axis=1) * _scale(layers, metrics[0])
+            both = np.stack(intervals(measure(layers, *metrics)), axis=1) * _scale(layers, metrics[0])
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
                 pairs = ((float(low), float(high)) for low, high in rows)
                 ends.setdefault(metric, {}).update(zip(places, pairs, strict=True))

@@ -123,8 +123,8 @@ def coverage(size: Size, kind: Kind, count: int, share: float) -> float:
     """Share of the samples whose interval holds the true share of hits."""
     held = 0
     for seed in range(size.samples):
-        found = intervals(hits(np.random.default_rng((seed, count)), kind, count, [share]))
-        held += bool(found.low[0] <= share <= found.high[0])
+        low, high = intervals(hits(np.random.default_rng((seed, count)), kind, count, [share]))
+        held += bool(low[0] <= share <= high[0])
     return held / size.samples
 
 

@@ -5,7 +5,6 @@ With it, p-values of several tests that hold for all of them together.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +21,6 @@ FEWER = 2  # degrees of freedom that units of several items lose: found by simul
 HOPELESS = 1e-4  # one-sided p of a difference from the highest score that no other test needs to look at
 
 
-@dataclass(frozen=True, slots=True)
-class _Lead:
-    """Studentised differences among rival scores.
-
-    Attributes:
-        value: [scores scores] how far the column's score is above the row's, in standard errors; 0 among the
-            scores of one candidate.
-        error: [scores scores] standard errors; infinite where both are one, or of one candidate.
-    """
-
-    value: Floats
-    error: Floats
-
-
 def best_set(
     measured: WeightedScores,
     candidate: Sequence[int] | None = None,
@@ -45,28 +30,19 @@ def best_set(
 ) -> NDArray[np.bool_] | None:
     """Which candidates may be the best: [candidates], the one of the highest score always among them.
 
-    With the level's probability all candidates are in it that are truly as good as the best one, however
-    many there are and though the best was found on the same units. A candidate with several scores (layers)
-    is as good as the best of them, and that choice, on the same units, too, is allowed for.
+    With the level's probability all candidates are in it that are truly as good as the best one, however many
+    there are and though the best was found on the same units. A candidate with several scores (layers), as
+    ``candidate`` says of each score, from 0, is as good as the best of them, and that choice, on the same
+    units, too, is allowed for.
 
     Every candidate's strongest score is compared with all scores of its rivals. The largest of those
     differences, each in units of its paired standard error, is held against the distribution that it has
     where all are equal: of normal draws with the scores' covariance where scores are means, of resamples
-    where they are partitions, widened to the tails of Student's t. Candidates beyond it are out, and
-    what is left is tested again, since fewer differences reach less far.
+    where they are partitions, widened to the tails of Student's t. Candidates beyond it are out, and what is
+    left is tested again, since fewer differences reach less far.
 
-    Args:
-        measured: The scores.
-        candidate: For each score whose it is, from 0; None where each is a candidate of its own.
-        level: In (0, 1).
-        seed: Of the draws.
-        resamples: How many draws; None for 5,000, or 1,000 of partitions.
-
-    Returns:
-        None where units are too few to vary.
-
-    Raises:
-        ValueError: Candidates are not as many as scores, or the level is outside (0, 1).
+    None where units are too few to vary. Raises ValueError where candidates are not as many as scores, or the
+    level is outside (0, 1).
 
     Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
     2005 (the steps); Hansen, Lunde and Nason, The Model Confidence Set, Econometrica 79, 2011 (the set).
@@ -82,13 +58,13 @@ def best_set(
     if not len(draws):
         return None
     scores = measured.evaluate()[0]
-    lead = _lead(scores, covariance, owner)
-    rivals = np.flatnonzero(lead.value[:, np.argmax(scores)] <= stdtrit(units - strata, 1 - HOPELESS))
-    strongest = _strongest(lead.value[:, rivals].max(axis=1), owner)
+    lead, error = _lead(scores, covariance, owner)
+    rivals = np.flatnonzero(lead[:, np.argmax(scores)] <= stdtrit(units - strata, 1 - HOPELESS))
+    strongest = _strongest(lead[:, rivals].max(axis=1), owner)
     inside = np.isin(np.arange(len(strongest)), owner[rivals])
     kept = np.flatnonzero(inside)
-    height = lead.value[np.ix_(strongest[kept], rivals)].max(axis=1)
-    reach = _reach(draws, lead.error, strongest[kept], rivals)
+    height = lead[np.ix_(strongest[kept], rivals)].max(axis=1)
+    reach = _reach(draws, error, strongest[kept], rivals)
     inside[kept] = _steps(height, reach, level, _freedom(measured, strata))
     return inside
 
@@ -143,8 +119,12 @@ def _spread(measured: WeightedScores, seed: int, resamples: int | None) -> tuple
     return draws.T @ draws / len(draws), draws
 
 
-def _lead(scores: Floats, covariance: Floats, owner: Integers) -> _Lead:
-    """How far scores are above each other; infinitely where they never vary and differ."""
+def _lead(scores: Floats, covariance: Floats, owner: Integers) -> tuple[Floats, Floats]:
+    """How far the column's score is above the row's, in standard errors, and these: [scores scores] each.
+
+    Infinitely far where they never vary and differ, 0 among the scores of one candidate; an error is infinite
+    where both are one, or of one candidate.
+    """
     own = np.diag(covariance)
     variance = own[:, None] + own - 2 * covariance
     error = np.sqrt(np.where(variance > ALIKE * own.max(initial=0), variance, 0))
@@ -154,7 +134,7 @@ def _lead(scores: Floats, covariance: Floats, owner: Integers) -> _Lead:
     error[owner[:, None] == owner] = np.inf
     with np.errstate(divide="ignore"):
         studentised = value / np.where(value == 0, 1, error)
-    return _Lead(studentised, np.where(error > 0, error, np.inf))
+    return studentised, np.where(error > 0, error, np.inf)
 
 
 def _strongest(worst: Floats, owner: Integers) -> Integers:
@@ -166,9 +146,7 @@ def _strongest(worst: Floats, owner: Integers) -> Integers:
 def holm(p: Floats) -> Floats:
     """Adjusted p-values [tests]: those below a level hold together, any wrong one with at most that chance.
 
-    Args:
-        p: p-values [tests] in [0, 1], of tests that may depend on each other in any way; NaN where there is
-            none, which counts as no test.
+    The tests may depend on each other in any way; NaN counts as no test.
 
     Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics
     6, 1979.

@@ -1,13 +1,12 @@
 """Means over classes of ratios of sums (mean IoU, mean accuracy), as functions of weighted images."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from tasks.metrics.arrays import Floats, Integers, Mask
+from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.resampling import as_weights, check_ids, check_resamples, draws
 
 RESAMPLES = 1_000
@@ -21,23 +20,14 @@ are shown or predicted), or all. One that is not shown counts 0."""
 class ClassRatios:
     """Several scores (layers): means over classes of sum(part) / sum(whole), on the same images.
 
-    A class that is shown and has nothing of the whole counts 0.
-
-    Attributes:
-        part: [scores images classes] float64 >= 0, such as pixels of the intersection.
-        whole: The same shape, such as pixels of the union.
-        shown: [images classes] float64 >= 0, pixels that are of the class.
-        stratum: [images] int64 from 0.
-        averaged: Which classes are averaged, of the weighted images.
-
-    Raises:
-        ValueError: Shapes do not fit, or a value is negative, NaN or infinite.
+    A class that is shown and has nothing of the whole counts 0. Averaged are the classes of the weighted
+    images. Raises ValueError where shapes do not fit, or a value is negative, NaN or infinite.
     """
 
-    part: Floats
-    whole: Floats
-    shown: Floats
-    stratum: Integers
+    part: Floats  # [scores images classes] float64 >= 0, such as pixels of the intersection
+    whole: Floats  # the same shape, such as pixels of the union
+    shown: Floats  # [images classes] float64 >= 0, pixels that are of the class
+    stratum: Integers  # [images] from 0
     averaged: Averaged
 
     def __post_init__(self) -> None:
@@ -54,7 +44,6 @@ class ClassRatios:
 
     @property
     def scores(self) -> int:
-        """How many scores there are."""
         return len(self.part)
 
     @cached_property
@@ -63,31 +52,18 @@ class ClassRatios:
         return np.asarray(self.shown.any(axis=1), np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Scores of weighted images, fractions: [R scores]. NaN where no class is shown.
-
-        Args:
-            weights: [R images] >= 0; None for one row of ones.
-        """
+        """Scores of images with weights [R images], fractions: [R scores]; NaN where no class is shown."""
         weights = as_weights(weights, len(self.stratum))
         there = weights @ self.shown > 0
         scores = np.full((len(weights), self.scores), np.nan)
         for score, (part, whole) in enumerate(zip(self.part, self.whole, strict=True)):
             sums = weights @ whole
             share = np.divide(weights @ part, sums, out=np.zeros_like(sums), where=there & (sums > 0))
-            count = self._counted(there, sums > 0)
+            classes = {"shown": there, "seen": there | (sums > 0), "all": np.ones_like(there)}[self.averaged]
+            count = classes.sum(axis=1)
             np.divide(share.sum(axis=1), count, out=scores[:, score], where=there.any(axis=1))
         return scores
 
-    def _counted(self, there: Mask, seen: Mask) -> Integers:
-        """How many classes are averaged: [R]."""
-        classes = {"shown": there, "seen": there | seen, "all": np.ones_like(there)}[self.averaged]
-        return np.asarray(classes.sum(axis=1), np.int64)
-
     def resample(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-        """Scores of images drawn with replacement within their strata, as many as each has: [R scores]."""
         check_resamples(resamples)
-        return np.concatenate([*self._resampled(resamples, seed)])
-
-    def _resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
-        for _, weights in draws(self.stratum, resamples, seed):
-            yield self.evaluate(weights)
+        return np.concatenate([self.evaluate(weights) for _, weights in draws(self.stratum, resamples, seed)])

@@ -20,11 +20,7 @@ DRAWS = 20_000
 
 
 def named_layers(criterion: Floats) -> Integers:
-    """Places at which a criterion is highest: several where equal, none where it tells no two layers apart.
-
-    Args:
-        criterion: A number a layer, [layers]; NaN where it says nothing.
-    """
+    """Places where a criterion [layers] is highest, NaN left out: none where it tells no two layers apart."""
     there = criterion[~np.isnan(criterion)]
     if not len(there) or np.ptp(there) == 0:
         return np.zeros(0, np.int64)
@@ -34,11 +30,8 @@ def named_layers(criterion: Floats) -> Integers:
 def regret(scores: Floats, places: Integers) -> float:
     """Best score less that of the layers at some places, at least 0; of several layers their mean counts.
 
-    The mean is what is lost on average by whoever takes any one of them.
-
-    Args:
-        scores: A score a layer, [layers]; NaN where there is none.
-        places: At least one, with a score.
+    The mean is what is lost on average by whoever takes any one of them. Scores [layers] are NaN where there
+    is none; the places, at least one, have one.
     """
     return float(np.nanmax(scores) - scores[places].mean())
 
@@ -56,30 +49,18 @@ def rank_correlation(first: Floats, second: Floats) -> float:
 
 
 def mean_reach(values: Floats, level: float = 0.95) -> float:
-    """Half the width of Student's interval of a mean; NaN of fewer than `FEWEST` values.
-
-    Args:
-        values: [backbones], none NaN; one a backbone.
-        level: Nominal coverage, in (0, 1).
-    """
+    """Half the width of Student's interval of the mean of values [backbones]; NaN of fewer than `FEWEST`."""
     if len(values) < FEWEST:
         return math.nan
     return float(stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def below_zero(differences: Floats, seed: int = 0) -> float:
-    """One-sided p-value that the mean of some differences is below 0, by turning their signs.
+    """One-sided p-value in (0, 1] that the mean of differences [backbones] is below 0, by turning signs.
 
     The share of all patterns of signs, or of `DRAWS` drawn ones and the present one, whose mean is as low as
     the present one or lower. It holds where each difference would as likely have the other sign if there were
-    none; with n differences it is at least 2^-n.
-
-    Args:
-        differences: [backbones], none NaN; one a backbone.
-        seed: Of the patterns that are drawn.
-
-    Returns:
-        p in (0, 1]; NaN without any difference.
+    none; with n differences it is at least 2^-n. NaN without any.
     """
     count = len(differences)
     if not count:

@@ -17,32 +17,26 @@ from torch import Tensor
 from tasks.metrics.arrays import SHORTEST, Floats, Integers
 
 Key = TypeVar("Key", bound=Hashable)  # what a layer is called, or a set of layers
-
-
-def mean_of(similarities: Sequence[Tensor]) -> Tensor:
-    """The mean of tensors of one shape; of one alone, it itself."""
-    return similarities[0] if len(similarities) == 1 else torch.stack(list(similarities)).mean(0)
-
-
 Vectors = NDArray[np.float32]
 
 EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are seen
 CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
 BANK_ROWS = 1 << 16  # bank rows a GPU compares at a time
 LARGE = 1 << 27  # similarities from which on candidates are compared again in float64
+RANKED = 5  # classes of a query that a vote ranks
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Bank vectors most similar to each query, best first; ties by lower bank index.
+    """Bank vectors most similar to each query, best first; ties by lower bank index."""
 
-    Attributes:
-        similarity: [queries k] cosine in [-1, 1].
-        index: [queries k] position in the bank.
-    """
+    similarity: Vectors  # [queries k] cosine in [-1, 1]
+    index: Integers  # [queries k] position in the bank
 
-    similarity: Vectors
-    index: Integers
+
+def mean_of(similarities: Sequence[Tensor]) -> Tensor:
+    """The mean of tensors of one shape; of one alone, it itself."""
+    return similarities[0] if len(similarities) == 1 else torch.stack(list(similarities)).mean(0)
 
 
 def chunks(rows: int, width: int) -> Iterator[slice]:
@@ -52,38 +46,23 @@ def chunks(rows: int, width: int) -> Iterator[slice]:
 
 
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
-    """The first k distinct unit vectors of the bank for each query, by (-similarity, index).
+    """The first k distinct unit vectors of the bank [n dim] for each query [m dim], by (-similarity, index).
 
     faiss searches on the CPU, torch on any other device. The candidates of large searches are compared in
     float64 and rounded, so that the result does not depend on the device.
-
-    Args:
-        bank: [n dim], no two rows equal.
-        queries: [m dim].
-        k: At most n.
-        device: Where torch searches; faiss does, on the CPU, if None.
     """
-    candidates = _search(bank, queries, min(k + EXTRA, len(bank)), device)
+    wanted, cosines = min(k + EXTRA, len(bank)), Cosines([(bank, queries)])
+    if device is None and len(queries):
+        candidates = Neighbours(*faiss.knn(queries, bank, wanted, metric=faiss.METRIC_INNER_PRODUCT))
+    else:
+        parts = chunks(len(queries), min(len(bank), BANK_ROWS))
+        units, alone = {0: (bank, queries)}, {0: (0,)}
+        candidates = joined(
+            [products_of_sets(units, alone, rows, wanted, device)[0] for rows in parts], wanted
+        )
     if len(bank) * len(queries) >= LARGE:
-        return settled(Cosines([(bank, queries)]), candidates, k)
-    return _settle(bank, queries, candidates, k)
-
-
-def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
-    """Inner-product search of unit vectors; ties in any order."""
-    if not len(queries):
-        return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
-    if device is not None:
-        return _search_torch(bank, queries, k, device)
-    similarity, index = faiss.knn(queries, bank, k, metric=faiss.METRIC_INNER_PRODUCT)
-    return Neighbours(similarity, index)
-
-
-def _search_torch(bank: Vectors, queries: Vectors, k: int, device: torch.device) -> Neighbours:
-    """The search by matrix products: chunks of queries against chunks of the bank, both bounded."""
-    units, alone = {0: (bank, queries)}, {0: (0,)}
-    parts = chunks(len(queries), min(len(bank), BANK_ROWS))
-    return joined([products_of_sets(units, alone, rows, k, device)[0] for rows in parts], k)
+        return settled(cosines, candidates, k)
+    return settled(cosines, candidates, k, candidates.similarity, doubt=0.0)
 
 
 def products_of_sets(
@@ -97,17 +76,11 @@ def products_of_sets(
     """Nearest bank vectors of some queries for each set of layers, by matrix products; ties in any order.
 
     The similarity of a set is the mean of its layers'. So many similarities are held at a time, of all layers
-    together, as `BANK_ROWS` are of so many queries.
-
-    Args:
-        units: Of each layer its bank [n dim] and queries [m dim], unit vectors in one order.
-        sets: For each set its layers.
-        rows: Which queries.
-        k: At most n.
-        device: Where products are made; the CPU if None.
-        dtype: In which they are made; similarities are rounded to float32.
+    together, as `BANK_ROWS` are of so many queries. ``units`` are of each layer its bank [n dim] and queries
+    [m dim], unit vectors in one order; ``sets`` for each set its layers. Products are made on the CPU if the
+    device is None, and rounded to float32.
     """
-    best: dict[Key, tuple[torch.Tensor, torch.Tensor]] = {}
+    best: dict[Key, tuple[Tensor, Tensor]] = {}
     block = max(k, BANK_ROWS // len(units))
     banks = {layer: torch.from_numpy(bank) for layer, (bank, _) in units.items()}
     asked = {
@@ -135,8 +108,7 @@ def products_of_sets(
 
 def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
     """Neighbours of all queries from those of consecutive ones, k of each."""
-    none = Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
-    every = parts or [none]
+    every = parts or [Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))]
     return Neighbours(
         np.concatenate([part.similarity for part in every]), np.concatenate([part.index for part in every])
     )
@@ -144,16 +116,13 @@ def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
 
 @dataclass(frozen=True)
 class Cosines:
-    """Cosines of queries with a bank: of one layer, or the means of several layers' cosines.
+    """Cosines of queries with a bank: of one layer, or the means of several layers' cosines."""
 
-    Attributes:
-        layers: Of each layer its bank [n dim] and queries [m dim], unit vectors in one order.
-    """
-
-    layers: Sequence[tuple[Vectors, Vectors]]
+    layers: Sequence[
+        tuple[Vectors, Vectors]
+    ]  # of each its bank [n dim] and queries [m dim], unit vectors in one order
 
     def of(self, rows: slice) -> "Cosines":
-        """The cosines of some queries."""
         return Cosines([(bank, queries[rows]) for bank, queries in self.layers])
 
     @property
@@ -162,17 +131,17 @@ class Cosines:
         return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
 
     def exact(self, rows: Integers, index: Integers) -> Vectors:
-        """Cosines of some queries with their candidates, of float64 sums, wherever they stand.
+        """Cosines of queries, by their places [some], with candidates, by their places [some candidates].
 
-        Args:
-            rows: Places of the queries, [some].
-            index: Places of their candidates in the bank, [some candidates].
+        They are of float64 sums, wherever the candidates stand.
         """
         exact = np.empty(index.shape, dtype=np.float32)
         for number, (row, candidates) in enumerate(zip(rows, index, strict=True)):
-            exact[number] = sum(
-                _exact(bank, queries[row], candidates) for bank, queries in self.layers
-            ) / len(self.layers)
+            sums = (
+                np.einsum("kd,d->k", bank[candidates].astype(np.float64), queries[row].astype(np.float64))
+                for bank, queries in self.layers
+            )
+            exact[number] = sum(sums) / len(self.layers)
         return exact
 
     def rough(self, rows: Integers) -> Vectors:
@@ -181,111 +150,85 @@ class Cosines:
         return np.asarray(total / np.float32(len(self.layers)), np.float32)
 
 
-def settled(cosines: Cosines, found: Neighbours, k: int, exact: Vectors | None = None) -> Neighbours:
+def settled(
+    cosines: Cosines,
+    candidates: Neighbours,
+    k: int,
+    known: Vectors | None = None,
+    *,
+    doubt: float | None = None,
+) -> Neighbours:
     """The first k by (-similarity, index) with similarities that do not depend on who searched.
 
     A similarity of the search may be off by some roundings of float32. Where that could hide one of the first
-    k behind the last that was found, all of the bank is looked at.
+    k behind the last candidate, all of the bank is looked at.
 
     Args:
         cosines: Of all queries.
-        found: More than k candidates of each, or all of the bank.
+        candidates: More than k of each, or all of the bank.
         k: How many are wanted.
-        exact: Exact similarities of the candidates, where they are known.
+        known: Similarities of the candidates, where they are known.
+        doubt: How far similarities of the search may be off; with 0 they are taken as they are.
     """
-    doubt, bank = cosines.doubt, cosines.layers[0][0]
-    shape = len(found.index), k
-    similarity, index = np.empty(shape, np.float32), np.empty(shape, np.int64)
-    every = np.arange(len(found.index))
-    for rows in chunks(len(every), found.index.shape[1] * bank.shape[1]):
-        known = cosines.exact(every[rows], found.index[rows]) if exact is None else exact[rows]
-        order = np.lexsort((found.index[rows], -known), axis=1)[:, :k]
-        similarity[rows] = np.take_along_axis(known, order, axis=1)
-        index[rows] = np.take_along_axis(found.index[rows], order, axis=1)
-    if found.index.shape[1] < len(bank):
-        open_ended = np.flatnonzero(similarity[:, -1] - found.similarity.min(axis=1) <= doubt)
-        for rows in chunks(len(open_ended), len(bank)):
-            part = open_ended[rows]
-            for query, row in zip(part, cosines.rough(part), strict=True):
-                floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
-                candidates = np.flatnonzero(row >= floor)
-                known = cosines.exact(np.array([query]), candidates[None])[0]
-                best = np.argsort(-known, kind="stable")[:k]
-                similarity[query], index[query] = known[best], candidates[best]
+    doubt, bank = cosines.doubt if doubt is None else doubt, cosines.layers[0][0]
+    count, width = candidates.index.shape
+    similarity, index = np.empty((count, k), np.float32), np.empty((count, k), np.int64)
+    every = np.arange(count)
+    for rows in chunks(count, width * bank.shape[1]):
+        near = cosines.exact(every[rows], candidates.index[rows]) if known is None else known[rows]
+        order = np.lexsort((candidates.index[rows], -near), axis=1)[:, :k]
+        similarity[rows] = np.take_along_axis(near, order, axis=1)
+        index[rows] = np.take_along_axis(candidates.index[rows], order, axis=1)
+    if width == len(bank):
+        return Neighbours(similarity, index)
+    open_ended = np.flatnonzero(similarity[:, -1] - candidates.similarity.min(axis=1) <= doubt)
+    for rows in chunks(len(open_ended), len(bank)):
+        part = open_ended[rows]
+        for query, row in zip(part, cosines.rough(part), strict=True):
+            floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
+            above = np.flatnonzero(row >= floor)
+            near = cosines.exact(np.array([query]), above[None])[0] if doubt else row[above]
+            best = np.argsort(-near, kind="stable")[:k]
+            similarity[query], index[query] = near[best], above[best]
     return Neighbours(similarity, index)
-
-
-def _exact(bank: Vectors, query: Vectors, candidates: Integers) -> NDArray[np.float64]:
-    """Inner products of a query with candidates, of float64 sums: they stay in the cache."""
-    near: NDArray[np.float64] = bank[candidates].astype(np.float64)
-    return np.asarray(np.einsum("kd,d->k", near, query.astype(np.float64)), np.float64)
-
-
-def _settle(bank: Vectors, queries: Vectors, found: Neighbours, k: int) -> Neighbours:
-    """The first k by (-similarity, index); queries with ties past what was found are looked at whole."""
-    order = np.lexsort((found.index, -found.similarity), axis=1)[:, :k]
-    similarity = np.take_along_axis(found.similarity, order, axis=1)
-    index = np.take_along_axis(found.index, order, axis=1)
-    if found.index.shape[1] < len(bank):
-        open_ended = np.flatnonzero(found.similarity[:, k - 1] == found.similarity[:, -1])
-        for rows in chunks(len(open_ended), len(bank)):
-            part = open_ended[rows]
-            for query, row in zip(part, queries[part] @ bank.T, strict=True):
-                floor = np.partition(row, len(row) - k)[len(row) - k]
-                candidates = np.flatnonzero(row >= floor)
-                best = candidates[np.argsort(-row[candidates], kind="stable")[:k]]
-                similarity[query], index[query] = row[best], best
-    return Neighbours(similarity, index)
-
-
-RANKED = 5
 
 
 def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | None = None) -> Neighbours:
-    """The k bank vectors of highest cosine to each query, from one exact search.
+    """The k bank vectors [n dim] of highest cosine to each query [m dim], from one exact search.
 
-    Equal bank vectors (also a bank of one repeated vector) and equal similarities are ordered by bank index,
-    also across the k-th place, so the result does not depend on how the search is blocked. The candidates of
-    large searches are compared in float64 and rounded, so that the result does not depend on the device.
-
-    Args:
-        bank: [n dim], any length of vector; a zero vector has cosine 0 with everything.
-        queries: [m dim].
-        k: Neighbours wanted; n of them come back where the bank is smaller.
-        device: Where torch searches; faiss does, on the CPU, if None.
-
-    Raises:
-        ValueError: Shapes do not fit, the bank is empty, k < 1, or a value is NaN or infinite.
+    Vectors have any length; a zero vector has cosine 0 with everything. Where the bank is smaller, n come
+    back. Equal bank vectors (also a bank of one repeated vector) and equal similarities are ordered by bank
+    index, also across the k-th place, so the result does not depend on how the search is blocked. faiss
+    searches on the CPU if the device is None, torch elsewhere. Raises ValueError where shapes do not fit, the
+    bank is empty, k < 1, or a value is NaN or infinite.
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
-    unique, members = _collapse(unit_vectors(bank))
-    wanted, repeats = _collapse(unit_vectors(queries))
-    ordered = search(unique, wanted, min(k, len(unique)), device)
-    full = _expand(ordered, members, k)
-    return Neighbours(full.similarity[repeats.group], full.index[repeats.group])
+    unique, group = _collapse(unit_vectors(bank))
+    wanted, repeated = _collapse(unit_vectors(queries))
+    full = _expand(search(unique, wanted, min(k, len(unique)), device), group, k)
+    return Neighbours(full.similarity[repeated], full.index[repeated])
 
 
 def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> Integers:
     """Best classes of each query by the sum of exp(cosine / temperature) over its k nearest neighbours.
 
     Summed in float64 relative to the best neighbour, so no temperature overflows. Ties go to the lower class.
+    ``labels`` [n] are the classes of the bank; all of it votes where it is smaller than k.
 
-    Args:
-        neighbours: From a search with at least this k, or of the whole bank.
-        labels: [n] class of each bank vector, 0 to classes - 1.
-        k: Neighbours that vote; all of the bank where it is smaller.
-        classes: Number of classes.
-        temperature: Positive.
+    Returns: [queries min(5, classes)], best first; -1 where no further class has a neighbour.
 
-    Returns:
-        [queries min(5, classes)], best first; -1 where no further class has a neighbour.
-
-    Raises:
-        ValueError: A label outside the classes, k beyond what was searched, or a bad k or temperature.
+    Raises: ValueError: A label outside the classes, k beyond what was searched, or a bad k or temperature.
     """
     width = neighbours.index.shape[1]
-    _check_vote(neighbours, labels, k, classes, temperature)
+    if labels.ndim != 1 or (neighbours.index.size and neighbours.index.max() >= len(labels)):
+        raise ValueError(f"expected one label for each bank vector, found labels {labels.shape}")
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        raise ValueError(f"labels must lie in 0..{classes - 1}, found {labels.min()}..{labels.max()}")
+    if k < 1 or width < min(k, len(labels)):
+        raise ValueError(f"expected k of 1 to {width}, the neighbours that were searched, found {k}")
+    if not temperature > 0:
+        raise ValueError(f"the temperature must be positive, found {temperature}")
     k = min(k, width)
     ranked = np.empty((len(neighbours.index), min(RANKED, classes)), dtype=np.int64)
     for rows in chunks(len(ranked), classes):
@@ -302,8 +245,7 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
 def top_k_correct(ranked: Integers, labels: Integers, k: int) -> NDArray[np.bool_]:
     """Whether each query's label is among its first k ranked classes: [queries].
 
-    Raises:
-        ValueError: Shapes do not fit, k < 1, or a label is negative.
+    Raises ValueError where shapes do not fit, k < 1, or a label is negative.
     """
     if ranked.ndim != 2 or labels.shape != (len(ranked),):
         raise ValueError(f"expected ranked [m r] and labels [m], found {ranked.shape} and {labels.shape}")
@@ -313,19 +255,6 @@ def top_k_correct(ranked: Integers, labels: Integers, k: int) -> NDArray[np.bool
         raise ValueError("labels must not be negative")
     correct: NDArray[np.bool_] = (ranked[:, :k] == labels[:, None]).any(axis=1)
     return correct
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Rows that are equal: ``rows[start[g]:start[g + 1]]`` ascending for group g; ``group`` of each row."""
-
-    rows: Integers
-    start: Integers
-    group: Integers
-
-    def smallest(self, number: int, k: int) -> Integers:
-        """The k lowest rows of a group."""
-        return self.rows[self.start[number] : min(self.start[number + 1], self.start[number] + k)]
 
 
 def _check(bank: Vectors, queries: Vectors, k: int) -> None:
@@ -340,18 +269,6 @@ def _check(bank: Vectors, queries: Vectors, k: int) -> None:
             raise ValueError(f"the {name} must not hold NaN or infinite values")
 
 
-def _check_vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> None:
-    width = neighbours.index.shape[1]
-    if labels.ndim != 1 or (neighbours.index.size and neighbours.index.max() >= len(labels)):
-        raise ValueError(f"expected one label for each bank vector, found labels {labels.shape}")
-    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
-        raise ValueError(f"labels must lie in 0..{classes - 1}, found {labels.min()}..{labels.max()}")
-    if k < 1 or width < min(k, len(labels)):
-        raise ValueError(f"expected k of 1 to {width}, the neighbours that were searched, found {k}")
-    if not temperature > 0:
-        raise ValueError(f"the temperature must be positive, found {temperature}")
-
-
 def unit_vectors(vectors: Vectors) -> Vectors:
     """Rows of Euclidean length 1, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
@@ -361,8 +278,8 @@ def unit_vectors(vectors: Vectors) -> Vectors:
     return unit
 
 
-def _collapse(unit: Vectors) -> tuple[Vectors, _Groups]:
-    """Distinct rows in order of first occurrence, and which rows are equal to each.
+def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
+    """Distinct rows in order of first occurrence, and which of them each row equals.
 
     Matrix products may round equal rows differently, by where they stand in a block: only collapsed rows tie.
     """
@@ -376,27 +293,24 @@ def _collapse(unit: Vectors) -> tuple[Vectors, _Groups]:
         collided = part[(unit[part] != unit[origin[part]]).any(axis=1)]
         origin[collided] = collided  # a hash collision: the row stands for itself
     heads, group = np.unique(origin, return_inverse=True)
-    group = group.astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(heads)))]).astype(np.int64)
-    groups = _Groups(np.argsort(group, kind="stable").astype(np.int64), start, group)
-    return (unit if len(heads) == len(unit) else unit[heads]), groups
+    return (unit if len(heads) == len(unit) else unit[heads]), group
 
 
-def _expand(found: Neighbours, groups: _Groups, k: int) -> Neighbours:
-    """Neighbours among all rows from those among the distinct ones: a group stands for its members."""
-    heads = groups.rows[groups.start[:-1]]
-    if len(heads) == len(groups.rows):
-        return found
-    shape = (len(found.index), k)
+def _expand(distinct: Neighbours, group: Integers, k: int) -> Neighbours:
+    """The first k of all rows from those of the distinct ones: each stands for the rows of its group."""
+    rows, sizes = np.argsort(group, kind="stable"), np.bincount(group)
+    if len(sizes) == len(rows):
+        return distinct
+    start, shape = np.cumsum(sizes) - sizes, (len(distinct.index), k)
     similarity, index = np.empty(shape, np.float32), np.empty(shape, np.int64)
-    alone = np.zeros(len(found.index), dtype=np.bool_)
-    if found.index.shape[1] == k:
-        alone = (np.diff(groups.start)[found.index] == 1).all(axis=1)
-        similarity[alone], index[alone] = found.similarity[alone], heads[found.index[alone]]
+    alone = np.zeros(len(distinct.index), dtype=np.bool_)
+    if distinct.index.shape[1] == k:
+        alone = (sizes[distinct.index] == 1).all(axis=1)
+        similarity[alone], index[alone] = distinct.similarity[alone], rows[start][distinct.index[alone]]
     for query in np.flatnonzero(~alone):
-        rows = [groups.smallest(number, k) for number in found.index[query]]
-        value = np.repeat(found.similarity[query], [len(part) for part in rows])
-        every = np.concatenate(rows)
+        numbers = distinct.index[query]
+        value = np.repeat(distinct.similarity[query], np.minimum(sizes[numbers], k))
+        every = np.concatenate([rows[start[n] : start[n] + min(sizes[n], k)] for n in numbers])
         best = np.lexsort((every, -value))[:k]
         similarity[query], index[query] = value[best], every[best]
     return Neighbours(similarity, index)

@@ -1,8 +1,8 @@
 """Scores as functions of weighted units, which is what a bootstrap and a split into halves need.
 
 A unit is what was sampled (an image, a query, a video, a pair); its weight is how often a resample holds it.
-Draws of units depend on the seed and the strata only, so what is measured on the same units has
-the same resamples.
+Draws of units depend on the seed and the strata only, so what is measured on the same units has the same
+resamples.
 """
 
 from collections.abc import Iterator
@@ -60,16 +60,14 @@ def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:
 
 def _draw(generator: np.random.Generator, members: Integers, weights: Floats) -> None:
     """Write bootstrap weights of the units of one stratum into weights [R units]."""
-    size = len(members)
+    size, places = len(members), span(members)
     step = max(1, BLOCK // size)
-    places = span(members)
     for start in range(0, len(weights), step):
         rows = min(step, len(weights) - start)
         drawn = generator.integers(size, size=(rows, size))
         drawn += size * np.arange(rows)[:, None]
-        weights[start : start + rows, places] = np.bincount(drawn.reshape(-1), minlength=rows * size).reshape(
-            rows, size
-        )
+        counts = np.bincount(drawn.reshape(-1), minlength=rows * size)
+        weights[start : start + rows, places] = counts.reshape(rows, size)
 
 
 def multinomial(stratum: Integers, units: Integers, resamples: int, seed: int) -> Floats:
@@ -101,67 +99,49 @@ UNITS_PER_ROW = 500  # where a score has fewer different rows than units by this
 
 
 class WeightedScores(Protocol):
-    """Several scores (layers) as functions of the same weighted units."""
+    """Several scores (layers) as functions of the same weighted units.
+
+    ``counts`` [units] is how much of what is scored each unit holds, 0 where it does not count, ``stratum``
+    [units], from 0, what it is resampled within. ``evaluate`` gives the scores of units with weights
+    [R units], or all of weight 1, [R scores], NaN where there is none; ``resample`` those of units drawn with
+    replacement within their strata.
+    """
 
     @property
-    def scores(self) -> int:
-        """How many scores there are."""
-        ...
+    def scores(self) -> int: ...
 
     @property
-    def counts(self) -> Floats:
-        """How much of what is scored each unit holds: [units]; 0 where it does not count."""
-        ...
+    def counts(self) -> Floats: ...
 
     @property
-    def stratum(self) -> Integers:
-        """What each unit is resampled within: [units], from 0."""
-        ...
+    def stratum(self) -> Integers: ...
 
-    def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Scores of units with weights [R units], or all of weight 1: [R scores]; NaN where there is none."""
-        ...
+    def evaluate(self, weights: Floats | None = None) -> Floats: ...
 
-    def resample(self, resamples: int = ..., seed: int = 0) -> Floats:
-        """Scores of units drawn with replacement within their strata: [R scores]."""
-        ...
+    def resample(self, resamples: int = ..., seed: int = 0) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What hits and misses are behind scores.
+    """What hits and misses are behind scores."""
 
-    Attributes:
-        count: [units] how many trials a unit holds.
-        hit: [scores] the value of a hit, 1 or 100; NaN of scores whose values are not hits and misses.
-    """
-
-    count: Floats
-    hit: Floats
+    count: Floats  # [units] how many trials a unit holds
+    hit: Floats  # [scores] the value of a hit, 1 or 100; NaN where values are not hits and misses
 
 
 @dataclass(frozen=True)
 class Ratios:
     """Several scores (layers) that are means over groups of sum(totals) / sum(counts), on the same units.
 
-    Groups whose count is 0 are left out. Units are resampled within their stratum.
-
-    Attributes:
-        totals: [units scores] float64, finite.
-        counts: [units] float64 >= 0: how many items a unit holds; 0 where it does not count.
-        group: [units] int64 from 0.
-        stratum: [units] int64 from 0.
-        trials: What hits and misses are behind the scores; None where nothing is known of any.
-
-    Raises:
-        ValueError: Shapes do not fit, a count is negative, or a value is NaN or infinite.
+    Groups whose count is 0 are left out. Units are resampled within their stratum. Raises ValueError where
+    shapes do not fit, a count or an id is negative, or a value is not finite.
     """
 
-    totals: Floats
-    counts: Floats
-    group: Integers
-    stratum: Integers
-    trials: Trials | None = None
+    totals: Floats  # [units scores] float64
+    counts: Floats  # [units] float64 >= 0: how many items a unit holds; 0 where it does not count
+    group: Integers  # [units] from 0
+    stratum: Integers  # [units] from 0
+    trials: Trials | None = None  # None where nothing is known of hits and misses
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -180,15 +160,10 @@ class Ratios:
 
     @property
     def scores(self) -> int:
-        """How many scores there are."""
         return int(self.totals.shape[1])
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Scores of weighted units: [R scores]. NaN where nothing that counts has a weight.
-
-        Args:
-            weights: [R units] >= 0; None for one row of ones.
-        """
+        """Scores [R scores] of units with weights [R units]; NaN where nothing that counts has one."""
         weights = as_weights(weights, len(self.counts))
         total, groups = np.zeros((len(weights), self.scores)), np.zeros((len(weights), 1))
         for members in self._groups:
@@ -229,12 +204,11 @@ class Ratios:
         return replace(self, totals=self.totals - self.totals[:, [reference]], trials=None)
 
     def columns(self, scores: Integers) -> Self:
-        """Some of the scores."""
         hits = None if self.trials is None else Trials(self.trials.count, self.trials.hit[scores])
         return replace(self, totals=self.totals[:, scores], trials=hits)
 
     def _rows(self, score: int, kinds: Integers) -> tuple["Ratios", Integers]:
-        """Different rows of one score, and their units; kinds: [units] number of a row without its total."""
+        """Different rows of one score, and their units; ``kinds`` [units] are rows without their totals."""
         value = np.unique(self.totals[:, score], return_inverse=True)[1]
         _, first, units = np.unique(
             kinds * (value.max(initial=0) + 1) + value, return_index=True, return_counts=True
@@ -255,24 +229,15 @@ class Ratios:
 class Partitions:
     """Several clusterings (layers) of the same items, each by k-means from several starts.
 
-    Its scores are every layer by the first index, then every layer by the next.
-
-    Attributes:
-        labels: [items] class of each item, from 0.
-        starts: [layers starts items] cluster of each item, from 0; the starts by inertia, best first.
-        indices: Agreements of clusters and classes, as in ``tasks.metrics.clustering``, fractions.
-        unit: [items] int64 from 0: what an item is sampled with (its image).
-        stratum: [units] int64 from 0.
-
-    Raises:
-        ValueError: Shapes do not fit, a unit has no stratum, or an id is negative.
+    Its scores are every layer by the first index, then every layer by the next. Raises ValueError where
+    shapes do not fit, a unit has no stratum, or an id is negative.
     """
 
-    labels: Integers
-    starts: Integers
-    indices: tuple[Index, ...]
-    unit: Integers
-    stratum: Integers
+    labels: Integers  # [items] class of each item, from 0
+    starts: Integers  # [layers starts items] clusters from 0; the starts by inertia, best first
+    indices: tuple[Index, ...]  # agreements of clusters and classes, fractions
+    unit: Integers  # [items] from 0: what an item is sampled with (its image)
+    stratum: Integers  # [units] from 0
 
     def __post_init__(self) -> None:
         items = self.labels.shape
@@ -289,20 +254,14 @@ class Partitions:
 
     @property
     def scores(self) -> int:
-        """How many scores there are."""
         return len(self.starts) * len(self.indices)
 
     @cached_property
     def counts(self) -> Floats:
-        """How many items each unit has: [units]."""
         return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Indices of the best start with weighted units: [R scores]. NaN where no item has a weight.
-
-        Args:
-            weights: [R units] >= 0; None for one row of ones.
-        """
+        """Indices of the best start with weights [R units]: [R scores]; NaN where no item has one."""
         weights = as_weights(weights, len(self.stratum))
         return self._evaluate(weights, np.zeros(len(weights), np.int64))
 
@@ -361,7 +320,7 @@ def _ranks(rows: Floats) -> Integers:
 
 
 def as_weights(weights: Floats | None, units: int) -> Floats:
-    """Weights [R units]: those given, or one row of ones; raises ValueError for another shape."""
+    """Weights [R units]: those given, or one row of ones."""
     weights = np.ones((1, units)) if weights is None else weights
     if weights.ndim != 2 or weights.shape[1] != units:
         raise ValueError(f"expected weights [R {units}], found shape {weights.shape}")

@@ -24,16 +24,6 @@ STRIPS = 4
 _IN_STRIPS = np.uint8(0b01010101)  # PREDICTED in each
 
 
-@dataclass(frozen=True, slots=True)
-class Boundaries:
-    """Numbers of boundary pixels of two masks, and of those that have one of the other mask near."""
-
-    predicted: int
-    true: int
-    predicted_found: int
-    true_found: int
-
-
 def both(prediction: Mask, truth: Mask) -> Flags:
     """Two masks [height width] as the flags PREDICTED and TRUE of one array."""
     flags = truth.view(np.uint8) * np.uint8(TRUE)
@@ -41,13 +31,14 @@ def both(prediction: Mask, truth: Mask) -> Flags:
     return flags
 
 
-def compare_boundaries(flags: Flags, radius: int) -> Boundaries:
-    """Boundaries of the masks in flags [height width], compared within a disk x² + y² <= radius² in pixels.
+def compare_boundaries(flags: Flags, radius: int) -> tuple[int, int, int, int]:
+    """Numbers of boundary pixels, predicted and true, and of those that have one of the other mask near.
 
+    Near is within a disk x² + y² <= radius² in pixels; ``flags`` are those of two masks [height width].
     A boundary pixel is one that differs from its right, lower or lower right neighbour, where there is one.
     """
     if not flags.size:
-        return Boundaries(0, 0, 0, 0)
+        return 0, 0, 0, 0
     height, width = flags.shape
     sheet = _Sheet(height, width, min(radius, height), min(radius, width))
     edges = _edges(flags, sheet)
@@ -56,7 +47,7 @@ def compare_boundaries(flags: Flags, radius: int) -> Boundaries:
     own, near = (flags.view(np.uint64).reshape(-1)[words].view(np.uint8) for flags in strips)
     predicted, true = own & _IN_STRIPS, (own >> np.uint8(1)) & _IN_STRIPS
     matched = predicted & (near >> np.uint8(1)), true & near
-    return Boundaries(_count(predicted), _count(true), _count(matched[0]), _count(matched[1]))
+    return _count(predicted), _count(true), _count(matched[0]), _count(matched[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +128,6 @@ def _count(flags: Flags) -> int:
 
 
 BINS = 4
-
 TOLERANCE = 0.008  # share of an image's diagonal within which its boundaries match
 
 
@@ -198,7 +188,7 @@ def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> Vide
 
 
 def statistics(values: Floats) -> Statistics:
-    """Mean, recall and decay of one object's values [frames]; ValueError without any, or where one is not finite.
+    """Mean, recall and decay of one object's values [frames]; ValueError unless there are, finite ones.
 
     The four bins of the decay share their border frames, as in the official evaluator.
     """
@@ -276,10 +266,10 @@ def jaccard(pair: Flags) -> float:
 
 def boundary_f(pair: Flags, radius: int) -> float:
     """Harmonic mean of boundary precision and recall of two masks as flags, at a tolerance in pixels."""
-    matched = compare_boundaries(pair, radius)
-    if not matched.predicted or not matched.true:
-        return float(matched.predicted == matched.true)
-    precision, recall = matched.predicted_found / matched.predicted, matched.true_found / matched.true
+    predicted, true, predicted_found, true_found = compare_boundaries(pair, radius)
+    if not predicted or not true:
+        return float(predicted == true)
+    precision, recall = predicted_found / predicted, true_found / true
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 

@@ -4,7 +4,6 @@ Intervals of shares of hits are exact ones, which hold near 0 and 100 %, too; ot
 What each unit does to a mean (its influence) gives covariances without any resample.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,11 @@ from scipy.special import betaincinv, ndtr, ndtri, stdtr, stdtrit
 
 from tasks.metrics.arrays import Floats
 from tasks.metrics.resampling import Ratios, Trials, WeightedScores, halves, members_of
+
+DIGITS = 12  # decimal places of a score's size that rounding leaves intact
+PRIOR = (
+    1.0  # units that count for the trials of a unit being all alike, beside those that show whether they are
+)
 
 
 def sample(measured: WeightedScores) -> tuple[int, int]:
@@ -25,10 +29,8 @@ def influence(measured: Ratios) -> Floats:
     """What the units that count add to each score, linearised: [units scores].
 
     Rows are centred in their strata and widened by sqrt(units / (units - strata)), so that ``z.T @ z`` is the
-    covariance of the scores as the bootstrap finds it, less its shortfall in few units.
-
-    Raises:
-        ValueError: There are no more units than strata.
+    covariance of the scores as the bootstrap finds it, less its shortfall in few units. Raises ValueError
+    where there are no more units than strata.
 
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
     """
@@ -48,10 +50,6 @@ def influence(measured: Ratios) -> Floats:
     return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
 
 
-PRIOR = 1.0
-"""How many units count for the trials of a unit being all alike, beside those that show whether they are."""
-
-
 def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
     """Ends of intervals of shares of hits: [scores] each, 0 to the value of a hit; NaN where units are few.
 
@@ -59,13 +57,7 @@ def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats
     give the share the variance it has among units: that of the trials themselves where every unit is one
     trial. The variance is found by linearisation; it is drawn towards that of units all hit or all missed, by
     `PRIOR` units, since a few misses say little about it. Freedom is that of the units less the strata.
-
-    Args:
-        measured: Scores, all of hits and with their trials.
-        level: Nominal coverage, in (0, 1).
-
-    Raises:
-        ValueError: A score is not of hits, or the level is outside (0, 1).
+    Raises ValueError where a score is not of hits, or the level is outside (0, 1).
 
     Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
     Counts Estimated From Survey Data, Survey Methodology 24, 1998.
@@ -94,7 +86,10 @@ def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
     mixed = share * (1 - share) / (items - 1) * items
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
-    informed = _informative(measured, trials, share)
+    counting = measured.counts > 0
+    part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
+    # how many units hold the rarer of hit and miss
+    informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
     return np.asarray(1 / np.maximum(inverse, alone), np.float64)
 
@@ -107,25 +102,6 @@ def _least(measured: Ratios, trials: Trials) -> tuple[float, float]:
         weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
     each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
     return float(each.sum()), float((weight**2).sum())
-
-
-def _informative(measured: Ratios, trials: Trials, share: Floats) -> Floats:
-    """How many units hold the rarer of hit and miss: [scores]."""
-    counting = measured.counts > 0
-    part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
-    hitting, missing = (part > 0).sum(axis=0), (part < 1).sum(axis=0)
-    return np.asarray(np.where(share < 0.5, hitting, missing), np.float64)
-
-
-DIGITS = 12  # decimal places of a score's size that rounding leaves intact
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Intervals [scores], in the unit of the scores; NaN where there is none. They may leave its range."""
-
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,69 +119,44 @@ class Differences:
         return np.asarray((self.low <= 0) & (self.high >= 0))
 
 
-@dataclass(frozen=True, slots=True)
-class SplitChoice:
-    """A score chosen on one half of the units and reported on the other, over many splits.
-
-    Attributes:
-        chosen: [scores] share of the splits that chose it, in [0, 1]; NaN where it is no candidate.
-        held_out: [scores] mean held-out score in those splits; NaN where there is none.
-        score: Mean held-out score of what was chosen.
-        optimism: How much the best score on all units is above that.
-        best: The best candidate on all units; the first one where nothing counts.
-    """
-
-    chosen: Floats
-    held_out: Floats
-    score: float
-    optimism: float
-    best: int
-
-
 def intervals(
     measured: WeightedScores, level: float = 0.95, seed: int = 0, resamples: int | None = None
-) -> Interval:
-    """Intervals of the scores: of shares of hits as ``hit_intervals`` finds them, of others by the bootstrap.
+) -> tuple[Floats, Floats]:
+    """Ends of intervals [scores], in the scores' unit; NaN where units are too few to vary.
 
-    The bootstrap's are centred, expanded percentile intervals: the score plus what the quantiles of the
-    resampled scores are away from their mean. Centring does nothing to a mean; it matters for purity, which
-    duplicates in a resample raise. The quantiles are taken further out where units are few (see ``_tail``).
-    NaN where units are too few to vary.
+    Shares of hits have those of ``hit_intervals``. Others have centred, expanded percentile intervals of the
+    bootstrap, which may leave the scores' range: the score plus what the quantiles of the resampled scores
+    are away from their mean. Centring does nothing to a mean; it matters for purity, which duplicates in a
+    resample raise. The quantiles are taken further out where units are few (see ``_quantiles``). With None
+    there are 10,000 resamples, or 1,000 of partitions. Raises ValueError where there is none, or the level is
+    outside (0, 1).
 
     In simulations at 95 % the intervals hold the expected score in 92 to 98 % of the samples for purity, ARI
     (more near chance) and means of 8 units or more, in 87 % for a mean of 4 units, and for NMI in as few as
     84 % where most cells of the table hold one item or none, since duplicates make rare cells look certain:
     take NMI intervals there as too narrow.
 
-    Args:
-        measured: The scores.
-        level: Nominal coverage, in (0, 1).
-        seed: Of the resamples.
-        resamples: None for 10,000, or 1,000 of partitions.
-
-    Raises:
-        ValueError: The level is outside (0, 1), or there is no resample.
-
     Source: Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015,
     section 4 (the expanded percentile interval).
     """
     if not isinstance(measured, Ratios) or measured.trials is None:
         return _percentiles(measured, level, seed, resamples)
-    interval = Interval(*(np.full(measured.scores, np.nan) for _ in range(2)))
+    low, high = (np.full(measured.scores, np.nan) for _ in range(2))
     hits = np.isfinite(measured.trials.hit)
     if (places := np.flatnonzero(hits)).size:
-        interval.low[places], interval.high[places] = hit_intervals(measured.columns(places), level)
+        low[places], high[places] = hit_intervals(measured.columns(places), level)
     if (places := np.flatnonzero(~hits)).size:
-        others = _percentiles(measured.columns(places), level, seed, resamples)
-        interval.low[places], interval.high[places] = others.low, others.high
-    return interval
+        low[places], high[places] = _percentiles(measured.columns(places), level, seed, resamples)
+    return low, high
 
 
-def _percentiles(measured: WeightedScores, level: float, seed: int, resamples: int | None) -> Interval:
+def _percentiles(
+    measured: WeightedScores, level: float, seed: int, resamples: int | None
+) -> tuple[Floats, Floats]:
     """Centred, expanded percentile intervals."""
     resampled, score = _resampled(measured, seed, resamples), measured.evaluate()[0]
     low, high = _quantiles(_deviations(resampled, score), *sample(measured), level)
-    return Interval(score + low, score + high)
+    return score + low, score + high
 
 
 def differences(
@@ -215,17 +166,8 @@ def differences(
 
     The intervals are those of ``intervals``. p is the share of the centred resampled differences, and of the
     value itself, that are at least as far from 0 as the value; as the interval's, its normal quantile is
-    turned into one of Student's t, which leaves it as it is where units are many.
-
-    Args:
-        measured: The scores.
-        reference: Which score to compare with.
-        level: Nominal coverage, in (0, 1).
-        seed: Of the resamples.
-        resamples: None for 10,000, or 1,000 of partitions.
-
-    Raises:
-        ValueError: There is no such reference, the level is outside (0, 1), or there is no resample.
+    turned into one of Student's t, which leaves it as it is where units are many. Raises ValueError where
+    there is no such reference or no resample, or the level is outside (0, 1).
     """
     if not 0 <= reference < measured.scores:
         raise ValueError(f"expected a reference below {measured.scores}, found {reference}")
@@ -236,8 +178,7 @@ def differences(
     else:
         resampled, value = _resampled(measured, seed, resamples), scores - scores[reference]
         resampled = resampled - resampled[:, [reference]]
-    size = np.abs(scores).max(initial=1)
-    value = np.where(np.abs(value) < size * 10.0**-DIGITS, 0, value)
+    value = _without_rounding(value, scores)
     deviations = _deviations(resampled, scores)
     units, strata = sample(measured)
     low, high = _quantiles(deviations, units, strata, level)
@@ -247,45 +188,32 @@ def differences(
 
 
 def choose_on_halves(
-    measured: WeightedScores, candidates: Sequence[int] | None = None, splits: int = 100, seed: int = 0
-) -> SplitChoice:
+    measured: WeightedScores, splits: int = 100, seed: int = 0
+) -> tuple[Floats, Floats, int]:
     """Choose the best score on one half of the units and report it on the other, over random splits.
 
     Purity of a half is larger than of the whole. So that sizes do not matter, a held-out score is the score
-    on all units plus what the second half is above the mean of all halves. Ties go to the lower index.
-    Splits in which a half has nothing that counts are left out.
+    on all units plus what the second half is above the mean of all halves. Splits are stratified, the same
+    for all scores; those in which a half has nothing that counts are left out. Ties go to the lower index.
 
-    Args:
-        measured: The scores.
-        candidates: Which may be chosen; None for all.
-        splits: Halvings, the same for all scores, stratified.
-        seed: Of the halvings.
-
-    Raises:
-        ValueError: No candidate or no such candidate, or no split.
+    Returns:
+        The share of the splits that chose each score, [scores]; its mean held-out score in those, [scores];
+        and the best score on all units, the first one where nothing counts. NaN where there is none.
     """
-    names = np.arange(measured.scores) if candidates is None else np.unique(np.asarray(candidates, int))
-    if not len(names) or names[0] < 0 or names[-1] >= measured.scores or splits < 1:
-        values = f"{names.tolist()} and {splits}"
-        raise ValueError(f"expected candidates among {measured.scores} scores and a split, found {values}")
-    full = measured.evaluate()[0, names]
+    full = measured.evaluate()[0]
     mask = halves(measured.stratum, splits, seed)
-    first, second = (measured.evaluate(half.astype(np.float64))[:, names] for half in (mask, ~mask))
+    first, second = (measured.evaluate(half.astype(np.float64)) for half in (mask, ~mask))
     kept = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
     first, second = first[kept], second[kept]
-    chosen, held_out = (np.full(measured.scores, np.nan) for _ in range(2))
-    best = int(names[np.argmax(_rounded(full))])
+    best = int(np.argmax(_rounded(full)))
     if not len(first):
-        return SplitChoice(chosen, held_out, np.nan, np.nan, best)
+        return np.full(len(full), np.nan), np.full(len(full), np.nan), best
     reported = full + second - (first + second).mean(axis=0) / 2
     pick = np.argmax(_rounded(first), axis=1)
-    value = reported[np.arange(len(pick)), pick]
-    times = np.bincount(pick, minlength=len(names))
-    chosen[names] = times / len(pick)
-    sums = np.bincount(pick, weights=value, minlength=len(names))
-    held_out[names] = np.divide(sums, times, out=np.full(len(names), np.nan), where=times > 0)
-    score = float(value.mean())
-    return SplitChoice(chosen, held_out, score, float(full.max()) - score, best)
+    times = np.bincount(pick, minlength=len(full))
+    sums = np.bincount(pick, weights=reported[np.arange(len(pick)), pick], minlength=len(full))
+    held_out = np.divide(sums, times, out=np.full(len(full), np.nan), where=times > 0)
+    return times / len(pick), held_out, best
 
 
 def _resampled(measured: WeightedScores, seed: int, resamples: int | None) -> Floats:
@@ -295,31 +223,27 @@ def _resampled(measured: WeightedScores, seed: int, resamples: int | None) -> Fl
 
 
 def _deviations(resampled: Floats, scores: Floats) -> Floats:
-    """Resampled scores from their mean; 0 where rounding alone parts them."""
-    if not len(resampled):
-        return resampled
-    deviations = resampled - resampled.mean(axis=0)
-    size = np.abs(scores).max(initial=1)
-    return np.where(np.abs(deviations) < size * 10.0**-DIGITS, 0, deviations)
+    """Resampled scores from their mean."""
+    return _without_rounding(resampled - resampled.mean(axis=0), scores) if len(resampled) else resampled
 
 
-def _tail(level: float, units: int, strata: int) -> float:
-    """Share of resamples below an interval of that level.
+def _without_rounding(values: Floats, scores: Floats) -> Floats:
+    """Differences of scores; 0 where rounding alone parts them."""
+    return np.where(np.abs(values) < np.abs(scores).max(initial=1) * 10.0**-DIGITS, 0, values)
+
+
+def _quantiles(deviations: Floats, units: int, strata: int, level: float) -> tuple[Floats, Floats]:
+    """Lower and upper end of an interval, from the score.
 
     The bootstrap's spread is too small by sqrt((n - 1) / n), and its quantiles are those of a normal where
     Student's t is due. With strata the degrees of freedom are units - strata.
     """
+    if units <= strata or not len(deviations):
+        return (np.full(deviations.shape[1], np.nan),) * 2
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, found {level}")
     freedom = units - strata
-    return float(ndtr(-np.sqrt(units / freedom) * stdtrit(freedom, (1 + level) / 2)))
-
-
-def _quantiles(deviations: Floats, units: int, strata: int, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper end of an interval, from the score."""
-    if units <= strata or not len(deviations):
-        return (np.full(deviations.shape[1], np.nan),) * 2
-    tail = _tail(level, units, strata)
+    tail = float(ndtr(-np.sqrt(units / freedom) * stdtrit(freedom, (1 + level) / 2)))
     low, high = np.quantile(deviations, [tail, 1 - tail], axis=0)
     return low, high
 

@@ -134,8 +134,7 @@ def test_layers_and_metrics_together_have_the_intervals_of_each_alone() -> None:
     assert list(together) == list(STATISTICS)
     for metric, ends in together.items():
         for one, found in zip(layers, ends, strict=True):
-            alone = intervals(measure([one], metric))
-            expected = scale(metric) * np.array([alone.low[0], alone.high[0]])
+            expected = scale(metric) * np.stack(intervals(measure([one], metric)))[:, 0]
             np.testing.assert_allclose(found, expected, rtol=1e-9)
             assert found[0] < obvious(one, metric) < found[1]
 

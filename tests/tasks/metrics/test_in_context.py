@@ -284,9 +284,9 @@ class TestClassRatios:
             measured.stratum,
             "shown",
         )
-        score, found = both.evaluate()[0], intervals(both)
-        assert (found.low < score).all()
-        assert (score < found.high).all()
+        score, (low, high) = both.evaluate()[0], intervals(both)
+        assert (low < score).all()
+        assert (score < high).all()
         assert best_set(both).tolist() == [False, True]
         assert differences(both, 0).low[1] > 0
 

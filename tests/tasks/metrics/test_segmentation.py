@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from tasks.metrics.segmentation import (
-    Boundaries,
     VideoScores,
     both,
     boundary_f,
@@ -73,7 +72,7 @@ def official_counts(prediction, truth, radius):
         edges.append((mask ^ beyond[:-1, 1:]) | (mask ^ beyond[1:, :-1]) | (mask ^ beyond[1:, 1:]))
     near = [ndimage.distance_transform_edt(~edge) <= radius if edge.any() else edge for edge in edges]
     one, two = edges
-    return Boundaries(*(int(array.sum()) for array in (one, two, one & near[1], two & near[0])))
+    return tuple(int(array.sum()) for array in (one, two, one & near[1], two & near[0]))
 
 
 @settings(max_examples=60, deadline=None)
