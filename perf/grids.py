@@ -21,7 +21,7 @@ from tasks.base import Measurer
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.keypoints.task import KeypointTask
-from tasks.metrics.propagation import Propagator
+from tasks.metrics.propagation import Propagation
 from tasks.metrics.segmentation import score_video
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
@@ -90,7 +90,7 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     every = torch.randn(3 * (rule.n_last_frames + 1), height, width, dim, generator=seeded).to(setting.device)
     frames = every[: rule.n_last_frames + 1]
     labels = torch.nn.functional.one_hot(torch.arange(height * width) % (OBJECTS + 1)).float()
-    propagator = Propagator(
+    propagator = Propagation(
         frames[0],
         labels.view(height, width, -1).to(setting.device),
         rule.heard,

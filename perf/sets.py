@@ -14,7 +14,7 @@ from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
-from tasks.metrics.propagation import PropagationOfSets, Propagator
+from tasks.metrics.propagation import Propagation, PropagationOfSets
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.segmentation.in_context import Memories, QueryMeasurer, SetsQueryMeasurer
@@ -88,7 +88,7 @@ def _video_rows(setting: Setting) -> Iterator[Row]:
     labels = labels.to(setting.device)
     first = {layer: every[0] for layer, every in frames.items()}
     last = {layer: every[-1] for layer, every in frames.items()}
-    alone = {layer: Propagator(layer_set, labels, rule.heard) for layer, layer_set in first.items()}
+    alone = {layer: Propagation(layer_set, labels, rule.heard) for layer, layer_set in first.items()}
     together = {
         name: PropagationOfSets(
             first, labels, {layer_set: layer_set.members for layer_set in chosen}, rule.heard

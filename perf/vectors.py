@@ -87,7 +87,7 @@ def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     accumulator = CkaAccumulator()
     grams = [problem.gram(x) for x in (*first, *second)]
     accumulator.add(problem.centred(torch.stack(grams)))
-    return accumulator.matrix().value[: len(first), len(first) :]
+    return accumulator.matrix()[: len(first), len(first) :]
 
 
 def _noise(setting: Setting, rows: int, width: int, seed: int = 0) -> Tensor:

@@ -211,7 +211,7 @@ def cka_matrix(
     stacks = [_grams(grams, backbone, pooling, device) for backbone in backbones]
     for batch in zip(*stacks, strict=True):
         accumulator.add(torch.cat(batch))
-    return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
+    return accumulator.matrix().cpu().numpy(), accumulator.standard_error().cpu().numpy()
 
 
 def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.device) -> Iterator[Tensor]:

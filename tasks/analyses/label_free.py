@@ -130,11 +130,10 @@ class LabelFree(Task):
             sums.add(torch.stack([self._cka.centred(self._cka.gram(each)) for each in both]))
         if not batches:
             missing["cka-to-last"] = f"CKA needs a batch of {SMALLEST_BATCH} readable images"
-        elif not bool(sums.matrix().defined[0, 1]):
+        elif math.isnan(value := float(sums.matrix()[0, 1])):
             missing["cka-to-last"] = UNDEFINED
         else:
-            error = float(sums.standard_error()[0, 1])
-            tally.number("cka-to-last", float(sums.matrix().value[0, 1]), error=error)
+            tally.number("cka-to-last", value, error=float(sums.standard_error()[0, 1]))
 
 
 def _add_spectrum(tally: Tally, missing: dict[str, str], plain: Vectors, device: Device) -> None:

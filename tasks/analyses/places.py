@@ -106,9 +106,9 @@ class _TokenSums:
             self._patches = [local.cell_grams(raw) for raw in patches]
         tokens = local.pooled(portion.grids, cells)
         pairs = zip(batches, self._patches, strict=True)
-        every = [local.token_hsic(tokens[rows], grams) for rows, grams in pairs]
-        for name in ("cross", "tokens", "patches"):
-            sums[name] = torch.stack([getattr(hsic, name) for hsic in every]).sum(0)
+        batched = zip(*(local.token_hsic(tokens[rows], grams) for rows, grams in pairs), strict=True)
+        for name, hsic in zip(("cross", "tokens", "patches"), batched, strict=True):
+            sums[name] = torch.stack(hsic).sum(0)
         return sums | {"cells": torch.tensor(cells)}
 
 
@@ -156,13 +156,14 @@ class PositionAudit(ImageAnalysis[Tensor]):
         seen = torch.tensor(positions[: len(grids)])
         if len(grids) < LEAST:
             return {"seen": seen}
-        errors, matched = place_errors(grids, self.config.penalties), matches(grids)
+        errors, variance = place_errors(grids, self.config.penalties)
+        same, distance = matches(grids)
         return {
             "seen": seen,
-            "errors": errors.squared,
-            "variance": errors.variance,
-            "same": matched.same,
-            "distance": matched.distance,
+            "errors": errors,
+            "variance": variance,
+            "same": same,
+            "distance": distance,
             "cells": torch.tensor([grids.shape[1] * grids.shape[2]]),
             "varies": varies(grids)[None],
             FINITE: grids.isfinite().all(),

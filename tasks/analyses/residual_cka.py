@@ -149,7 +149,7 @@ class _Similarities:
         shape = (len(rows), len(self._taps)) * 2
         sums = np.concatenate(rows, axis=1).astype(np.float64)
         cka = CkaAccumulator.of(torch.from_numpy(sums.reshape(len(sums), *(2 * [shape[0] * shape[1]]))))
-        self._value = cka.matrix().value.numpy().reshape(shape)
+        self._value = cka.matrix().numpy().reshape(shape)
         self._error = cka.standard_error().numpy().reshape(shape)
         broken = [row for row, reason in enumerate(self._unsound.values()) if reason]
         self._value[broken], self._value[:, :, broken] = np.nan, np.nan

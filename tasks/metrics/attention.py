@@ -10,7 +10,6 @@ small entries discarded as in common practice.
 
 import math
 from collections.abc import Callable
-from math import floor
 from typing import Literal
 
 import numpy as np
@@ -27,11 +26,8 @@ Cells = tuple[int, int]  # rows and columns of a grid
 def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = None) -> Tensor:
     """Euclidean distance between the centres of all cells of a grid, [cells cells], float32.
 
-    Args:
-        cells: Rows and columns.
-        unit: Whether the grid is stretched to the unit square, corner to corner (an axis of one cell has no
-            extent); otherwise a cell has the side 1.
-        device: Where the result is wanted.
+    With ``unit`` the grid is stretched to the unit square, corner to corner (an axis of one cell has no
+    extent); otherwise a cell has the side 1.
     """
     rows, columns = (torch.arange(count, device=device, dtype=torch.float32) for count in cells)
     if unit:
@@ -43,16 +39,12 @@ def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = No
 def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
     """Mean distance over which patches attend, by the attention of each query, averaged over the queries.
 
+    Attention is [... patches patches], each row of sum 1, or zero; distances [patches patches] as of
+    `cell_distances`, or several of them [kinds patches patches], for which the attention is read once. The
+    result, [...] or [... kinds], float32, is 0 where each patch attends to itself, and the mean distance
+    where all attend to all alike.
+
     Sources: Raghu et al., NeurIPS 2021, section 5; Walmer et al., CVPR 2023, section 4.3.
-
-    Args:
-        attention: [... patches patches], each row of sum 1, or zero.
-        distances: [patches patches] as `cell_distances` gives it, or several of them [kinds patches patches],
-            for which the attention is read once.
-
-    Returns:
-        [...] or [... kinds], float32: 0 where each patch attends to itself; the mean of ``distances`` where
-        all patches attend to all alike.
     """
     return linear(attention.flatten(-2), distances.flatten(-2)) / attention.shape[-1]
 
@@ -72,15 +64,9 @@ def patch_query_map(attention: Tensor, prefix_tokens: int) -> Tensor:
 def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
     """How much what patches attend to depends on the patch: standard deviation over queries, mean over keys.
 
-    Prefix rows and columns are cut off and rows are not renormalised, as in the released code; the deviation
-    is unbiased. 0 where all patches attend alike, 1 / sqrt(N) where each of N attends to itself.
-
-    Args:
-        attention: [... queries keys].
-        prefix_tokens: Class token and registers.
-
-    Returns:
-        [...], float32; NaN where there is one patch.
+    Of attention [... queries keys], prefix rows and columns are cut off and rows are not renormalised, as in
+    the released code; the deviation is unbiased, [...] float32: 0 where all patches attend alike, 1 / sqrt(N)
+    where each of N attends to itself, NaN where there is one.
     """
     return _by_parts(
         lambda part: _deviation(_inside(part, prefix_tokens), -2).mean(dim=-1), attention, together=2
@@ -90,12 +76,7 @@ def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
 def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
     """How much heads differ: standard deviation over heads, mean over queries and keys of the patches.
 
-    Args:
-        attention: [... heads queries keys].
-        prefix_tokens: Class token and registers.
-
-    Returns:
-        [...], float32; NaN where there is one head.
+    Of attention [... heads queries keys]: [...] float32; NaN where there is one head.
     """
     return _by_parts(
         lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
@@ -103,12 +84,10 @@ def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
 
 
 def centre_distance(maps: Floats, cells: Cells) -> Floats:
-    """Mean distance from the centre of the unit square of what a map [... cells] weighs.
+    """Mean distance from the centre of the unit square of what a map [... cells] weighs: [...].
 
-    The grid is stretched to the unit square, corner to corner (an axis of one cell lies in its middle).
-
-    Returns:
-        [...]: 0 where all lies in the middle, 0.4112 of a uniform map of 14 x 14 cells; NaN of an empty map.
+    The grid is stretched to the unit square, corner to corner (an axis of one cell lies in its middle). 0
+    where all lies in the middle, 0.4112 of a uniform map of 14 x 14 cells; NaN of an empty map.
     """
     rows, columns = (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1) for count in cells)
     distance = np.hypot(rows[:, None], columns[None]).ravel()
@@ -118,13 +97,10 @@ def centre_distance(maps: Floats, cells: Cells) -> Floats:
 
 
 def entropy(attention: Tensor) -> Tensor:
-    """Entropy of what each query attends to, over that of uniform attention: [... queries].
+    """Entropy of what each query attends to, over that of uniform attention: [... queries], float32.
 
-    Args:
-        attention: [... queries keys], each row of sum 1.
-
-    Returns:
-        float32: 0 where it attends to one token, 1 where it attends to all alike; 0 where there is one token.
+    Rows of attention [... queries keys] have the sum 1. 0 where a query attends to one token, or there is
+    one; 1 where it attends to all alike.
     """
     nats = _by_parts(_nats, attention, together=2)
     return nats / max(math.log(attention.shape[-1]), 1)
@@ -168,19 +144,15 @@ def fuse_heads(attention: Tensor, fusion: Fusion) -> Tensor:
 
 
 def discard(fused: Tensor, share: float) -> Tensor:
-    """Maps whose smallest entries are 0.
+    """Maps [... T T] whose smallest entries are 0; a share, in [0, 1), of 0 discards nothing.
 
     Entries below the value of rank ``floor(share * T * T)`` (ascending, from 0) are discarded, so that equal
     ones are treated alike; that of the first token for itself never is.
-
-    Args:
-        fused: [... T T].
-        share: In [0, 1); 0 discards nothing.
     """
     if share == 0:
         return fused
     flat = fused.flatten(-2)
-    least = _ranked(flat, floor(round(share * flat.shape[-1], 6)))
+    least = _ranked(flat, math.floor(round(share * flat.shape[-1], 6)))
     thinned = fused * (fused >= least[..., None, None])
     thinned[..., 0, 0] = fused[..., 0, 0]
     return thinned
@@ -194,18 +166,13 @@ def _ranked(values: Tensor, rank: int) -> Tensor:
 
 
 def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | None = None) -> Tensor:
-    """Rollout after one more layer.
+    """Rollout after one more layer: how much of each token (column) has reached each token (row).
 
-    Args:
-        fused: [batch T T], the layer's attention, fused and thinned.
-        before: Rollout after the layer before, [batch T T]; None before the first, where each token has
-            reached itself alone.
-        identity: Whether the residual connection counts as much as the attention.
-        out: Where it is wanted, [batch T T] float32; may be ``before`` itself.
+    [batch T T], float32; rows sum to 1, unless they give nothing at all.
 
-    Returns:
-        [batch T T], float32: how much of each token (column) has reached each token (row); rows sum to 1,
-        unless they give nothing at all.
+    Args: fused: [batch T T], the layer's attention, fused and thinned. before: Rollout after the layer
+    before; None before the first, where each token has reached itself alone. identity: Whether the residual
+    connection counts as much as the attention. out: Where it is wanted; may be ``before`` itself.
     """
     if before is None:
         mixed = fused + torch.eye(fused.shape[-1], device=fused.device) if identity else fused
@@ -217,15 +184,8 @@ def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | 
 
 
 def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:
-    """How much of each patch has reached the class token, or the patches on average where there is none.
+    """How much of each patch has reached the class token, or the patches on average where there is no prefix.
 
-    Args:
-        rolled: [... T T] as `roll` gives it.
-        prefix_tokens: Tokens before the patches, the class token first; 0 where there is none.
-
-    Returns:
-        [... patches]; not normalised.
+    Of a rollout [... T T] with prefix tokens, the class token first: [... patches], not normalised.
     """
-    if prefix_tokens:
-        return rolled[..., 0, prefix_tokens:]
-    return rolled.mean(dim=-2)
+    return rolled[..., 0, prefix_tokens:] if prefix_tokens else rolled.mean(dim=-2)

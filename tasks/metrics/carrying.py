@@ -39,25 +39,13 @@ class Tile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """Which tokens of the frames before it a token listens to, and how much.
+    """Which tokens of the frames before it a token listens to, and how much."""
 
-    Attributes:
-        n_last_frames: Frames that are sources beside the first one.
-        topk: Sources that count for a token.
-        radius: Tokens that the window reaches to each side; 0 for no window.
-        circle: Whether the window holds tokens whose Euclidean distance is at most the radius, instead of a
-            square.
-        temperature: Of the weights, positive.
-
-    Raises:
-        ValueError: A number is out of range.
-    """
-
-    n_last_frames: int
-    topk: int
-    radius: float
-    circle: bool
-    temperature: float
+    n_last_frames: int  # frames that are sources beside the first one
+    topk: int  # sources that count for a token
+    radius: float  # tokens that the window reaches to each side; 0 for no window
+    circle: bool  # whether it holds tokens within that Euclidean distance, instead of a square
+    temperature: float  # of the weights, positive
 
     def __post_init__(self) -> None:
         if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:
@@ -66,15 +54,9 @@ class Neighbourhood:
 
 
 class Recent:
-    """The grids of the first frame and of the latest ones, [height width frames channels]."""
+    """The grids of the first frame and of the latest ones, so many in all: [height width frames channels]."""
 
     def __init__(self, first: Tensor, frames: int) -> None:
-        """Keep the first frame's.
-
-        Args:
-            first: [height width channels].
-            frames: How many are kept, the first among them.
-        """
         self.kept = first[:, :, None].contiguous()
         self._frames = frames
         self._oldest = 1
@@ -95,16 +77,9 @@ class Recent:
 
 
 class Windows:
-    """The tiles of a grid, and which tokens lie outside the windows of their queries."""
+    """The tiles of a grid (height, width), and which tokens lie outside the windows of their queries."""
 
     def __init__(self, grid: tuple[int, int], heard: Neighbourhood, cpu: bool) -> None:
-        """Cut a grid into tiles.
-
-        Args:
-            grid: Height and width in tokens.
-            heard: How far windows reach, and how many frames are looked at together.
-            cpu: Whether products are made on a CPU.
-        """
         height, width = grid
         self._radius, self._circle = heard.radius or float(height + width), heard.circle
         reach = min(int(self._radius), max(height, width))
@@ -112,10 +87,7 @@ class Windows:
         self._known: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
 
     def outside(self, tile: Tile, like: Tensor) -> Tensor:
-        """What excludes cells outside the queries' windows when added: 0 and -inf.
-
-        [rows columns queries].
-        """
+        """What excludes cells outside the queries' windows when added: 0 and -inf, [rows columns queries]."""
         shape = (tile.bottom - tile.top, tile.right - tile.left)
         key = (
             (tile.rows.start - tile.top, tile.rows.stop - tile.top, shape[0]),
@@ -143,10 +115,7 @@ def unit_tokens(grid: Tensor) -> Tensor:
 def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
     """Inner products of a tile's queries with what lies around them: [rows columns frames queries].
 
-    Args:
-        tokens: [height width dim] of the frame that asks.
-        recent: Those of the frames before it.
-        tile: Which queries.
+    Tokens [height width dim] are of the frame that asks, recent ones of the frames before it.
     """
     query = tile.queries(tokens).flatten(0, 1).T.contiguous()
     source = recent.around(tile)
@@ -156,16 +125,10 @@ def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
 
 
 def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbourhood) -> Tensor:
-    """Labels of queries, means of the strongest sources' weighted by exp(similarity / temperature).
+    """Labels of queries [queries channels], means of the strongest sources', weighted by exp(similarity / T).
 
-    Args:
-        similarity: [rows columns frames queries]; it may be overwritten.
-        outside: Of ``Windows.outside``.
-        labels: [rows columns frames channels].
-        heard: How many sources count, ties at the last place in, and the temperature.
-
-    Returns:
-        [queries channels].
+    The similarity [rows columns frames queries] may be overwritten; ``outside`` is that of ``Windows``,
+    labels are [rows columns frames channels]. Sources that tie at the last place count.
     """
     value, index = _best(similarity, outside, heard.topk + 1)
     kept = min(heard.topk, len(value))
@@ -196,15 +159,11 @@ def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iter
 
 
 def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values of each query, descending, and where they stand: [k queries] each.
+    """The k largest values of each query, descending, and where they stand: [k queries] each, or fewer.
 
+    Similarities are [rows columns frames queries]; what excludes cells when added, [rows columns queries].
     The k largest values lie in the k cells of largest maxima over frames, and these in the k columns of
     largest maxima over rows, so only few are sorted.
-
-    Args:
-        similarity: [rows columns frames queries].
-        outside: What excludes cells when added: [rows columns queries] of 0 and -inf.
-        k: Values wanted; fewer come back where there are fewer.
     """
     rows, columns, frames, _ = similarity.shape
     highest = similarity.amax(2) + outside

@@ -18,15 +18,8 @@ from tasks.metrics.resampling import generator_of
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
     """How many pixels of each class each cell holds: [height width classes + 1], the last ones of no class.
 
-    A pixel belongs to the cell that its centre lies in.
-
-    Args:
-        mask: [image height, image width] class of each pixel, from 0; 255 for none.
-        grid: Height and width in cells.
-        classes: How many classes there are.
-
-    Raises:
-        ValueError: The mask is no uint8 image, the grid is empty, or a pixel has an unknown class.
+    A pixel belongs to the cell that its centre lies in; the mask holds classes from 0, and 255 for none.
+    Raises ValueError where it is no uint8 image, the grid is empty, or a pixel has an unknown class.
     """
     if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
         raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
@@ -43,53 +36,35 @@ def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
 
 
 def shares(counts: Integers) -> Floats:
-    """Share of each class among a cell's pixels that have one: [... classes]; 0 where none has.
-
-    Args:
-        counts: [... classes + 1] as of ``cell_counts``.
-    """
+    """Share of each class among a cell's pixels that have one: [... classes]; 0 where none has."""
     valid = counts[..., :-1].sum(-1, keepdims=True)
     return np.asarray(counts[..., :-1] / np.maximum(valid, 1), dtype=np.float64)
 
 
 def usable_cells(counts: Integers, least: float) -> Mask:
-    """Cells [...] of which at least one pixel, and at least a share of all pixels, has a class.
-
-    Args:
-        counts: [... classes + 1] as of ``cell_counts``.
-        least: The share.
-    """
+    """Cells [...] of which at least one pixel, and at least a share of all pixels, has a class."""
     valid = counts[..., :-1].sum(-1)
     return np.asarray((valid > 0) & (valid >= least * counts.sum(-1)))
 
 
 def chosen_cells(counts: Integers, usable: Mask, draws: Floats, most: int) -> Integers:
-    """Cells of an image that are kept, rising: rare classes and cells of few classes are preferred.
+    """At most so many cells of an image, rising: rare classes and cells of few classes are preferred.
 
     A cell's score is the sum, over the classes in it, of how many usable cells of the image hold the class;
-    it is multiplied by the cell's draw, and the cells of the smallest products are kept.
+    it is multiplied by the cell's draw, and the cells of the smallest products are kept, of equal ones the
+    lower.
 
-    Args:
-        counts: [cells classes + 1] as of ``cell_counts``, cells in row-major order.
-        usable: [cells] which of them may be kept.
-        draws: [cells] from [0, 1).
-        most: How many are kept at most; ties go to the lower cell.
+    Args: counts: [cells classes + 1] as of ``cell_counts``, cells in row-major order. usable: [cells] which
+    of them may be kept. draws: [cells] from [0, 1). most: How many are kept at most.
     """
     there = (counts[:, :-1] > 0) & usable[:, None]
     score = (there @ there.sum(0)) * draws
     cells = np.flatnonzero(usable)
-    order = np.argsort(score[cells], kind="stable")
-    return np.sort(cells[order[:most]])
+    return np.sort(cells[np.argsort(score[cells], kind="stable")[:most]])
 
 
 def cell_draws(key: str, grid: tuple[int, int], seed: int) -> Floats:
-    """Uniform numbers [cells] of an image, which depend on nothing else than its key, the grid and the seed.
-
-    Args:
-        key: Name of the image.
-        grid: Height and width in cells.
-        seed: Of the draw.
-    """
+    """Uniform numbers [cells] of an image, which depend on nothing but its name, the grid and the seed."""
     return generator_of(key, *grid, seed).random(grid[0] * grid[1])
 
 
@@ -101,13 +76,10 @@ def evenly_spaced(count: int, most: int) -> Sequence[int]:
 
 
 def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Labels:
-    """Labels at another size, of the nearest pixel each: [height width].
+    """Labels at another width and height, of the nearest pixel each: [height width].
 
-    Args:
-        mask: [image height, image width] labels.
-        size: Width and height.
-        centres: Whether a pixel takes the label under its centre (floor((i + 1/2) in / out)); else that under
-            its first corner (floor(i in / out)), as interpolation by "nearest" of PyTorch does.
+    A pixel takes the label under its centre (floor((i + 1/2) in / out)) or else under its first corner
+    (floor(i in / out)), as interpolation by "nearest" of PyTorch does.
     """
     rows, columns = (
         ((2 * np.arange(length) + 1) * given if centres else 2 * np.arange(length) * given) // (2 * length)
@@ -125,32 +97,20 @@ def cell_areas(mask: Mask, grid: tuple[int, int]) -> Integers:
     """Area that a mask covers of each cell, in units that make it whole: [height width].
 
     A unit is a pixel's area over the number of cells: a cell that is covered has as many as the mask pixels.
-
-    Args:
-        mask: [image height, image width].
-        grid: Height and width in cells.
     """
     rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
     return np.asarray(rows @ mask.astype(np.float64) @ columns.T, dtype=np.int64)  # whole below 2^53
 
 
 def cell_shares(mask: Mask, grid: tuple[int, int]) -> Floats:
-    """Share of each cell that a mask covers, in [0, 1]: [height width] float64.
-
-    Args:
-        mask: [image height, image width].
-        grid: Height and width in cells.
-    """
+    """Share of each cell that a mask covers, in [0, 1]: [height width] float64."""
     return np.asarray(cell_areas(mask, grid) / mask.size, dtype=np.float64)
 
 
 def area_labels(mask: Labels, grid: tuple[int, int], channels: int) -> Tensor:
     """Share of each cell that is of each object: [height width channels] float32, the background first.
 
-    Args:
-        mask: [image height, image width] object ids; 0 and 255 are background.
-        grid: Height and width in cells.
-        channels: Objects and the background.
+    Of the mask's ids 0 and 255 are background, which counts as a channel.
     """
     objects = [cell_shares(mask == number, grid) for number in range(1, channels)]
     background = cell_shares((mask == 0) | (mask == VOID), grid)
@@ -169,17 +129,11 @@ BAND = 1 << 22  # label values of pixels held at a time
 
 
 def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
-    """The class with the largest value at each pixel: [image height, image width] uint8.
+    """The class with the largest value at each pixel of an image (width, height): [height width] uint8.
 
-    Label vectors are upsampled bilinearly between the centres of cells, constant beyond the outermost ones;
-    of equal classes the lowest counts. Memory is bounded by bands of rows.
-
-    Args:
-        vectors: [height width classes] finite label vectors, not negative, on the CPU; at most 255 classes.
-        size: Image width and height.
-
-    Raises:
-        ValueError: A wrong shape, or values that are negative, NaN or infinite.
+    Label vectors [height width classes], finite, not negative, on the CPU and of at most 255 classes, are
+    upsampled bilinearly between the centres of cells, constant beyond the outermost ones; of equal classes
+    the lowest counts. Memory is bounded by bands of rows. Raises ValueError for anything else.
     """
     if vectors.ndim != 3 or not vectors.numel() or vectors.shape[-1] > 255 or min(size) < 1:
         shapes = f"{tuple(vectors.shape)} and {size}"
@@ -201,10 +155,7 @@ def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
 def first_largest(channels: Tensor) -> Tensor:
     """Number of the largest channel of each pixel, the lowest of equal ones: uint8 [height width].
 
-    A few comparisons of whole channels; an arg-max across them is many times slower on a CPU.
-
-    Args:
-        channels: [channels height width], at most 255 of them.
+    A few comparisons of whole channels, at most 255; an arg-max across them is many times slower on a CPU.
     """
     best = channels[0]
     ids = torch.zeros_like(best, dtype=torch.uint8)

@@ -19,30 +19,14 @@ PRODUCT_FLOATS = 10 << 17
 """Distances and float64 copies up to which scikit-learn takes the distances of k-means++ in one product."""
 
 
-def kmeans(features: Features, k: int, seed: int, n_init: int) -> Integers:
-    """Cluster of each sample, 0 to k - 1: [n]. The best of several k-means runs by inertia.
-
-    The first row of `kmeans_starts`, whose arguments and errors it has.
-    """
-    best: Integers = kmeans_starts(features, k, seed, n_init)[0]
-    return best
-
-
 def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integers:
-    """Clusters of each sample by every one of several k-means runs, best first: [n_init n].
+    """Clusters of each sample, 0 to k - 1, by every one of several k-means runs, best first: [n_init n].
 
-    The runs are those of scikit-learn's KMeans with that seed and n_init, which keeps the best by inertia.
-    Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4.
-    Features are taken as they are. Fewer than k different samples give as many clusters as there are.
-
-    Args:
-        features: [n dim].
-        k: Clusters.
-        seed: Of the centres' draws. Partitions may differ between versions of scikit-learn at one seed.
-        n_init: Runs.
-
-    Raises:
-        ValueError: Fewer samples than clusters, a wrong shape, or a value that is NaN or infinite.
+    The runs are those of scikit-learn's KMeans with that seed and n_init, which keeps the best by inertia:
+    Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4. Features [n dim] are
+    taken as they are. Fewer than k different samples give as many clusters as there are. Partitions may
+    differ between versions of scikit-learn at one seed. Raises ValueError for fewer samples than clusters, a
+    wrong shape, or a value that is NaN or infinite.
     """
     if features.ndim != 2 or not features.shape[1]:
         raise ValueError(f"expected features [n dim], found shape {features.shape}")
@@ -114,14 +98,8 @@ def _spread_centres(features: Features, k: int, random_state: np.random.RandomSt
 def purity(classes: Integers, clusters: Integers) -> float:
     """Share of samples that are of their cluster's most frequent class, in (0, 1].
 
-    Args:
-        classes: [n] any whole numbers.
-        clusters: [n] any whole numbers.
-
-    Raises:
-        ValueError: Different lengths or no sample.
-
-    Source: Manning et al., Introduction to Information Retrieval, section 16.3.
+    Raises ValueError for different lengths or no sample. Source: Manning et al., Introduction to Information
+    Retrieval, section 16.3.
     """
     _check(classes, clusters)
     names, column = np.unique(classes, return_inverse=True)
@@ -131,15 +109,7 @@ def purity(classes: Integers, clusters: Integers) -> float:
 
 
 def nmi(classes: Integers, clusters: Integers) -> float:
-    """Mutual information over the mean of the two entropies, in [0, 1].
-
-    Args:
-        classes: [n] any whole numbers.
-        clusters: [n] any whole numbers.
-
-    Raises:
-        ValueError: Different lengths or no sample.
-    """
+    """Mutual information over the mean of the two entropies, in [0, 1]; ValueError as of ``purity``."""
     _check(classes, clusters)
     return float(normalized_mutual_info_score(classes, clusters, average_method="arithmetic"))
 
@@ -147,14 +117,7 @@ def nmi(classes: Integers, clusters: Integers) -> float:
 def ari(classes: Integers, clusters: Integers) -> float:
     """Rand index adjusted for chance: 1 for equal partitions, 0 expected for random ones, -0.5 at least.
 
-    Args:
-        classes: [n] any whole numbers.
-        clusters: [n] any whole numbers.
-
-    Raises:
-        ValueError: Different lengths or no sample.
-
-    Source: Hubert and Arabie, Comparing Partitions, 1985.
+    Raises ValueError as ``purity`` does. Source: Hubert and Arabie, Comparing Partitions, 1985.
     """
     _check(classes, clusters)
     return float(adjusted_rand_score(classes, clusters))
@@ -177,21 +140,15 @@ LEAST_INFORMATION = 1e-12  # mutual information below which it is none but round
 
 @dataclass(frozen=True, slots=True)
 class Contingency:
-    """R contingency tables whose cells in use are the same.
+    """R contingency tables whose cells in use are the same."""
 
-    Attributes:
-        cells: [cells R] weight of each cell in use, ordered by cluster.
-        first: [clusters] place of each cluster's first cell.
-        classes: [classes R] weight of each class.
-    """
-
-    cells: Floats
-    first: NDArray[np.intp]
-    classes: Floats
+    cells: Floats  # [cells R] weight of each cell in use, ordered by cluster
+    first: NDArray[np.intp]  # [clusters] place of each cluster's first cell
+    classes: Floats  # [classes R] weight of each class
 
 
 def agreement(index: Literal["purity", "NMI", "ARI"], tables: Contingency) -> Floats:
-    """Index of each table, a fraction as in ``tasks.metrics.clustering``: [R]. NaN for a table of no weight.
+    """Index of each table, a fraction as of ``AGREEMENTS``: [R]; NaN for a table of no weight.
 
     NMI is over the arithmetic mean of the entropies. A weight counts as so many items.
     """
@@ -239,11 +196,8 @@ def _ari(tables: Contingency, total: Floats) -> Floats:
 def shown_classes(weights: Floats, shares: Floats) -> Integers:
     """The class that the cells of each region show most, as its place among the classes: [regions].
 
-    Args:
-        weights: [regions height width] how much each cell counts for a region.
-        shares: [classes height width] share of each cell that regions of each class cover.
-
-    Of classes that are shown alike the first one counts.
+    Weights [regions height width] are how much each cell counts for a region, shares [classes height width]
+    how much of it regions of each class cover. Of classes that are shown alike the first one counts.
     """
     shown = weights.reshape(len(weights), -1).astype(np.float64) @ shares.reshape(len(shares), -1).T
     return np.asarray(shown.argmax(axis=1), dtype=np.int64)
@@ -252,15 +206,8 @@ def shown_classes(weights: Floats, shares: Floats) -> Integers:
 def shown_purity(classes: Integers, shown: Integers, k: int) -> float:
     """Purity where every region is put with the class that its cells show most, in (0, 1].
 
-    Where more than k classes are shown, the k groups in which most regions are of one class count.
-
-    Args:
-        classes: [n] true class of each region.
-        shown: [n] class that its cells show most.
-        k: Clusters that there may be.
-
-    Raises:
-        ValueError: Different lengths, or no region, or no cluster.
+    Classes [n] are the true ones. Where more than k are shown, the k groups in which most regions are of one
+    class count. Raises ValueError for different lengths, no region or no cluster.
     """
     if classes.shape != shown.shape or classes.ndim != 1 or not len(classes) or k < 1:
         raise ValueError(f"expected [n] classes twice and clusters: {classes.shape}, {shown.shape}, {k}")

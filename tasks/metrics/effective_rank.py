@@ -21,14 +21,10 @@ FEWEST = 3  # ranks that a decay is fitted to at least
 
 
 def singular_values(features: Features, device: torch.device | None = None) -> Floats:
-    """Singular values of features [n dim], the largest first: [min(n, dim)] float64.
+    """Singular values of finite features [n dim], the largest first: [min(n, dim)] float64.
 
     They are the roots of the eigenvalues of the smaller Gram matrix, in float64: those below a hundred
-    millionth of the largest are rounding, and as good as 0.
-
-    Args:
-        features: Finite.
-        device: Where the product runs; the CPU if None.
+    millionth of the largest are rounding, and as good as 0. The product runs on the device, the CPU if None.
     """
     values = torch.as_tensor(features, dtype=torch.float64, device=device)
     gram = values.T @ values if values.shape[0] > values.shape[1] else values @ values.T
@@ -39,9 +35,8 @@ def singular_values(features: Features, device: torch.device | None = None) -> F
 def effective_rank(values: Floats) -> float:
     """exp of the entropy of singular values as shares of their sum: k for k equal ones; NaN for zeros alone.
 
-    Args:
-        values: Singular values, at least 0: of centred features they are the roots of the eigenvalues of
-            their covariance, up to one factor, which does not matter.
+    Those of centred features are the roots of the eigenvalues of their covariance, up to one factor, which
+    does not matter.
     """
     total = values.sum()
     if not total > 0:
@@ -64,14 +59,9 @@ def spectrum_decay(values: Floats) -> float:
 
     Least squares of the logarithm of the eigenvalue on that of its rank, each weighted by 1 / rank, so that
     equal stretches of the logarithm count alike, over the first half of the ranks: eigenvalues of a sample
-    fall off towards its last ranks whatever the features. alpha-ReQ chooses its ranks by hand.
-
-    Args:
-        values: Singular values of centred features, the largest first; those below `ROUNDED` of it are left
-            out.
-
-    Returns:
-        The exponent; NaN where half of the ranks are fewer than `FEWEST`.
+    fall off towards its last ranks whatever the features. alpha-ReQ chooses its ranks by hand. The values are
+    singular values of centred features, the largest first; those below `ROUNDED` of it are left out. NaN
+    where half of the ranks are fewer than `FEWEST`.
     """
     there = values[values > ROUNDED * values.max(initial=0)]
     ranks = np.arange(1, len(there) // 2 + 1)
@@ -83,15 +73,9 @@ def spectrum_decay(values: Floats) -> float:
 
 
 def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = None) -> Integers:
-    """The k other images of highest cosine to each image, [n k]; ties by lower index.
+    """The k other images of highest cosine to each image [n dim], [n k]; ties by lower index.
 
-    Args:
-        vectors: [n dim], finite.
-        k: At most n - 1.
-        device: Where the search runs; the CPU if None.
-
-    Raises:
-        ValueError: Too few images, or what `nearest` refuses.
+    k is at most n - 1. Raises ValueError for too few images, or what `nearest` refuses.
     """
     if not 1 <= k < len(vectors):
         raise ValueError(f"expected k of 1 to {len(vectors) - 1}, found {k}")
@@ -115,12 +99,7 @@ def overlap(first: Integers, second: Integers) -> Floats:
 def retrieved(vectors: Vectors, others: Vectors, device: torch.device | None = None) -> Floats:
     """Whether the vector of highest cosine to another view of each image is its own: [n], 0 or 1.
 
-    An image whose equal, vector for vector, is found is taken as found.
-
-    Args:
-        vectors: [n dim], finite.
-        others: [n dim] of the other view.
-        device: Where the search runs; the CPU if None.
+    Vectors of both are [n dim], finite. An image whose equal, vector for vector, is found is taken as found.
     """
     nearest_index = nearest(vectors, others, 1, device=device).index[:, 0]
     return np.asarray((vectors[nearest_index] == vectors).all(axis=1), np.float64)

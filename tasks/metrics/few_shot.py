@@ -30,31 +30,21 @@ class RidgeProbe:
     sum to 0, and the constant feature is orthogonal to them: its weight is known by itself. The others follow
     for every penalty from one eigendecomposition, of the features' products or, where these are more than the
     rows, of the rows'.
-
-    Attributes:
-        mean: Of each feature, [dim].
-        deviation: What each feature is divided by, [dim].
-        basis: Directions of the standardised features, [dim r].
-        spectrum: Their eigenvalues, [r], not negative.
-        targets: The targets in these directions, [r classes].
-        sums: Sum of the targets of each class, [classes].
-        rows: Training rows.
     """
 
-    mean: Tensor
-    deviation: Tensor
-    basis: Tensor
-    spectrum: Tensor
-    targets: Tensor
-    sums: Tensor
-    rows: int
+    mean: Tensor  # of each feature, [dim]
+    deviation: Tensor  # what each feature is divided by, [dim]
+    basis: Tensor  # directions of the standardised features, [dim r]
+    spectrum: Tensor  # their eigenvalues, [r], not negative
+    targets: Tensor  # the targets in these directions, [r classes]
+    sums: Tensor  # sum of the targets of each class, [classes]
+    rows: int  # training rows
 
     @classmethod
     def fit(cls, train: Tensor, labels: Tensor, classes: int) -> "RidgeProbe":
         """Fit to features [n dim] and labels [n] of 0 to classes - 1, on the device of the features.
 
-        Raises:
-            ValueError: Shapes do not fit, or there is no row.
+        Raises ValueError where shapes do not fit, or there is no row.
         """
         if train.ndim != 2 or not len(train) or labels.shape != train.shape[:1]:
             raise ValueError(f"expected train [n dim] and labels [n], found {train.shape} and {labels.shape}")
@@ -96,41 +86,27 @@ class RidgeProbe:
         if len(penalties) == 1:
             return self.scores(features, penalties[0]).argmax(1)[None]
         placed = ((features.double() - self.mean) / self.deviation) @ self.basis
-        return torch.stack(
-            [
-                ((placed / (self.spectrum + penalty)) @ self.targets + self.intercept(penalty)).argmax(1)
-                for penalty in penalties
-            ]
+        scores = (
+            (placed / (self.spectrum + penalty)) @ self.targets + self.intercept(penalty)
+            for penalty in penalties
         )
+        return torch.stack([each.argmax(1) for each in scores])
 
 
 @dataclass(frozen=True, slots=True)
 class FewShotRule:
-    """The numbers of few-shot classification.
+    """The numbers of few-shot classification."""
 
-    Attributes:
-        shots: Images a class to learn from, that of the primary score first.
-        seeds: One draw of the shots for each.
-        penalties: Which are tried on shots that are held out; none where `penalty` always counts.
-        held_out: One in so many shots of a class is held out, where there are as many.
-        penalty: Counts where nothing is held out.
-    """
-
-    shots: tuple[int, ...]
-    seeds: tuple[int, ...]
-    penalties: tuple[float, ...]
-    held_out: int
-    penalty: float
+    shots: tuple[int, ...]  # images a class to learn from, that of the primary score first
+    seeds: tuple[int, ...]  # one draw of the shots for each
+    penalties: tuple[float, ...]  # tried on shots that are held out; none where `penalty` always counts
+    held_out: int  # one in so many shots of a class is held out, where there are as many
+    penalty: float  # counts where nothing is held out
 
 
 @dataclass(frozen=True, slots=True)
 class FewShotFit:
-    """A probe and its penalty.
-
-    Attributes:
-        probe: Fitted to all shots.
-        penalty: The one that was chosen.
-    """
+    """A probe, fitted to all shots, and the penalty that was chosen."""
 
     probe: RidgeProbe
     penalty: float
@@ -142,39 +118,26 @@ class FewShotFit:
 
 
 def draw_shots(labels: Integers, classes: int, shots: int, seed: int) -> Integers:
-    """Indices of so many drawn images of each class: [classes shots].
+    """Indices of drawn images of each class, [classes shots]; fewer of the same seed are the first columns.
 
-    Fewer shots of the same seed are the first columns.
-
-    Args:
-        labels: [n], 0 to classes - 1.
-        classes: Number of classes.
-        shots: Images of each.
-        seed: Of one generator, by which the images of each class are permuted in the order of the classes.
-
-    Raises:
-        ValueError: A class has fewer images.
+    One generator permutes the images of each class in the order of the classes. Labels [n] are 0 to classes -
+    1. Raises ValueError where a class has fewer images.
     """
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(labels == label))[:shots] for label in range(classes)]
-    if min(map(len, drawn), default=0) < shots:
-        raise ValueError(f"expected {shots} images of every class, found {min(map(len, drawn), default=0)}")
+    if (fewest := min(map(len, drawn), default=0)) < shots:
+        raise ValueError(f"expected {shots} images of every class, found {fewest}")
     return np.stack(drawn).astype(np.int64)
 
 
 def fit_few_shot(drawn: Tensor, rule: FewShotRule) -> FewShotFit:
-    """A probe of the shots of every class.
+    """A probe of the shots of every class, features [classes shots dim] in the order of the draw.
 
     With enough shots, those drawn last are held out in each class, one in ``rule.held_out``; the penalty is
     the one that is most often right on them, the strongest of equal ones, and the probe is fitted to all.
-
-    Args:
-        drawn: Features [classes shots dim] in the order of the draw.
-        rule: Penalties.
     """
-    shots = drawn.shape[1]
+    shots, penalty = drawn.shape[1], rule.penalty
     held = shots // rule.held_out
-    penalty = rule.penalty
     if held and rule.penalties:
         probe = _fit(drawn[:, : shots - held])
         features, labels = _flat(drawn[:, shots - held :])

@@ -17,14 +17,11 @@ TIED = 10  # decimals of a cosine: what differs behind them differs by rounding 
 class PrincipalFilters:
     """Principal components of patch filters.
 
-    Attributes:
-        shares: Share of the variance of each component, the largest first, [components]; they sum to 1.
-        images: The components as images, [components patch patch 3] in [0, 1]; the one of each sign whose
-            largest entry in size is positive.
+    Images are in [0, 1]; the one of each sign whose largest entry in size is positive.
     """
 
-    shares: Floats
-    images: Floats
+    shares: Floats  # of the variance, the largest first, [components]; they sum to 1
+    images: Floats  # [components patch patch 3]
 
     @property
     def rank(self) -> float:
@@ -68,22 +65,13 @@ def _as_image(component: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PositionSimilarity:
-    """How alike the positions of a grid are, over pairs of two different cells.
+    """How alike the positions of a grid are, over pairs of two different cells; None where unknown."""
 
-    Attributes:
-        cosine: Of all pairs of cells, [rows columns rows columns].
-        distance_rho: Spearman's correlation of the cosine with nearness (distance of the cells, negated);
-            None where one of them does not vary.
-        row: Mean cosine of pairs in one row; None where there are none, as for the next two.
-        column: The same in one column.
-        other: The same of all other pairs.
-    """
-
-    cosine: Floats
-    distance_rho: float | None
-    row: float | None
-    column: float | None
-    other: float | None
+    cosine: Floats  # of all pairs of cells, [rows columns rows columns]
+    distance_rho: float | None  # Spearman's correlation with nearness (distance of the cells, negated)
+    row: float | None  # mean cosine of pairs in one row
+    column: float | None  # the same in one column
+    other: float | None  # the same of all other pairs
 
 
 def position_similarity(positions: Floats) -> PositionSimilarity | None:

@@ -24,10 +24,7 @@ from tasks.metrics.neighbours import (
 def side_by_side(layers: Sequence[Vectors]) -> Vectors:
     """Vectors [images dim] of several layers as one: each of length 1, divided by the root of their number.
 
-    A vector of zeros stays one, and a row that is NaN stays NaN.
-
-    Args:
-        layers: Of each layer [images dim], of any length; images in one order.
+    Images are in one order. A vector of zeros stays one, and a row that is NaN stays NaN.
     """
     units = []
     for vectors in layers:
@@ -52,15 +49,9 @@ def nearest_of_sets(
     neither on blocks nor on the device. The unit vectors of all layers are in memory, float32, beside them as
     many similarities as a search of one layer holds, and the neighbours of some queries.
 
-    Args:
-        banks: Of each layer [n dim], finite, of any length; a zero vector has cosine 0 with everything.
-        queries: Of each layer [m dim], finite.
-        sets: For each set its layers.
-        k: Neighbours wanted; n of them come back where the bank is smaller.
-        device: Where products are made; the CPU if None.
-
-    Yields:
-        For each set the neighbours of consecutive queries, until all had theirs.
+    Banks [n dim] and queries [m dim] are of each layer, finite and of any length; a zero vector has cosine 0
+    with everything. Where the bank is smaller, n come back. Yields for each set the neighbours of consecutive
+    queries, until all had theirs.
     """
     if not sets:
         return

@@ -22,34 +22,28 @@ ROWS_GPU = 1 << 17
 SIMILARITIES_CPU = 1 << 22  # similarities held at a time
 SIMILARITIES_GPU = 1 << 28
 LABELS = 1 << 24  # numbers of labels gathered at a time
+VOTES = 1 << 24  # labels of neighbours held at a time
+
+Distance = Literal["cosine", "L2"]
 
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """The cells of a memory that are most similar to each query, best first; equal ones by their place.
+    """The cells of a memory that are most similar to each query, best first; equal ones by their place."""
 
-    Attributes:
-        similarity: [queries k] inner products, float32.
-        index: [queries k] rows of the memory, int64.
-    """
-
-    similarity: Tensor
-    index: Tensor
+    similarity: Tensor  # [queries k] inner products, float32
+    index: Tensor  # [queries k] rows of the memory, int64
 
     def first(self, k: int) -> "Voters":
-        """The best k of them."""
         return Voters(self.similarity[:, :k], self.index[:, :k])
 
 
 def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
-    """The rows of a memory with the largest inner products, exactly, in a bounded amount of memory.
+    """The k rows of a memory [rows dim] with the largest inner products with queries [queries dim], exactly.
 
-    Values are not looked at. Of equal ones at the k-th place the earlier row of the memory counts.
-
-    Args:
-        queries: [queries dim] float32.
-        memory: [rows dim], any floating dtype; products are float32.
-        k: How many; all rows if there are fewer.
+    Values are not looked at. Of equal ones at the k-th place the earlier row of the memory counts; all rows
+    are voters if there are fewer. Queries are float32, the memory of any floating dtype; memory use is
+    bounded.
     """
     return most_similar_of_sets({0: queries}, {0: memory}, {0: (0,)}, k)[0]
 
@@ -59,14 +53,9 @@ def most_similar_of_sets(
 ) -> dict[Key, Voters]:
     """The most similar cells for each set of layers, by the mean of its layers' inner products.
 
-    The products of a layer are made once, however many sets it is in; what is held at a time is bounded as
-    for one layer.
-
-    Args:
-        queries: Of each layer [queries dim] float32.
-        memory: Of each layer [rows dim], any floating dtype; rows in one order.
-        sets: For each set its layers.
-        k: How many; all rows if there are fewer.
+    Queries [queries dim] and memory [rows dim] are of each layer, rows in one order, as ``most_similar``
+    takes them; each set names its layers. The products of a layer are made once, however many sets it is in;
+    what is held at a time is bounded as for one layer.
     """
     count, stored = (len(next(iter(part.values()))) for part in (queries, memory))
     here = next(iter(queries.values()))
@@ -74,7 +63,8 @@ def most_similar_of_sets(
     rows = max(1, rows // len(queries))
     step = max(1, similarities // (min(rows, max(1, stored)) * len(queries)))
     parts = [slice(start, start + step) for start in range(0, count, step)] or [slice(0, 0)]
-    voters = {name: [_nobody(here[part]) for part in parts] for name in sets}
+    none = [here.new_empty((len(here[part]), 0)) for part in parts]
+    voters = {name: [Voters(some, some.long()) for some in none] for name in sets}
     for start in range(0, stored, rows):
         banks = {layer: vectors[start : start + rows].float().T for layer, vectors in memory.items()}
         for number, part in enumerate(parts):
@@ -83,30 +73,23 @@ def most_similar_of_sets(
                 best = _first(mean_of([alike[vectors] for vectors in members]), k)
                 moved = Voters(best.similarity, best.index + start)
                 voters[name][number] = _better(voters[name][number], moved, k)
-    return {name: _together(some) for name, some in voters.items()}
+    return {
+        name: Voters(
+            torch.cat([some.similarity for some in every]), torch.cat([some.index for some in every])
+        )
+        for name, every in voters.items()
+    }
 
 
 def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
     """Label vectors of queries: [queries classes], means weighted by the softmax of similarity / temperature.
 
-    Args:
-        voters: Of ``most_similar``.
-        labels: [rows classes] label vectors of the memory.
-        temperature: Positive; infinite for a plain mean.
+    The memory's are [rows classes]. The temperature is positive; infinite for a plain mean.
     """
     weight = (voters.similarity / temperature).softmax(-1)
     step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
     parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
     return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
-
-
-def _together(parts: Sequence[Voters]) -> Voters:
-    return Voters(torch.cat([part.similarity for part in parts]), torch.cat([part.index for part in parts]))
-
-
-def _nobody(queries: Tensor) -> Voters:
-    none = queries.new_empty((len(queries), 0))
-    return Voters(none, none.long())
 
 
 def _better(first: Voters, second: Voters, k: int) -> Voters:
@@ -141,19 +124,10 @@ def _earliest(similarity: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor
     return nearest.values, nearest.indices
 
 
-Distance = Literal["cosine", "L2"]
-VOTES = 1 << 24  # labels of neighbours held at a time
-
-
 def pixel_labels(mask: Labels, grid: tuple[int, int]) -> Labels:
-    """The labels of the pixels under each cell, in row-major order: [height width pixels].
+    """The labels of a mask's pixels under each cell of a grid, in row-major order: [height width pixels].
 
-    Args:
-        mask: [image height, image width] labels.
-        grid: Height and width in cells.
-
-    Raises:
-        ValueError: A side of the mask is no multiple of its cells.
+    Raises ValueError where a side of the mask is no multiple of its cells.
     """
     (height, width), (rows, columns) = mask.shape, grid
     if min(grid) < 1 or height % rows or width % columns:
@@ -163,12 +137,7 @@ def pixel_labels(mask: Labels, grid: tuple[int, int]) -> Labels:
 
 
 def judged_cells(labels: Labels, ignored: frozenset[int]) -> Mask:
-    """Cells [...] whose most frequent label, the smallest of equals, is not ignored.
-
-    Args:
-        labels: [... pixels] of ``pixel_labels``.
-        ignored: Labels that are not judged.
-    """
+    """Cells [...] of labels [... pixels] whose most frequent one, the smallest of equals, is not ignored."""
     frequent = most_frequent(torch.from_numpy(labels)).numpy()
     return np.asarray(~np.isin(frequent, sorted(ignored)))
 
@@ -188,17 +157,14 @@ def most_frequent(labels: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What features are standardised by: [dim] mean and standard deviation, 1 where nothing varies.
-
-    Made of sums, so that it can be found in one pass.
-    """
+    """What features are standardised by: [dim] mean and standard deviation, 1 where nothing varies."""
 
     mean: Floats
     deviation: Floats
 
     @classmethod
     def of(cls, count: int, total: Floats, squares: Floats) -> "Scale":
-        """The scale of so many vectors with those sums, and sums of squares, float64 [dim]."""
+        """The scale of so many vectors, by their sums and sums of squares, float64 [dim]."""
         mean = total / count
         variance = np.maximum(squares / count - mean * mean, 0.0)
         constant = variance <= 10 * np.finfo(np.float64).eps * np.maximum(mean * mean, variance)
@@ -208,18 +174,6 @@ class Scale:
         """Standardised vectors [... dim], in their dtype."""
         mean, deviation = (torch.from_numpy(values).to(vectors) for values in (self.mean, self.deviation))
         return (vectors - mean) / deviation
-
-
-def nearest_cells(queries: Tensor, memory: Tensor, k: int, distance: Distance) -> Voters:
-    """The k rows of a memory that are nearest to each query; of equal ones the earlier.
-
-    Args:
-        queries: [queries dim] float32.
-        memory: [rows dim].
-        k: How many.
-        distance: By the angle, or by the straight line.
-    """
-    return most_similar(compared(queries, distance), remembered(memory, distance), k)
 
 
 def compared(queries: Tensor, distance: Distance) -> Tensor:
@@ -240,11 +194,8 @@ def remembered(memory: Tensor, distance: Distance) -> Tensor:
 def pixel_vote(voters: Voters, labels: Tensor) -> Tensor:
     """Label of each pixel under each query: [queries pixels]; every neighbour has one vote a pixel.
 
-    Args:
-        voters: Of ``nearest_cells``.
-        labels: [rows pixels] uint8, of ``pixel_labels``.
+    The memory's labels are [rows pixels] uint8, of ``pixel_labels``.
     """
     step = max(1, VOTES // max(1, voters.index.shape[1] * labels.shape[1]))
-    return torch.cat(
-        [most_frequent(labels[index].transpose(1, 2)) for index in torch.split(voters.index, step)]
-    )
+    parts = torch.split(voters.index, step)
+    return torch.cat([most_frequent(labels[index].transpose(1, 2)) for index in parts])

@@ -20,21 +20,6 @@ AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, beside tho
 TIE = 1e-6  # similarities that are closer than this are equal: products in float32 round that much
 
 
-@dataclass(frozen=True, slots=True)
-class TokenHsic:
-    """Unbiased HSIC of a batch, of which sums over batches make CKA; float64.
-
-    Attributes:
-        cross: Of every token with every patch, [cells cells].
-        tokens: Of every token with itself, [cells].
-        patches: Of every patch with itself, [cells].
-    """
-
-    cross: Tensor
-    tokens: Tensor
-    patches: Tensor
-
-
 def pooled_cells(cells: Cells, most: int) -> Cells:
     """The finest grid of at most so many cells that a grid is averaged to by whole factors, rounded up."""
     factor = 1
@@ -55,9 +40,7 @@ def pooled(grids: Tensor, cells: Cells) -> Tensor:
 def image_patches(pixels: Tensor, cells: Cells) -> Tensor:
     """Raw patches of images, [n rows columns 3 * height * width of a patch], RGB in [0, 1].
 
-    Args:
-        pixels: uint8 RGB, [n 3 height width], which the cells divide.
-        cells: Rows and columns.
+    ``pixels``: uint8 RGB, [n 3 height width], which the cells divide.
     """
     count, height, width = len(pixels), pixels.shape[2] // cells[0], pixels.shape[3] // cells[1]
     parts = pixels.float().div(255).view(count, 3, cells[0], height, cells[1], width)
@@ -67,10 +50,8 @@ def image_patches(pixels: Tensor, cells: Cells) -> Tensor:
 def cell_grams(vectors: Tensor) -> Tensor:
     """U-centred Gram matrix of each cell over the images: [cells n n] float32 of [n cells dim].
 
-    All zeros for a cell that does not vary over the images; not finite where a value is not.
-
-    Raises:
-        ValueError: Fewer than 4 images.
+    All zeros for a cell that does not vary over the images; not finite where a value is not. Raises
+    ValueError for fewer than 4 images.
     """
     images, cells = vectors.shape[:2]
     grams = torch.empty(cells, images, images, device=vectors.device)
@@ -79,15 +60,12 @@ def cell_grams(vectors: Tensor) -> Tensor:
     return grams
 
 
-def token_hsic(tokens: Tensor, patches: Tensor) -> TokenHsic:
-    """HSIC of every token with every patch in a batch, a few tokens in memory at a time.
+def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Unbiased HSIC of tokens [n cells dim] and patches in a batch; sums over batches make CKA, float64.
 
-    Args:
-        tokens: [n cells dim].
-        patches: [cells n n] as `cell_grams` gives them, of the same images.
-
-    Raises:
-        ValueError: Fewer than 4 images.
+    Of every token with every patch, [cells cells], every token with itself, [cells], and every patch with
+    itself, [cells], a few tokens in memory at a time; patches are [cells n n] as `cell_grams` gives them, of
+    the same images. Raises ValueError for fewer than 4 images.
     """
     images, cells = tokens.shape[:2]
     scale = images * (images - 3)
@@ -99,17 +77,11 @@ def token_hsic(tokens: Tensor, patches: Tensor) -> TokenHsic:
         grams = _grams(tokens[:, some]).flatten(1)
         cross[some] = grams @ flat.T
         own[some] = grams.square().sum(1, dtype=torch.float64)
-    return TokenHsic(cross / scale, own / scale, flat.square().sum(1, dtype=torch.float64) / scale)
+    return cross / scale, own / scale, flat.square().sum(1, dtype=torch.float64) / scale
 
 
 def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:
-    """CKA of every token (row) with every patch from sums of HSIC; NaN where one of the two does not vary.
-
-    Args:
-        cross: [cells cells], sums over batches as the others.
-        tokens: [cells].
-        patches: [cells].
-    """
+    """CKA of every token (row) with every patch from sums of HSIC; NaN where one of the two does not vary."""
     scale = np.sqrt(np.clip(tokens, 0, None))[:, None] * np.sqrt(np.clip(patches, 0, None))[None]
     return np.where(scale > 0, cross / np.where(scale > 0, scale, 1), np.nan)
 
@@ -118,18 +90,14 @@ def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:
 class Localisation:
     """How well each token tells its own place from the others, [tokens]; NaN where it or its patch is still.
 
-    Attributes:
-        rank: Share of the other patches that are less similar than the own one, ties counted half.
-        top1: Whether the own patch is the most similar one; of k equal ones, the k-th part.
-        distance: From the own place to that of the most similar patch, on the unit square, corner to corner;
-            the mean over equal ones.
-        contrast: CKA with the own patch less the mean with the others.
+    ``distance`` is from the own place to that of the most similar patch, on the unit square, corner to
+    corner.
     """
 
-    rank: Floats
-    top1: Floats
-    distance: Floats
-    contrast: Floats
+    rank: Floats  # share of the other patches less similar than the own one, ties counted half
+    top1: Floats  # whether the own patch is the most similar one; of k equal ones, the k-th part
+    distance: Floats  # the mean over equal ones
+    contrast: Floats  # CKA with the own patch less the mean with the others
 
 
 def localisation(cka: Floats, cells: Cells) -> Localisation:

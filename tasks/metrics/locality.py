@@ -17,20 +17,15 @@ FEWEST = 3  # subsets below which a rank correlation says nothing
 
 @dataclass(frozen=True, slots=True)
 class HeadSubsets:
-    """Subsets of the heads of a block against the blocks of a ConvNet.
+    """Subsets of the heads of a block against the blocks of a ConvNet; NaN where there is no number.
 
-    Attributes:
-        heads: Heads of each subset, [subsets size], the nearest-looking subset first.
-        distance: Mean distance over which each attends, [subsets].
-        cka: CKA of its outputs, side by side, with each block, [subsets blocks]; NaN where there is none.
-        rho: Spearman's rank correlation of distance and CKA for each block, [blocks]; NaN where there is
-            none: fewer than `FEWEST` subsets, or one of the two does not vary.
+    The CKA is that of a subset's outputs, side by side, with a block's.
     """
 
-    heads: Integers
-    distance: Floats
-    cka: Floats
-    rho: Floats
+    heads: Integers  # of each subset, [subsets size], the nearest-looking subset first
+    distance: Floats  # mean distance over which each attends, [subsets]
+    cka: Floats  # [subsets blocks]
+    rho: Floats  # Spearman's rank correlation of distance and CKA for each block, [blocks]
 
 
 def window_size(heads: int) -> int:
@@ -50,11 +45,9 @@ def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) 
     The Gram matrix of concatenated features is the sum of theirs, and HSIC is linear in each of its two Gram
     matrices, so that of a subset follows from that of its heads.
 
-    Args:
-        distance: Mean distance over which each head attends, [heads].
-        heads: HSIC of the heads' outputs with each other, [heads heads], of plain Gram matrices.
-        across: HSIC of each head's outputs with each block, [heads blocks].
-        blocks: HSIC of each block with itself, [blocks].
+    Args: distance: Mean distance over which each head attends, [heads]. heads: HSIC of the heads' outputs
+    with each other, [heads heads], of plain Gram matrices. across: HSIC of each head's outputs with each
+    block, [heads blocks]. blocks: HSIC of each block with itself, [blocks].
     """
     chosen = windows(distance)
     own = np.array([heads[np.ix_(each, each)].sum() for each in chosen])
@@ -75,15 +68,10 @@ def _rank_correlation(x: Floats, y: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """How alike layers are on one side of a block, and across it; NaN where there are no such pairs.
+    """How alike layers are on one side of a block, and across it; NaN where there are no such pairs."""
 
-    Attributes:
-        within: Mean CKA of two different layers that are both before the block's output, or both not.
-        across: Mean CKA of a layer before the block's output and one that is not.
-    """
-
-    within: float
-    across: float
+    within: float  # mean CKA of two different layers that are both before the block's output, or both not
+    across: float  # of a layer before the block's output and one that is not
 
     @property
     def score(self) -> float:
@@ -92,12 +80,10 @@ class Partition:
 
 
 def partition(cka: Floats, layers: Integers, block: int) -> Partition:
-    """How a block parts the layers of a network.
+    """How a block, from 1, parts the layers of a network: those below it, and it and those after it.
 
-    Args:
-        cka: CKA of the blocks' outputs with each other, [layers layers]; NaN where there is none.
-        layers: Index of each, distinct; 0 is what enters block 1.
-        block: The block, from 1: layers below it stand on one side, it and those after it on the other.
+    The CKA of the blocks' outputs with each other is [layers layers], NaN where there is none; ``layers`` are
+    the distinct indices of these, 0 is what enters block 1.
     """
     before, _ = np.meshgrid(layers < block, layers, indexing="ij")
     after = before.T

@@ -33,16 +33,11 @@ def offset_index(cells: Cells, device: torch.device | None = None) -> Tensor:
 
 
 def aligned_map(attention: Tensor, index: Tensor, cells: Cells) -> Tensor:
-    """Attention by offset from the query, averaged over the queries.
+    """Attention [heads patches patches] by offset from the query, averaged over the queries, float64.
 
-    Args:
-        attention: [heads patches patches], each row of sum 1, or zero, or sums of such over images.
-        index: As `offset_index` gives it.
-        cells: Rows and columns of the grid.
-
-    Returns:
-        [heads 2 * rows - 1, 2 * columns - 1], float64: what lies ``dy`` down and ``dx`` to the right is at
-        ``[dy + rows - 1, dx + columns - 1]``. Its sum is 1, less for queries that give nothing to patches.
+    Each row has the sum 1, or zero, or they are sums of such over images; the index is that of
+    `offset_index`. In [heads 2 * rows - 1, 2 * columns - 1] what lies ``dy`` down and ``dx`` to the right is
+    at ``[dy + rows - 1, dx + columns - 1]``. The sum is 1, less for queries that give nothing to patches.
     """
     shape = (2 * cells[0] - 1, 2 * cells[1] - 1)
     flat = attention.flatten(1).double()
@@ -54,12 +49,9 @@ def average_offset(aligned: Floats, *, normalised: bool) -> Floats:
     """Mean offset in cells (down, right), [... 2], of aligned maps [... rows columns].
 
     It equals the centre of mass of the attention that patches receive less the grid's centre, whatever single
-    queries do: of a head that looks one step to the right with wrapping it is 0.
-
-    Args:
-        aligned: As `aligned_map` gives it.
-        normalised: Whether maps are first divided by their sums, as in the released code, which matters where
-            queries give nothing to patches; NaN of an empty map.
+    queries do: of a head that looks one step to the right with wrapping it is 0. With ``normalised`` maps are
+    first divided by their sums, as in the released code, which matters where queries give nothing to patches;
+    NaN of an empty map.
     """
     down, right = _offsets(aligned.shape[-2:])
     mean = np.stack([(aligned * down).sum(axis=(-2, -1)), (aligned * right).sum(axis=(-2, -1))], axis=-1)
@@ -73,18 +65,16 @@ def average_offset(aligned: Floats, *, normalised: bool) -> Floats:
 class HeadOffset:
     """Where a head looks, relative to the query.
 
-    Attributes:
-        peak: The offset (down, right) in cells that gets most among the near ones; of equal ones the nearest,
-            then the upper, then the left one.
-        local_mass: Share of the attention in a window around the peak.
-        name: ``strict``: half of it stays at the query. ``offset``: half is in the window around a peak
-            elsewhere, which a query that can reach both gives twice what it gives to the opposite offset.
-            ``axial``: half is in the row or the column of the query, and twice what is in the other.
-            ``soft``: half is in the window. ``global``: none of these. The first that holds.
+    The peak is the offset (down, right) in cells that gets most among the near ones; of equal ones the
+    nearest, then the upper, then the left one. The name is the first that holds. ``strict``: half of the
+    attention stays at the query. ``offset``: half is in the window around a peak elsewhere, which a query
+    that can reach both gives twice what it gives to the opposite offset. ``axial``: half is in the row or the
+    column of the query, and twice what is in the other. ``soft``: half is in the window. ``global``: none of
+    these.
     """
 
     peak: tuple[int, int]
-    local_mass: float
+    local_mass: float  # share of the attention in a window around the peak
     name: HeadClass
 
     @property

@@ -12,37 +12,24 @@ from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:
     """How many pixels of each true class were given each class: [classes classes], a true class a row.
 
-    Args:
-        truth: [height width] true classes from 0; pixels of 255 do not count.
-        predicted: The same shape; classes below ``classes``.
-        classes: How many there are.
-
-    Raises:
-        ValueError: Shapes differ, or there is an unknown class.
+    True pixels of 255 do not count. Raises ValueError where shapes differ, or there is an unknown class.
     """
     if truth.shape != predicted.shape:
         raise ValueError(f"truth and prediction differ in shape: {truth.shape} and {predicted.shape}")
     valid = truth != VOID
     true, given = truth[valid].astype(np.int64), predicted[valid].astype(np.int64)
-    if max(true.max(initial=0), given.max(initial=0)) >= classes:
-        largest = int(max(true.max(initial=0), given.max(initial=0)))
+    if (largest := int(max(true.max(initial=0), given.max(initial=0)))) >= classes:
         raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
     return np.bincount(true * classes + given, minlength=classes * classes).reshape(classes, classes)
 
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """Pixels of each class, of one or of several images: [... classes] each.
+    """Pixels of each class, of one or of several images: [... classes] each."""
 
-    Attributes:
-        truth: Pixels that are of the class.
-        intersection: Those of them that were given it.
-        union: Pixels that are of the class or were given it.
-    """
-
-    truth: Integers
-    intersection: Integers
-    union: Integers
+    truth: Integers  # that are of the class
+    intersection: Integers  # those of them that were given it
+    union: Integers  # that are of the class or were given it
 
     @classmethod
     def of(cls, table: Integers) -> "Overlaps":
@@ -95,9 +82,6 @@ def names_of_predictions(table: Integers) -> Integers:
     """For each class the predicted class that is renamed to it, so that the sum of IoU is largest: [classes].
 
     One name each (Hungarian matching), as for clusters. It never lowers a score, and hides swapped classes.
-
-    Args:
-        table: A confusion matrix [classes classes].
     """
     truth, given = table.sum(1)[:, None], table.sum(0)
     iou = table / np.maximum(truth + given - table, 1)
@@ -106,15 +90,10 @@ def names_of_predictions(table: Integers) -> Integers:
 
 
 def mean_iou_of_labels(truth: Labels, predicted: Labels, ignored: frozenset[int]) -> float:
-    """Mean IoU, a fraction, over all labels that truth or prediction show where the truth is judged.
+    """Mean IoU, a fraction, over all labels that truth or prediction show where the truth is not ignored.
 
-    An ignored label that is predicted there counts as a class of IoU 0. Source: the evaluation of CAPI
-    (facebookresearch/capi, commit 98b4fa1). NaN if nothing is judged.
-
-    Args:
-        truth: Labels of any shape.
-        predicted: The same shape.
-        ignored: Labels of pixels that are not judged.
+    An ignored label that is predicted there counts as a class of IoU 0. NaN if nothing is judged. Source: the
+    evaluation of CAPI (facebookresearch/capi, commit 98b4fa1).
     """
     judged = ~np.isin(truth, sorted(ignored))
     table = confusion(np.where(judged, truth, VOID), np.where(judged, predicted, 0).astype(np.uint8), 256)

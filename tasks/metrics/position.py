@@ -5,7 +5,6 @@ Much Position Information Do Convolutional Neural Networks Encode?, ICLR 2020 (p
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,29 +19,16 @@ def places(cells: tuple[int, int]) -> Tensor:
     return torch.cartesian_prod(rows, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceErrors:
-    """How far the place that is read off tokens is from their own, image by image.
+def place_errors(grids: Tensor, penalties: Sequence[float]) -> tuple[Tensor, Tensor]:
+    """How far places that are read off unit tokens are from their own, in images not seen before; float64.
 
-    Attributes:
-        squared: Mean squared error of row and column over the image's tokens, [images 2], float64.
-        variance: The same of the mean place, which knows nothing: [2]; 0 along a side of one cell.
-    """
+    The images [images height width dim], `LEAST` at least, are halved, even and odd, and each half is read by
+    the ridge regression learned from the other. The penalty is the one of those given that, learned from half
+    of those images, reads the rest of them best: shares, above 0, of the tokens' mean variance that are added
+    to each direction's; with a large one the mean place is read off everywhere.
 
-    squared: Tensor
-    variance: Tensor
-
-
-def place_errors(grids: Tensor, penalties: Sequence[float]) -> PlaceErrors:
-    """Errors of rows and columns that ridge regressions read off unit tokens of images not seen before.
-
-    The images are halved, even and odd, and each half is read by what was learned from the other. The penalty
-    is the one that, learned from half of those images, reads the rest of them best.
-
-    Args:
-        grids: [images height width dim], `LEAST` images at least.
-        penalties: Shares of the tokens' mean variance that are added to each direction's, above 0; with a
-            large one the mean place is read off everywhere.
+    Returns: Mean squared error of row and column over each image's tokens, [images 2], and that of the mean
+    place, which knows nothing: [2]; 0 along a side of one cell.
     """
     truth = places((grids.shape[1], grids.shape[2])).to(grids.device)
     tokens = functional.normalize(grids.flatten(1, 2).float(), dim=-1)
@@ -51,7 +37,7 @@ def place_errors(grids: Tensor, penalties: Sequence[float]) -> PlaceErrors:
     for half in range(2):
         errors = _read_off(tokens[half::2], tokens[1 - half :: 2], truth, tried)
         squared[1 - half :: 2] = ((errors - truth) ** 2).mean(dim=1)
-    return PlaceErrors(squared, ((truth - truth.mean(0)) ** 2).mean(0))
+    return squared, ((truth - truth.mean(0)) ** 2).mean(0)
 
 
 def _read_off(learned: Tensor, asked: Tensor, truth: Tensor, penalties: Tensor) -> Tensor:
@@ -85,33 +71,19 @@ def _weights(moments: tuple[Tensor, Tensor], penalties: Tensor) -> Tensor:
     return weights
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """Where the most similar token of another image is, image by image.
+def matches(grids: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the most similar token of the next image, of the last one's in the first, is, by cosine.
 
-    Attributes:
-        same: Share of the image's tokens whose match is at their own place, [images].
-        distance: Mean distance between place and match on the unit square, [images].
-    """
+    Of tokens that are equally similar the first counts. Grids are [images height width dim], two at least.
 
-    same: Tensor
-    distance: Tensor
-
-
-def matches(grids: Tensor) -> Matches:
-    """Matches of each image's tokens in the next image, of the last one's in the first, by cosine.
-
-    Of tokens that are equally similar the first counts.
-
-    Args:
-        grids: [images height width dim], two images at least.
+    Returns: The share of each image's tokens whose match is at their own place, and the mean distance between
+    place and match on the unit square: [images] each.
     """
     cells = grids.shape[1] * grids.shape[2]
     tokens = functional.normalize(grids.flatten(1, 2).float(), dim=-1)
     own = torch.arange(cells, device=grids.device)
     where = places((grids.shape[1], grids.shape[2])).to(grids.device)
-    agreement = torch.stack(
-        [(first @ other.T).argmax(1) for first, other in zip(tokens, tokens.roll(-1, 0), strict=True)]
-    )
+    pairs = zip(tokens, tokens.roll(-1, 0), strict=True)
+    agreement = torch.stack([(first @ other.T).argmax(1) for first, other in pairs])
     distance = torch.linalg.vector_norm(where[agreement] - where, dim=-1).mean(1)
-    return Matches((agreement == own).double().mean(1), distance)
+    return (agreement == own).double().mean(1), distance

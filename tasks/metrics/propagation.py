@@ -15,15 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.metrics.arrays import VOID, Integers, Labels
-from tasks.metrics.carrying import (
-    Neighbourhood,
-    Recent,
-    Tile,
-    Windows,
-    carried,
-    similarities,
-    unit_tokens,
-)
+from tasks.metrics.carrying import Neighbourhood, Recent, Tile, Windows, carried, similarities, unit_tokens
 from tasks.metrics.cell_labels import cell_areas, first_largest
 from tasks.metrics.neighbours import Key, mean_of
 
@@ -47,19 +39,16 @@ class PropagationOfSets(Generic[Key]):
         sets: Mapping[Key, Sequence[Key]],
         heard: Neighbourhood,
     ) -> None:
-        """Start a video.
+        """Start a video; ValueError where shapes do not fit.
 
-        Args:
-            first_features: For each layer [height width dim] tokens of the first frame, any length of vector.
-            first_labels: [height width channels], one-hot or soft; channel 0 is background.
-            sets: For each set its layers, all of them among those of the first frame.
-            heard: What a token listens to.
-
-        Raises:
-            ValueError: Shapes do not fit.
+        First features are for each layer [height width dim] tokens of the first frame, any length of vector;
+        labels [height width channels], one-hot or soft, channel 0 is background; sets name their layers.
         """
         for features in first_features.values():
-            _check_first(features, first_labels)
+            shape, other = tuple(features.shape), tuple(first_labels.shape)
+            if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
+                shapes = f"{shape} and {other}"
+                raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
         self._shapes = {layer: features.shape for layer, features in first_features.items()}
         self._sets, self._heard = sets, heard
         frames = 1 + heard.n_last_frames
@@ -74,23 +63,15 @@ class PropagationOfSets(Generic[Key]):
     def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
         """Soft label map of the next frame of each set: [height width channels], at least float32.
 
-        Args:
-            features: For each layer [height width dim] tokens of the frame.
-
-        Raises:
-            ValueError: Another shape than the first frame's.
+        Features are for each layer [height width dim] tokens of the frame; ValueError for another shape than
+        before.
         """
         for layer, shape in self._shapes.items():
             if features[layer].shape != shape:
                 shapes = f"{tuple(features[layer].shape)} after {tuple(shape)}"
                 raise ValueError(f"expected tokens of the first frame's shape, found {shapes}")
-        tokens = {
-            layer: unit_tokens(features[layer]).to(kept_frames.kept)
-            for layer, kept_frames in self._tokens.items()
-        }
-        soft = {
-            name: torch.empty_like(kept_frames.kept[:, :, 0]) for name, kept_frames in self._labels.items()
-        }
+        tokens = {layer: unit_tokens(features[layer]).to(own.kept) for layer, own in self._tokens.items()}
+        soft = {name: torch.empty_like(own.kept[:, :, 0]) for name, own in self._labels.items()}
         for tile in self._windows.tiles:
             for name, labels in self._measured(tokens, tile):
                 part = tile.queries(soft[name])
@@ -113,71 +94,24 @@ class PropagationOfSets(Generic[Key]):
 
 
 class Propagation:
-    """Carries the label map of one layer from frame to frame, as `PropagationOfSets` does of several.
-
-    `Propagator` refuses tokens that are NaN or infinite.
-    """
+    """Carries the label map of one layer from frame to frame, as `PropagationOfSets` does of several."""
 
     def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
-        """Start a video.
-
-        Args:
-            first_features: [height width dim] tokens of the first frame, any length of vector.
-            first_labels: [height width channels], one-hot or soft; channel 0 is background.
-            heard: What a token listens to.
-
-        Raises:
-            ValueError: Shapes do not fit.
-        """
         self._of_one = PropagationOfSets({0: first_features}, first_labels, {0: (0,)}, heard)
 
     def step(self, features: Tensor) -> Tensor:
-        """Soft label map of the next frame: [height width channels], at least float32.
-
-        Args:
-            features: [height width dim] tokens of the frame.
-
-        Raises:
-            ValueError: Another shape than the first frame's.
-        """
+        """Soft label map of the next frame [height width dim]: [height width channels]."""
         return self._of_one.step({0: features})[0]
 
 
-class Propagator(Propagation):
-    """`Propagation` that raises ValueError where a token or a first label is NaN or infinite."""
-
-    def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
-        """Start a video, as `Propagation` does."""
-        super().__init__(first_features, first_labels, heard)
-        _look(first_features, "tokens")
-        _look(first_labels, "the first labels")
-
-    def step(self, features: Tensor) -> Tensor:
-        """Soft label map of the next frame, as of `Propagation`."""
-        _look(features, "tokens")
-        return super().step(features)
-
-
-def _look(values: Tensor, what: str) -> None:
-    if not values.isfinite().all():
-        raise ValueError(f"{what} must not hold NaN or infinite values")
-
-
 def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
-    """The first frame's object mask on the token grid: [height width channels] float32, one-hot.
+    """The first frame's object mask on a grid of tokens: [height width channels] float32, one-hot.
 
-    The mask is resized by nearest neighbour. With ``keep_vanished`` channels go up to the largest id of the
-    full mask, and an object that would vanish takes the token that it covers most (ties: first row, then
-    column) of those that are not another object's only one; where no such token is left, it shares one by
-    halves. Without it channels end at the largest id that is still there.
-
-    Args:
-        mask: [image height, image width] object ids; 0 and 255 are background.
-        grid: Height and width in tokens.
-        keep_vanished: Whether small objects survive.
-
-    Raises:
-        ValueError: The mask is no uint8 image or the grid is empty.
+    The mask, of ids with 0 and 255 for background, is resized by nearest neighbour. With ``keep_vanished``
+    channels go up to the largest id of the full mask, and an object that would vanish takes the token that it
+    covers most (ties: first row, then column) of those that are not another object's only one; where no such
+    token is left, it shares one by halves. Without it channels end at the largest id that is still there.
+    Raises ValueError where the mask is no uint8 image or the grid is empty.
     """
     if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
         raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
@@ -196,17 +130,12 @@ def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Ten
 
 
 def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
-    """Object ids of a soft label map at the image's size, without interpolation: [image height, image width].
+    """Object ids of a soft label map [height width channels] at the image's (width, height), by its cells.
 
     Every channel is scaled to [0, 1] over the frame, a constant one to 0; the largest wins (ties: lower id).
+    Raises ValueError for a wrong shape or size, or a value that is NaN or infinite.
+
     Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
-
-    Args:
-        soft: [height width channels].
-        size: Image width and height.
-
-    Raises:
-        ValueError: Wrong shape or size, or a value is NaN or infinite.
     """
     if soft.ndim != 3 or not soft.numel() or min(size) < 1:
         shapes = f"{tuple(soft.shape)} and {size}"
@@ -225,19 +154,12 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
 
 
 def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
-    """Object ids of a soft label map at the image's size: [image height, image width].
+    """Object ids of a soft label map [height width channels] at the image's (width, height).
 
-    The map is upsampled bilinearly by the patch size, each channel with a positive maximum is scaled to
-    [0, 1] over the frame, the largest channel wins (ties: lower id) and ids are resized by nearest neighbour.
-    A positive channel that is constant has no range to scale: it counts as 1 everywhere.
-
-    Args:
-        soft: [height width channels].
-        size: Image width and height.
-        patch: Pixels a token.
-
-    Raises:
-        ValueError: Wrong shape, size or patch, or a value is NaN or infinite.
+    The map is upsampled bilinearly by the patch size in pixels, each channel with a positive maximum is
+    scaled to [0, 1] over the frame, the largest channel wins (ties: lower id) and ids are resized by nearest
+    neighbour. A positive channel that is constant has no range to scale: it counts as 1 everywhere. Raises
+    ValueError as ``decode_nearest`` does.
     """
     if soft.ndim != 3 or not soft.numel() or min(*size, patch) < 1:
         shapes = f"{tuple(soft.shape)}, {size}, {patch}"
@@ -253,15 +175,7 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     return _nearest(ids.cpu().numpy(), size)
 
 
-def _check_first(features: Tensor, labels: Tensor) -> None:
-    shape, other = tuple(features.shape), tuple(labels.shape)
-    if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
-        shapes = f"{shape} and {other}"
-        raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
-
-
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:
-    """Ids resized to width and height by Pillow's nearest neighbour."""
     return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST), dtype=np.uint8)
 
 

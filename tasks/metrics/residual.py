@@ -15,28 +15,12 @@ from tasks.metrics.arrays import Floats
 
 
 def norm_ratio(skip: Tensor, branch: Tensor) -> Tensor:
-    """Length of each token's skip over that of its branch (L2 over the channels).
-
-    Args:
-        skip: [... tokens dim].
-        branch: The same shape.
-
-    Returns:
-        [... tokens], float32, at least 0; NaN where the branch is zero.
-    """
+    """Length of each token's skip [... tokens dim] over its branch's: [... tokens], float32; NaN over 0."""
     return _ratio(_length(skip), _length(branch))
 
 
 def frobenius_ratio(skip: Tensor, branch: Tensor) -> Tensor:
-    """Length of the skip of all tokens together over that of their branch (Frobenius norms).
-
-    Args:
-        skip: [... tokens dim].
-        branch: The same shape.
-
-    Returns:
-        [...], float32, at least 0; NaN where the branch is zero everywhere.
-    """
+    """Length of the skip of all tokens [... tokens dim] together over their branch's: [...]; NaN over 0."""
     return _ratio(_length(skip.flatten(-2)), _length(branch.flatten(-2)))
 
 
@@ -47,15 +31,10 @@ def cosine(one: Tensor, other: Tensor) -> Tensor:
 
 
 def sum_gap(summed: Tensor, output: Tensor) -> Tensor:
-    """How far an output is from the sum that it should be.
+    """How far an output is from the sum of skip and branch that it should be: [2], float32.
 
-    Args:
-        summed: Skip and branch added, of any shape.
-        output: The same shape.
-
-    Returns:
-        [2], float32: the largest difference of two entries, and the largest entry of the output, both
-        absolute; NaN where a value of either tensor is.
+    The largest difference of two entries, and the largest entry of the output, both absolute; NaN where a
+    value of either tensor is.
     """
     gap = (output.float() - summed.float()).abs().amax()
     return torch.stack([gap, output.float().abs().amax()])
@@ -77,15 +56,11 @@ HALF = 0.5 * (1 - 1e-9)  # half the mass, less what rounding of a sum may take a
 
 
 def half_radius(field: Floats, centre: Pixel) -> float:
-    """Smallest radius of a disc that holds half the mass of a field.
+    """Smallest radius of a disc around a centre that holds half the mass of a field.
 
-    Args:
-        field: How strongly each pixel counts, [height width], not negative, with a sum above 0.
-        centre: Where the disc lies.
-
-    Returns:
-        The radius to the farthest pixel centre inside, over the side of the field (of a field that is no
-        square, the root of its number of pixels): 0.399 where all pixels count alike and the disc fits.
+    The field [height width] is how strongly each pixel counts, not negative, with a sum above 0. The radius
+    reaches to the farthest pixel centre inside, over the side of the field (of a field that is no square, the
+    root of its number of pixels): 0.399 where all pixels count alike and the disc fits.
     """
     rows, columns = (np.arange(count) + 0.5 for count in field.shape)
     distance = np.hypot(rows[:, None] - centre[0], columns[None] - centre[1]).ravel()
@@ -96,15 +71,11 @@ def half_radius(field: Floats, centre: Pixel) -> float:
 
 
 def half_area(field: Floats) -> float:
-    """Share of the pixels, the strongest first, that hold half the mass of a field: 0.5 if all count alike.
-
-    Args:
-        field: How strongly each pixel counts, [height width], not negative, with a sum above 0.
-    """
+    """Share of the pixels, strongest first, that hold half the mass of such a field: 0.5 of equal ones."""
     inside = np.cumsum(np.sort(field, axis=None)[::-1])
     return float((np.searchsorted(inside, HALF * inside[-1]) + 1) / field.size)
 
 
 def share_inside(field: Floats, rows: slice, columns: slice) -> float:
-    """Share of the mass of a field [height width], whose sum is above 0, in a rectangle of pixels."""
+    """Share of the mass of such a field in a rectangle of pixels."""
     return float(field[rows, columns].sum() / field.sum())

@@ -26,13 +26,9 @@ class Threshold:
     """Which cells of a map are marked: the strongest ones that together hold a share of its mass.
 
     Cells are sorted by value, ascending, and their values, divided by the sum, are added up; those whose sum
-    exceeds ``1 - mass + margin`` are marked.
-
-    Attributes:
-        mass: Share of the mass.
-        margin: What keeps rounding from deciding where a sum is the limit itself.
-        ties: Whether cells as strong as the weakest marked one are marked, too; otherwise equal ones are in
-            row-major order, and the last of them count as the strongest.
+    exceeds ``1 - mass + margin`` are marked: the margin keeps rounding from deciding where a sum is the limit
+    itself. With ``ties`` cells as strong as the weakest marked one are marked, too; otherwise equal ones are
+    in row-major order, and the last of them count as the strongest.
     """
 
     mass: float
@@ -57,15 +53,10 @@ def marked(maps: Tensor, rule: Threshold) -> Tensor:
 
 
 def saliency_iou(maps: Tensor, objects: Tensor, rule: Threshold) -> Tensor:
-    """Intersection over union of the cells that a map marks and those of the object.
+    """Intersection over union of the cells that maps [images ... cells] mark and the object's [images cells].
 
-    Args:
-        maps: [images ... cells] of nonnegative values.
-        objects: [images cells] bool, on the same device; an image without any has no value.
-        rule: What is marked.
-
-    Returns:
-        [images ...], float64 in [0, 1]; 0 of an empty map, NaN of one that is not finite.
+    [images ...], float64 in [0, 1]; 0 of an empty map, NaN of one that is not finite. An image without any
+    object has no value.
     """
     cells = marked(maps, rule)
     truth = objects.view(len(objects), *[1] * (maps.ndim - 2), -1)
@@ -76,10 +67,8 @@ def saliency_iou(maps: Tensor, objects: Tensor, rule: Threshold) -> Tensor:
 def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -> Shares:
     """Exact share of each cell's area that a mask covers; what lies outside the mask's image is not covered.
 
-    Args:
-        mask: [height width], 0 where the object is not.
-        rows: Edges of the cells from top to bottom in pixels of the mask, [rows + 1], ascending.
-        columns: The same from left to right.
+    The mask is [height width], 0 where the object is not; cells have edges [rows + 1] from top to bottom and
+    [columns + 1] from left to right, ascending, in pixels of the mask.
     """
     down, right = _overlaps(rows, mask.shape[0]), _overlaps(columns, mask.shape[1])
     area = np.diff(rows)[:, None] * np.diff(columns)[None]
@@ -87,13 +76,9 @@ def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -
 
 
 def half_covered(shares: Shares) -> NDArray[np.bool_]:
-    """Cells of which at least half is covered; if none is, that with the largest share, of equals the first.
+    """Cells [rows columns] of which at least half is covered; else that with the largest share, if any.
 
-    Args:
-        shares: As `cell_shares` gives them.
-
-    Returns:
-        [rows columns]; all False where nothing is covered. The first is that in row-major order.
+    Of equals the first counts, in row-major order.
     """
     exact = shares.round(9)  # ties are those of areas, not of rounding
     covered = exact >= 0.5
@@ -103,12 +88,9 @@ def half_covered(shares: Shares) -> NDArray[np.bool_]:
 
 
 def touched(masks: Sequence[NDArray[np.uint8]], cells: Cells) -> NDArray[np.bool_]:
-    """Cells that any of several masks [height width] leaves a trace in, as the released code has it.
+    """Cells [rows columns] in which any of several masks [height width] leaves a trace, by the released code.
 
     Each mask, times 255, is resized as an 8-bit image, bicubic, whose support makes objects wider.
-
-    Returns:
-        [rows columns]; all False where there is no mask, or none leaves a trace.
     """
     traced = np.zeros(cells, bool)
     for mask in masks:
@@ -127,13 +109,9 @@ def centre_square(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def held_out_best(values: Floats, splits: int, seed: int) -> float:
     """Mean score of the candidate that is best on one half of the images, on the other half.
 
-    Args:
-        values: [images candidates].
-        splits: Random halves; of an odd number the first half, on which the candidate is chosen, is smaller.
-        seed: Of the generator (PCG64) that draws all of them, one permutation after the other.
-
-    Returns:
-        The mean over the splits; NaN of fewer than two images. Of equal candidates the first is taken.
+    Values are [images candidates]; of equal candidates the first is taken. The generator (PCG64) draws all
+    halves, one permutation after the other; of an odd number the first half, on which the candidate is
+    chosen, is smaller. The mean is over the splits, NaN of fewer than two images.
     """
     count = len(values)
     half = count // 2

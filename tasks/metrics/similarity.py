@@ -9,9 +9,7 @@ Learn the Same Things?, ICLR 2021 (unbiased, over batches).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -30,52 +28,30 @@ CENTRED = 1 << 16
 AT_ONCE = 1 << 26  # the same of an accelerator, for which few, large kernels count
 
 
-@dataclass(frozen=True, slots=True)
-class CkaMatrix:
-    """CKA of every representation with every other one.
-
-    Attributes:
-        value: [layers layers] float64; 1 on the diagonal. The unbiased estimator may be a little below 0 or
-            above 1. NaN where not defined.
-        defined: [layers layers] bool; False where one of the two does not vary over the samples.
-    """
-
-    value: Tensor
-    defined: Tensor
-
-
 def centred_gram(features: Tensor, *, min_max: bool = False) -> Tensor:
-    """U-centred Gram matrix with zero diagonal: [... n n] float64. All zeros for features that do not vary.
+    """U-centred Gram matrix of features [... n dim]: [... n n] float64, its diagonal 0; 0 of equal samples.
 
     The matrix product runs in float32, or in float64 for features of float64, on features centred over the
-    samples, which the estimator does not see but rounding does.
-
-    Args:
-        features: [... n dim]; leading dimensions, such as layers, are separate.
-        min_max: Scale the Gram matrix of uncentred features to [0, 1], diagonal included, before its diagonal
-            is dropped, as the code of Teaching Matters (Walmer et al., CVPR 2023) does.
-
-    Raises:
-        ValueError: Fewer than 4 samples, no feature, or a value that is NaN or infinite.
+    samples, which the estimator does not see but rounding does. With ``min_max`` the Gram matrix of uncentred
+    features is scaled to [0, 1], diagonal included, before its diagonal is dropped, as the code of Teaching
+    Matters (Walmer et al., CVPR 2023) does. Raises ValueError for fewer than 4 samples, no feature, or a
+    value that is NaN or infinite.
     """
-    _require(features, SMALLEST_BATCH)
     gram = gram_matrix(features, centred=not min_max)
     return u_centred(scaled_gram(gram) if min_max else gram)
 
 
 def gram_matrix(features: Tensor, *, centred: bool = True, checked: bool = True) -> Tensor:
-    """Inner products of the samples' features: [... n n], float32, or float64 for features of float64.
+    """Inner products of features [... n dim]: [... n n], float32, or float64 for features of float64.
 
-    Args:
-        features: [... n dim]; leading dimensions, such as layers, are separate.
-        centred: Take the mean of the samples off first; exactly zero where only rounding varies.
-        checked: Refuse values that are NaN or infinite, for which the host waits for the device. Otherwise
-            the matrix of such features is not finite (`finite_gram`), and nor is all that is made of it.
-
-    Raises:
-        ValueError: No sample or feature, or a value that is NaN or infinite.
+    With ``centred`` the mean of the samples is taken off first; exactly zero where only rounding varies. With
+    ``checked`` values that are NaN or infinite are refused, for which the host waits for the device; without,
+    the matrix of such features is not finite (`finite_gram`), and nor is all that is made of it. Raises
+    ValueError for no sample or feature, too.
     """
-    _require(features, 1)
+    if features.ndim < 2 or 0 in features.shape[-2:]:
+        shape = tuple(features.shape)
+        raise ValueError(f"expected features [... n dim] of at least one sample, found {shape}")
     gram = _gram_of_centred(features) if centred else _sum_of_products(_blocks(features, whole=True))
     if checked and not bool(finite_gram(gram).all()) and not bool(torch.isfinite(features).all()):
         raise ValueError("features must not hold NaN or infinite values")
@@ -109,10 +85,7 @@ def _gram_of_centred(features: Tensor) -> Tensor:
 
 
 def _blocks(features: Tensor, *, whole: bool = False) -> Iterator[Tensor]:
-    """Some features after the other of all samples, in float32 at least.
-
-    ``whole``: all at once where that takes no copy.
-    """
+    """Features, some after the other of all samples, in float32 at least; whole where that takes no copy."""
     exact = features.dtype in (torch.float32, torch.float64)
     most = CACHED if features.device.type == "cpu" else AT_ONCE
     width = features.shape[-1] if whole and exact else most // (features[..., 0].numel() or 1) + 1
@@ -135,10 +108,8 @@ def scaled_gram(gram: Tensor) -> Tensor:
 def u_centred(gram: Tensor) -> Tensor:
     """A Gram matrix [... n n] without its diagonal, U-centred: rows and columns sum to 0; float64.
 
-    Raises:
-        ValueError: Fewer than 4 samples.
-
-    Source: Székely and Rizzo, Partial Distance Correlation, Annals of Statistics 2014.
+    Raises ValueError for fewer than 4 samples. Source: Székely and Rizzo, Partial Distance Correlation,
+    Annals of Statistics 2014.
     """
     n = gram.shape[-1]
     if n < SMALLEST_BATCH:
@@ -155,12 +126,7 @@ def u_centred(gram: Tensor) -> Tensor:
 def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
     """U-centred Gram matrices [... n n] in float32: float64 on the way, of some at a time.
 
-    Args:
-        grams: [... n n], as of `gram_matrix`.
-        min_max: As of `centred_gram`.
-
-    Raises:
-        ValueError: Fewer than 4 samples.
+    ``min_max`` is that of `centred_gram`. Raises ValueError for fewer than 4 samples.
     """
     flat = grams.reshape(-1, *grams.shape[-2:])
     most = CENTRED if flat.device.type == "cpu" else AT_ONCE
@@ -172,19 +138,13 @@ def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
 def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
     """Unbiased HSIC of each representation of one stack with each of another: [a b] float64.
 
-    Args:
-        grams_a: [a n n] U-centred Gram matrices of a batch.
-        grams_b: [b n n] of the same samples. The product runs in the wider of the two dtypes.
-
-    Raises:
-        ValueError: Shapes do not fit or n < 4.
+    Both are U-centred Gram matrices [a n n] and [b n n] of the same samples, n at least 4. The product runs
+    in the wider of the two dtypes. Raises ValueError where shapes do not fit.
     """
     if grams_a.ndim != 3 or grams_b.ndim != 3 or grams_a.shape[1:] != grams_b.shape[1:]:
         shapes = f"{tuple(grams_a.shape)} and {tuple(grams_b.shape)}"
         raise ValueError(f"expected Gram matrices [a n n] and [b n n], found {shapes}")
     n = grams_a.shape[-1]
-    if n < SMALLEST_BATCH or grams_a.shape[-2] != n:
-        raise ValueError(f"expected square Gram matrices of at least {SMALLEST_BATCH} samples, found {n}")
     dtype = torch.promote_types(grams_a.dtype, grams_b.dtype)
     product = grams_a.flatten(1).to(dtype) @ grams_b.flatten(1).to(dtype).T
     return product.to(torch.float64) / (n * (n - 3))
@@ -193,131 +153,79 @@ def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
 class CkaAccumulator:
     """Sums HSIC over batches for all pairs of layers, of however many backbones; every batch weighs the same.
 
-    The sums stay on the device of the first batch, and no batch waits for the host.
+    The sums stay on the device of the first batch, and no batch waits for the host. With ``errors``, which
+    about triple the work, `sums` and `standard_error` may be asked for.
     """
 
     def __init__(self, *, errors: bool = False) -> None:
-        """Start a sum.
-
-        Args:
-            errors: Whether `standard_error` will be asked for, which about triples the work.
-        """
         self._errors = errors
-        self._total: Tensor | None = None
-        self._moments: tuple[Tensor, Tensor, Tensor] | None = None
+        self._sums: Tensor | None = None
 
     def add(self, grams: Tensor) -> None:
         """Add a batch: [layers n n] U-centred Gram matrices, layers in the same order every time.
 
-        Raises:
-            ValueError: Wrong shape, or another number of layers than before.
+        Raises ValueError for a wrong shape, or another number of layers than before.
         """
         hsic = gather(grams, grams)
-        if self._total is not None and hsic.shape != self._total.shape:
-            raise ValueError(f"expected {len(self._total)} layers as before, found {len(hsic)}")
-        self._total = hsic if self._total is None else self._total + hsic
-        if self._errors:
-            own = _moments(grams, hsic)
-            kept = self._moments
-            self._moments = own if kept is None else (kept[0] + own[0], kept[1] + own[1], kept[2] + own[2])
+        if self._sums is not None and hsic.shape != self._sums.shape[1:]:
+            raise ValueError(f"expected {self._sums.shape[1]} layers as before, found {len(hsic)}")
+        parts = torch.stack([hsic, *(_moments(grams, hsic) if self._errors else ())])
+        self._sums = parts if self._sums is None else self._sums + parts
 
     def sums(self) -> Tensor:
         """All that was added, [4 layers layers] float64: those of several accumulators may be added.
 
-        Raises:
-            ValueError: No batch was added, or errors were not asked for.
+        Raises ValueError where no batch was added, or errors were not asked for.
         """
-        if self._total is None or self._moments is None:
+        if self._sums is None or not self._errors:
             raise ValueError("expected a sum that keeps errors, with at least one batch")
-        return torch.stack([self._total, *self._moments])
+        return self._sums
 
     @classmethod
     def of(cls, sums: Tensor) -> "CkaAccumulator":
-        """An accumulator, with errors, of what `sums` gave; layers may be left out of both axes alike.
-
-        Raises:
-            ValueError: Not [4 layers layers].
-        """
-        if sums.ndim != 3 or sums.shape[0] != 4 or sums.shape[1] != sums.shape[2]:
-            raise ValueError(f"expected sums [4 layers layers], found {tuple(sums.shape)}")
+        """An accumulator, with errors, of what `sums` gave; layers may be left out of both axes alike."""
         made = cls(errors=True)
-        made._total, made._moments = sums[0], (sums[1], sums[2], sums[3])
+        made._sums = sums
         return made
 
-    def matrix(self) -> CkaMatrix:
-        """Unbiased minibatch CKA of all batches so far.
-
-        Raises:
-            ValueError: No batch was added.
-        """
-        if self._total is None:
+    def matrix(self) -> Tensor:
+        """Unbiased minibatch CKA of all batches so far, as of `normalise`; ValueError without any."""
+        if self._sums is None:
             raise ValueError("expected at least one batch, found none")
-        return normalise(self._total)
+        return normalise(self._sums[0])
 
     def standard_error(self) -> Tensor:
         """Standard error of `matrix` over the samples, [layers layers] float64; 0 on the diagonal.
 
         Linearised: each sample's share of the three HSIC sums that a CKA is made of, doubled since it stands
         on both sides of every pair. A little too large for batches of a few samples. NaN where CKA is.
-
-        Raises:
-            ValueError: No batch was added, or errors were not asked for.
         """
-        if self._total is None or self._moments is None:
-            raise ValueError("expected a sum that keeps errors, with at least one batch")
-        cka_matrix = normalise(self._total)
-        cross, mixed, own = self._moments
-        total = self._total.diagonal()
+        hsic, cross, mixed, own = self.sums()
+        value, total = normalise(hsic), hsic.diagonal()
         scale = torch.where(total > 0, total, 1.0)
         mixed = mixed / scale[:, None] / (scale[:, None] * scale[None, :]).sqrt()
         own = own / (scale[:, None] * scale[None, :])
         alone = own.diagonal()[:, None] + own.diagonal()[None, :]
-        value = cka_matrix.value
         variance = cross / (scale[:, None] * scale[None, :])
         variance = variance - value * (mixed + mixed.mT) + value.square() * (alone + 2 * own) / 4
         # A matrix product may round its two triangles differently.
         variance = (variance + variance.mT) / 2
         error = variance.clamp_min(0).sqrt().fill_diagonal_(0.0)
-        return torch.where(cka_matrix.defined, error, torch.nan)
+        return torch.where(value.isnan(), torch.nan, error)
 
 
-def normalise(hsic: Tensor) -> CkaMatrix:
-    """CKA from a matrix of HSIC sums [layers layers], each entry over the root of its two diagonal ones.
+def normalise(hsic: Tensor) -> Tensor:
+    """CKA from a matrix of HSIC sums, each entry over the root of its two diagonal ones, float64.
 
-    Raises:
-        ValueError: Not square.
+    Both are [layers layers]. CKA is 1 on the diagonal; the unbiased estimator may be a little below 0 or
+    above 1. NaN where one of the two does not vary over the samples. Raises ValueError for another shape.
     """
     if hsic.ndim != 2 or hsic.shape[0] != hsic.shape[1]:
         raise ValueError(f"expected HSIC [layers layers], found {tuple(hsic.shape)}")
     own = hsic.diagonal().to(torch.float64)
     defined = (own > 0)[:, None] & (own > 0)[None, :]
     root = torch.where(own > 0, own, 1.0).sqrt()
-    value = hsic.to(torch.float64) / (root[:, None] * root[None, :])
-    return CkaMatrix(torch.where(defined, value, torch.nan), defined)
-
-
-def cka(x: Tensor, y: Tensor, estimator: Literal["unbiased", "biased"] = "unbiased") -> float:
-    """CKA of two representations of the same samples, all taken together; NaN where one does not vary.
-
-    Args:
-        x: [n dim_x].
-        y: [n dim_y].
-        estimator: "biased" lies in [0, 1] and nears 1 for unrelated features where dim is much larger than n.
-
-    Raises:
-        ValueError: Different samples, too few (4, or 2 for the biased one), or a value NaN or infinite.
-    """
-    if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
-        raise ValueError(f"expected [n dim] twice, found {tuple(x.shape)} and {tuple(y.shape)}")
-    if estimator not in ("unbiased", "biased"):
-        raise ValueError(f"expected the estimator to be unbiased or biased, found {estimator!r}")
-    if estimator == "unbiased":
-        grams = torch.stack([centred_gram(x), centred_gram(y)])
-    else:
-        _require(x, 2)
-        grams = torch.stack([gram_matrix(values).to(torch.float64) for values in (x, y)])
-    flat = grams.flatten(1)
-    return float(normalise(flat @ flat.T).value[0, 1])
+    return torch.where(defined, hsic.to(torch.float64) / (root[:, None] * root[None, :]), torch.nan)
 
 
 def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -335,10 +243,3 @@ def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shares.append(alone)
     alone = torch.cat(shares)
     return cross, mixed, alone.T @ alone
-
-
-def _require(features: Tensor, samples: int) -> None:
-    """Refuse what are no features of so many samples."""
-    if features.ndim < 2 or features.shape[-2] < samples or not features.shape[-1]:
-        shape = tuple(features.shape)
-        raise ValueError(f"expected features [... n dim] of at least {samples} samples, found {shape}")

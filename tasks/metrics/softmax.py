@@ -19,39 +19,23 @@ NOTHING = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxRule:
-    """The numbers of a linear probe that is trained.
+    """The numbers of a linear probe that is trained."""
 
-    Attributes:
-        epochs: How often each image is seen.
-        batch: Images of a batch at most.
-        momentum: Of stochastic gradient descent, in [0, 1).
-        rates: Learning rates for a batch of `RATED_BATCH`, which are tried at once.
-        held_out: One in so many training images of a class chooses the rate.
-        least: So many of a class at least, but no more than half of it.
-        seed: Of the held-out images, and of the order of the others.
-    """
-
-    epochs: int
-    batch: int
-    momentum: float
-    rates: tuple[float, ...]
-    held_out: int
-    least: int
-    seed: int
+    epochs: int  # how often each image is seen
+    batch: int  # images of a batch at most
+    momentum: float  # of stochastic gradient descent, in [0, 1)
+    rates: tuple[float, ...]  # learning rates for a batch of `RATED_BATCH`, which are tried at once
+    held_out: int  # one in so many training images of a class chooses the rate
+    least: int  # so many of a class at least, but no more than half of it
+    seed: int  # of the held-out images, and of the order of the others
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxProbe:
-    """A trained probe.
+    """A trained probe, with the learning rate that was chosen."""
 
-    Attributes:
-        weights: [dim classes].
-        bias: [classes].
-        rate: The learning rate that was chosen.
-    """
-
-    weights: Tensor
-    bias: Tensor
+    weights: Tensor  # [dim classes]
+    bias: Tensor  # [classes]
     rate: float
 
     def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
@@ -80,13 +64,8 @@ def fit_softmax(train: Tensor, labels: Tensor, held: Tensor, classes: int, rule:
 
     Rates fall to 0 as half a cosine. Each epoch shows the rows in a drawn order, in the fewest batches that
     are small enough, as equal as they can be. The probe is that of the last step, of equal rates the lowest.
-
-    Args:
-        train: Float32 [n dim].
-        labels: [n], 0 to classes - 1.
-        held: Which rows choose the rate and are not trained on, bool [n].
-        classes: Number of classes.
-        rule: The recipe.
+    Features are float32 [n dim], labels [n] 0 to classes - 1, and ``held`` [n] says which rows choose the
+    rate and are not trained on.
     """
     chosen, kept = torch.nonzero(held).flatten(), torch.nonzero(~held).flatten()
     weights, bias = _train(train, labels, kept, classes, rule)

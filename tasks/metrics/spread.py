@@ -24,15 +24,10 @@ TOGETHER = 1 << 16  # vectors whose products are summed at once, in float64
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and scale of vectors, by which others are seen.
+    """Mean and scale of vectors, by which others are seen."""
 
-    Attributes:
-        mean: [dim].
-        scale: By what centred vectors are multiplied: [dim] for each channel, or a matrix [dim dim].
-    """
-
-    mean: Floats
-    scale: Floats
+    mean: Floats  # [dim]
+    scale: Floats  # by what centred vectors are multiplied: [dim] for each channel, or [dim dim]
 
     def of(self, vectors: Vectors) -> Vectors:
         """Vectors [n dim] around the mean and scaled, float32; rows that hold NaN stay NaN."""
@@ -43,15 +38,10 @@ class Spread:
 
 
 def zscore(vectors: Sequence[Vectors]) -> Spread:
-    """The change by which each channel of the vectors has mean 0 and standard deviation 1.
+    """The change by which each channel of vectors [n dim] has mean 0 and standard deviation 1.
 
-    Channels that are the same in all vectors become 0.
-
-    Args:
-        vectors: [n dim] each; rows that hold NaN are left out.
-
-    Raises:
-        ValueError: No row is left.
+    Rows that hold NaN are left out; ValueError where none is left. Channels that are the same in all become
+    0.
     """
     mean = _mean(vectors)
     count, squares = 0, np.zeros_like(mean)
@@ -64,20 +54,15 @@ def zscore(vectors: Sequence[Vectors]) -> Spread:
 
 
 def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
-    """The change to covariance 1 in all directions, as far as the shrinkage lets the vectors.
+    """The change of vectors [n dim] to covariance 1 in all directions, as far as the shrinkage lets them.
 
     The matrix is symmetric (ZCA): of all whitenings the one that turns vectors least. The covariance C
     becomes ``(1 - s) C + s (trace C / dim) 1`` first, so directions of little spread are not blown up: no
-    variance is divided by less than the share s of the mean one. Vectors that are all equal become 0.
+    variance is divided by less than the share s, above 0 and at most 1, of the mean one; with 1, vectors are
+    only centred and scaled as a whole. Vectors that are all equal become 0. Rows that hold NaN are left out;
+    ValueError where none is left, or for a shrinkage outside its range.
 
     Source: Ledoit and Wolf, J. Multivariate Analysis 2004 (the target of the shrinkage).
-
-    Args:
-        vectors: [n dim] each; rows that hold NaN are left out.
-        shrinkage: s, above 0 and at most 1; with 1, vectors are only centred and scaled as a whole.
-
-    Raises:
-        ValueError: No row is left, or a shrinkage outside its range.
     """
     if not 0 < shrinkage <= 1:
         raise ValueError(f"expected a shrinkage above 0 and at most 1, found {shrinkage}")
@@ -117,17 +102,11 @@ RANK = 1e-6  # share of the largest singular value below which a direction is ro
 
 
 def position_basis(blank: Tensor, components: int) -> Tensor:
-    """Directions of the position in tokens of an image without content: [dim components], orthonormal.
+    """Directions of the position in tokens [tokens dim] of an image without content, orthonormal.
 
-    They are the leading directions of the unit tokens around their mean; fewer come back where there are
-    fewer: what is beyond the numerical rank is arbitrary.
-
-    Args:
-        blank: [tokens dim] of one layer and view.
-        components: How many are wanted, from 0.
-
-    Raises:
-        ValueError: Another shape, a negative number, or a value that is NaN or infinite.
+    They, [dim components], are the leading directions of the unit tokens around their mean; fewer come back
+    where there are fewer: what is beyond the numerical rank is arbitrary. Raises ValueError for another
+    shape, a negative number, or a value that is NaN or infinite.
     """
     if blank.ndim != 2 or not blank.numel() or components < 0:
         shapes = f"{tuple(blank.shape)}, {components}"
@@ -144,13 +123,9 @@ def position_basis(blank: Tensor, components: int) -> Tensor:
 
 
 def debiased(tokens: Tensor, basis: Tensor) -> Tensor:
-    """Unit tokens [... dim] without what a basis spans, scaled to length 1 again.
+    """Unit tokens [... dim] without what a basis [dim components] spans, scaled to length 1 again.
 
     An empty basis leaves tokens as they are, bit for bit; their lengths, too.
-
-    Args:
-        tokens: [... dim], any length of vector.
-        basis: [dim components] of ``position_basis``.
     """
     if not basis.shape[1]:
         return tokens

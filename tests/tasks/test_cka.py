@@ -13,12 +13,12 @@ from benchmark.extraction.shards import Shards
 from tasks.base import FINITE
 from tasks.cka import CkaTask, cka_matrix
 from tasks.datasets.base import Coverage
-from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import config_of
 from tasks.sources import IMAGES, probed_classes
 from tasks.stored import StoredBackbone, StoredVectors
 from tests.benchmark.doubles import SPEC
+from tests.tasks.metrics.agreement.similarity import cka
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
 

@@ -15,7 +15,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.metrics.cell_labels import area_labels
-from tasks.metrics.propagation import Propagator, decode, seed_labels
+from tasks.metrics.propagation import Propagation, decode, seed_labels
 from tasks.metrics.segmentation import score_video
 from tasks.propagation.config import PropagationConfig
 from tasks.propagation.task import PropagationTask
@@ -128,7 +128,7 @@ def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[N
     """J and F of a video that is propagated at once and scored at the end."""
     masks = [read_mask(path) for path in video.masks]
     labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
-    propagator = Propagator(
+    propagator = Propagation(
         grids[0],
         labels.to(grids),
         rule.heard,

@@ -34,10 +34,10 @@ from tasks.datasets.spair import SpairEntry
 from tasks.keypoints.config import KeypointConfig, PairDraw
 from tasks.keypoints.task import KeypointTask
 from tasks.knn import KnnConfig, KnnTask
-from tasks.metrics.clustering import kmeans, kmeans_starts
+from tasks.metrics.clustering import kmeans_starts
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.neighbours import vote
-from tasks.metrics.propagation import Propagator, seed_labels
+from tasks.metrics.propagation import Propagation, seed_labels
 from tasks.metrics.saliency import Threshold, held_out_best, marked
 from tasks.metrics.softmax import SoftmaxRule
 from tasks.probes import FewShotTask, LinearTask
@@ -183,7 +183,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     assert not beside
 
 
-METRICS = [vote, kmeans, kmeans_starts, Propagator, seed_labels, held_out_best, marked]
+METRICS = [vote, kmeans_starts, Propagation, seed_labels, held_out_best, marked]
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -13,12 +13,12 @@ from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.files import UnreadableImageError
-from tasks.metrics.clustering import kmeans
+from tasks.metrics.clustering import kmeans_starts
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.propagation import Propagator, decode
+from tasks.metrics.propagation import Propagation, decode
 from tasks.metrics.ranking import rank, revisited
 from tasks.metrics.segmentation import statistics
-from tasks.metrics.similarity import centred_gram, cka
+from tasks.metrics.similarity import centred_gram
 from tasks.propagation.task import PropagationTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
@@ -29,6 +29,7 @@ from tests.tasks import test_propagation as videos
 from tests.tasks import test_retrieval as retrieval
 from tests.tasks.keypoints import test_problem as keypoints
 from tests.tasks.metrics.agreement.correspondence import match
+from tests.tasks.metrics.agreement.similarity import cka
 from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE
 from tests.tasks.test_sources import classification, labels, sources
 from zoo.spec import Layer
@@ -48,17 +49,10 @@ def tensor(value: float, *shape: int) -> torch.Tensor:
     return torch.from_numpy(spoilt(shape, value))
 
 
-def step(value: float) -> None:
-    Propagator(tensor(1, 2, 3, 4), torch.ones(2, 3, 2), HEARD).step(tensor(value, 2, 3, 4))
-
-
 METRICS: dict[str, Callable[[float], object]] = {
     "bank": lambda value: nearest(spoilt((5, 3), value), spoilt((2, 3), 1), 1),
     "queries": lambda value: nearest(spoilt((5, 3), 1), spoilt((2, 3), value), 1),
-    "kmeans": lambda value: kmeans(spoilt((5, 3), value), 2, **KMEANS),
-    "first tokens": lambda value: Propagator(tensor(value, 2, 3, 4), torch.ones(2, 3, 2), HEARD),
-    "first labels": lambda value: Propagator(tensor(1, 2, 3, 4), tensor(value, 2, 3, 2), HEARD),
-    "later tokens": step,
+    "kmeans": lambda value: kmeans_starts(spoilt((5, 3), value), 2, **KMEANS)[0],
     "label map": lambda value: decode(tensor(value, 2, 3, 4), (24, 16), 8),
     "frames": lambda value: statistics(np.array([0.5, value])),
     "gram": lambda value: centred_gram(tensor(value, 5, 3)),
@@ -78,15 +72,14 @@ def test_metrics_refuse_one_value_that_is_not_finite(name: str, value: float) ->
 EMPTY: dict[str, Callable[[], object]] = {
     "bank": lambda: nearest(spoilt((1, 3), 1)[:0], spoilt((2, 3), 1), 1),
     "vectors of no number": lambda: nearest(np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float32), 1),
-    "kmeans": lambda: kmeans(np.zeros((0, 3), np.float32), 1, **KMEANS),
-    "kmeans of no number": lambda: kmeans(np.zeros((3, 0), np.float32), 1, **KMEANS),
-    "tokens": lambda: Propagator(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), HEARD),
-    "channels": lambda: Propagator(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), HEARD),
+    "kmeans": lambda: kmeans_starts(np.zeros((0, 3), np.float32), 1, **KMEANS)[0],
+    "kmeans of no number": lambda: kmeans_starts(np.zeros((3, 0), np.float32), 1, **KMEANS)[0],
+    "tokens": lambda: Propagation(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), HEARD),
+    "channels": lambda: Propagation(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), HEARD),
     "label map": lambda: decode(torch.zeros(2, 0, 4), (24, 16), 8),
     "frames": lambda: statistics(np.zeros(0)),
     "gram": lambda: centred_gram(torch.zeros(0, 3)),
     "gram of no number": lambda: centred_gram(torch.zeros(5, 0)),
-    "biased": lambda: cka(torch.zeros(1, 3), torch.zeros(1, 3), "biased"),
 }
 
 
@@ -107,7 +100,7 @@ def test_metrics_of_constant_features_are_finite_or_not_defined(value: float) ->
     positive, none = [np.array([2])], [np.zeros(0, np.int64)]
     assert revisited(ranks, positive, none, none, "easy").mean_ap == pytest.approx(1 / 6)
     assert match(grid.flatten(0, 1), grid, 8).isfinite().all()
-    soft = Propagator(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
+    soft = Propagation(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
     torch.testing.assert_close(soft, torch.full((2, 3, 2), 0.5))
     assert (centred_gram(torch.from_numpy(rows)) == 0).all()
     assert np.isnan(cka(torch.from_numpy(rows), tensor(1, 6, 3)))

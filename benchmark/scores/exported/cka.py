@@ -1,5 +1,6 @@
 """CKA of exported representations of the same samples."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,6 @@ from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
     CkaAccumulator,
-    CkaMatrix,
     centred_gram,
     gram_matrix,
     normalise,
@@ -45,10 +45,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     names = _names(features)
     compared = compare_arrays(arrays, features, estimator, batch_size)
     matrix, size, used, n = compared.matrix, compared.size, compared.used, len(arrays[0])
-    rows = [
-        [float(value) if defined else None for value, defined in zip(*pair, strict=True)]
-        for pair in zip(matrix.value.tolist(), matrix.defined.tolist(), strict=True)
-    ]
+    rows = [[None if math.isnan(value) else value for value in row] for row in matrix.tolist()]
     undefined = [name for name, row in zip(names, rows, strict=True) if all(value is None for value in row)]
     parameters: dict[str, Json] = {
         "features": [str(path) for path in features],
@@ -82,7 +79,7 @@ class ComparedArrays:
         used: Samples that were compared.
     """
 
-    matrix: CkaMatrix
+    matrix: Tensor
     size: int
     used: int
 

@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.datasets.files import describe
-from tasks.metrics.clustering import AGREEMENTS, kmeans
+from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from zoo.errors import InputError
@@ -40,7 +40,7 @@ def score_features(
     n_init = config_of(STANDARD, "cluster-image").n_init if n_init is None else n_init
     if not 0 <= seed < SEEDS:
         raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
-    clusters = kmeans(values, wanted, seed=seed, n_init=n_init)
+    clusters = kmeans_starts(values, wanted, seed=seed, n_init=n_init)[0]
     numbers: dict[str, Json] = {"k": wanted, "seed": seed, "n_init": n_init}
     return _report(labels, clusters, {"features": str(features), **numbers})
 

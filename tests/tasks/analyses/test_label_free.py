@@ -74,7 +74,7 @@ def test_cka_is_that_of_the_task_cka() -> None:
         rows = slice(start, start + BATCH)
         sums.add(torch.stack([centred_gram(torch.from_numpy(one[rows])) for one in (first, last)]))
     (found,) = (one for one in described(first, first, last).scores if one.metric == "cka-to-last")
-    assert found.value == pytest.approx(float(sums.matrix().value[0, 1]), abs=1e-6)
+    assert found.value == pytest.approx(float(sums.matrix()[0, 1]), abs=1e-6)
     assert found.error == pytest.approx(float(sums.standard_error()[0, 1]), abs=1e-6)
 
 

@@ -13,7 +13,7 @@ from tasks.metrics.carrying import Neighbourhood
 from tasks.metrics.fused import nearest_of_sets, side_by_side
 from tasks.metrics.label_vote import most_similar, most_similar_of_sets
 from tasks.metrics.neighbours import nearest
-from tasks.metrics.propagation import Propagation, PropagationOfSets, Propagator
+from tasks.metrics.propagation import Propagation, PropagationOfSets
 
 RANDOM = np.random.default_rng(5)
 SETS = {"a": ("a",), "ab": ("a", "b"), "ba": ("b", "a"), "abc": ("a", "b", "c"), "aa": ("a", "a")}
@@ -101,8 +101,8 @@ def carried(frames: dict[str, torch.Tensor], sets, heard=HEARD) -> dict[str, tor
     return {name: torch.stack([one[name] for one in steps]) for name in sets}
 
 
-def alone(frames: torch.Tensor, heard=HEARD, kind=Propagator) -> torch.Tensor:
-    propagation = kind(frames[0], mask(), heard)
+def alone(frames: torch.Tensor, heard=HEARD) -> torch.Tensor:
+    propagation = Propagation(frames[0], mask(), heard)
     return torch.stack([propagation.step(frame) for frame in frames[1:]])
 
 
@@ -112,7 +112,7 @@ def test_masks_are_carried_as_by_tokens_side_by_side():
     for name, members in SETS.items():
         both = torch.cat([normalize(frames[one], dim=-1) for one in members], dim=-1)
         torch.testing.assert_close(found[name], alone(both), atol=1e-9, rtol=0)
-    assert torch.equal(found["a"], alone(frames["a"], kind=Propagation))
+    assert torch.equal(found["a"], alone(frames["a"]))
 
 
 def test_a_constant_layer_acts_as_twice_the_temperature():

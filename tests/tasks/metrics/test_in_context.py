@@ -20,11 +20,12 @@ from tasks.metrics.cell_labels import (
 from tasks.metrics.class_ratios import ClassRatios
 from tasks.metrics.label_vote import (
     Scale,
+    compared,
     most_frequent,
     most_similar,
-    nearest_cells,
     pixel_labels,
     pixel_vote,
+    remembered,
     vote,
 )
 from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, renamed
@@ -326,8 +327,9 @@ class TestPixels:
     def test_nearest_by_the_straight_line(self):
         memory = torch.tensor([[0.0, 9.0], [1.0, 1.0], [3.0, 2.0]])
         queries = torch.tensor([[0.0, 1.0]])
-        assert nearest_cells(queries, memory, 2, "L2").index.tolist() == [[1, 2]]
-        assert nearest_cells(queries, memory, 2, "cosine").index.tolist() == [[0, 1]]
+        for distance, expected in (("L2", [1, 2]), ("cosine", [0, 1])):
+            voters = most_similar(compared(queries, distance), remembered(memory, distance), 2)
+            assert voters.index.tolist() == [expected]
 
     def test_every_pixel_is_voted_on_by_itself(self):
         voters = most_similar(torch.ones(1, 1), torch.ones(3, 1), 3)

@@ -16,7 +16,7 @@ from tasks.metrics.localisation import (
     token_hsic,
     token_patch_cka,
 )
-from tasks.metrics.similarity import cka
+from tests.tasks.metrics.agreement.similarity import cka
 
 GRID, IMAGES = (4, 4), 24
 
@@ -28,8 +28,7 @@ def patches(seed: int = 0) -> Tensor:
 
 def similarity(tokens: Tensor, those: Tensor) -> np.ndarray:
     """CKA of tokens with patches in one batch."""
-    found = token_hsic(tokens, cell_grams(those))
-    return token_patch_cka(found.cross.numpy(), found.tokens.numpy(), found.patches.numpy())
+    return token_patch_cka(*(hsic.numpy() for hsic in token_hsic(tokens, cell_grams(those))))
 
 
 def means(found: Localisation) -> tuple[float, ...]:
@@ -67,7 +66,7 @@ def test_similarities_are_those_of_one_pair_at_a_time_and_batches_add_up() -> No
     for token, patch in ((0, 0), (17, 3), (31, 20)):
         assert found[token, patch] == pytest.approx(cka(tokens[:, token], those[:, patch]), abs=1e-6)
     halves = [token_hsic(tokens[rows], cell_grams(those[rows])) for rows in (slice(0, 12), slice(12, 24))]
-    sums = (sum(getattr(half, name).numpy() for half in halves) for name in ("cross", "tokens", "patches"))
+    sums = (sum(hsic).numpy() for hsic in zip(*halves, strict=True))
     assert np.isfinite(token_patch_cka(*sums)).all()
 
 
@@ -97,8 +96,8 @@ def test_too_few_images_and_values_that_are_not_finite() -> None:
         cell_grams(patches()[:3])
     broken = patches()
     broken[0, 2, 0] = torch.inf
-    found = token_hsic(broken, cell_grams(patches()))
-    assert found.tokens.isfinite().logical_not().nonzero().flatten().tolist() == [2]
+    _, tokens, _ = token_hsic(broken, cell_grams(patches()))
+    assert tokens.isfinite().logical_not().nonzero().flatten().tolist() == [2]
 
 
 def test_patches_are_the_pixels_of_their_cells() -> None:

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from tasks.metrics.locality import subsets_of, window_size, windows
-from tasks.metrics.similarity import cka, gather, gram_matrix, u_centred
+from tasks.metrics.similarity import gather, gram_matrix, u_centred
+from tests.tasks.metrics.agreement.similarity import cka
 
 
 def hsic(outputs: torch.Tensor, blocks: torch.Tensor):  # type: ignore[no-untyped-def]

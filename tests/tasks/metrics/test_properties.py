@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from tasks.metrics.clustering import ari, nmi, purity
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.propagation import Propagator
+from tasks.metrics.propagation import Propagation
 from tasks.metrics.ranking import revisited
 from tasks.metrics.segmentation import score_video
-from tasks.metrics.similarity import cka
 from tests.tasks.metrics.agreement.correspondence import match, sample_points
-from tests.tasks.metrics.agreement.similarity import batched
+from tests.tasks.metrics.agreement.similarity import batched, cka
 from tests.tasks.standard import HEARD, TEMPERATURE
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
@@ -32,7 +31,7 @@ def normal(seed, *shape):
 def test_cka_of_features_with_themselves_is_one(seed, n, dim, estimator):
     x = normal(seed, n, dim)
     assert cka(x, x, estimator) == pytest.approx(1, abs=1e-9)
-    assert batched([x, x], n).value.numpy() == pytest.approx(np.ones((2, 2)), abs=1e-9)
+    assert batched([x, x], n).numpy() == pytest.approx(np.ones((2, 2)), abs=1e-9)
 
 
 @quick
@@ -53,12 +52,12 @@ def test_cka_does_not_see_rotation_scale_shift_and_order_of_dimensions(seed, n, 
 def test_cka_over_batches(seed, size, batches):
     x, y = normal(seed, batches * size, 5), normal(seed + 1, batches * size, 7)
     x[:, :5] += y[:, :5]
-    whole = float(batched([x, y], len(x)).value[0, 1])
+    whole = float(batched([x, y], len(x))[0, 1])
     assert whole == pytest.approx(cka(x, y), abs=1e-12)
-    parts = batched([x, y], size).value
-    swapped = batched([features.roll(size, 0) for features in (x, y)], size).value
+    parts = batched([x, y], size)
+    swapped = batched([features.roll(size, 0) for features in (x, y)], size)
     np.testing.assert_allclose(swapped, parts, rtol=0, atol=1e-12)
-    repeated = batched([features[:size].repeat(batches, 1) for features in (x, y)], size).value
+    repeated = batched([features[:size].repeat(batches, 1) for features in (x, y)], size)
     assert float(repeated[0, 1]) == pytest.approx(cka(x[:size], y[:size]), abs=1e-12)
 
 
@@ -154,7 +153,7 @@ def test_neighbours_do_not_see_order_and_lengths(seed, n, k, on_torch):
 def test_constant_labels_stay_constant(seed, height, width, radius, topk):
     frames, share = normal(seed, 4, height, width, 5), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
     labels = share.expand(height, width, 3)
-    propagator = Propagator(frames[0], labels, replace(HEARD, n_last_frames=2, topk=topk, radius=radius))
+    propagator = Propagation(frames[0], labels, replace(HEARD, n_last_frames=2, topk=topk, radius=radius))
     for frame in frames[1:]:
         torch.testing.assert_close(propagator.step(frame), labels)
 

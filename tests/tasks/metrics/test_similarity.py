@@ -4,9 +4,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.similarity import CkaAccumulator, centred_gram, cka, gather, normalise
+from tasks.metrics.similarity import CkaAccumulator, centred_gram, gather, normalise
 from tests.tasks.metrics.agreement import similarity as agreement
-from tests.tasks.metrics.agreement.similarity import batched
+from tests.tasks.metrics.agreement.similarity import batched, cka
 
 
 def obvious_hsic(one, two):
@@ -63,8 +63,7 @@ def test_constant_features_are_not_defined(min_max):
     still = torch.full((8, 6), 0.1) * torch.arange(1, 7)
     moving = torch.randn(8, 3, generator=torch.Generator().manual_seed(4))
     found = batched([still, moving], 8, min_max=min_max)
-    assert found.defined.tolist() == [[False, False], [False, True]]
-    assert found.value.isnan().tolist() == [[True, True], [True, False]]
+    assert found.isnan().tolist() == [[True, True], [True, False]]
     assert np.isnan(cka(still, moving))
 
 
@@ -79,10 +78,7 @@ def test_refuses_wrong_input():
         (lambda: centred_gram(x[0]), "expected features"),
         (lambda: centred_gram(x * torch.nan), "NaN"),
         (lambda: gather(gram, gram[0]), "expected Gram matrices"),
-        (lambda: gather(gram[:, :3, :3], gram[:, :3, :3]), "at least 4"),
         (lambda: accumulator.add(gram[:1]), "2 layers as before"),
-        (lambda: cka(x, x[:4]), "n dim"),
-        (lambda: cka(x, x, "plain"), "estimator"),
         (lambda: normalise(gram), "layers layers"),
     ]:
         with pytest.raises(ValueError, match=word):
@@ -111,7 +107,7 @@ def accumulated(features, batch):
 def test_the_standard_error_is_the_spread_over_fresh_samples(n, batch):
     generator = torch.Generator().manual_seed(5)
     runs = [accumulated(drawn(generator, n), batch) for _ in range(150)]
-    values = torch.stack([run.matrix().value for run in runs])
+    values = torch.stack([run.matrix() for run in runs])
     errors = torch.stack([run.standard_error() for run in runs])
     held = ((values - values.mean(0)).abs() <= 1.96 * errors).double().mean(0)
     assert 0.88 <= held[0, 1] <= 0.97  # related representations: close to the nominal 95 %

@@ -68,7 +68,7 @@ def _draws() -> Iterator[Finding]:
 
 AGREEMENT = Agreement(
     title="Few-shot classification",
-    module="tasks/metrics/few_shot.py` and `tasks/metrics/few_shot.py",
+    module="tasks/metrics/few_shot.py",
     file="fewshot",
     recipes={
         "few_shot_5x12": "5 shots of 12 classes, 14 penalties",

@@ -14,11 +14,12 @@ from tasks.metrics.cell_labels import cell_counts, chosen_cells, label_map, shar
 from tasks.metrics.label_vote import (
     Distance,
     Scale,
+    compared,
     judged_cells,
     most_similar,
-    nearest_cells,
     pixel_labels,
     pixel_vote,
+    remembered,
     vote,
 )
 from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, renamed
@@ -171,7 +172,9 @@ class _Cells:
         """Labels [cells pixels] by a vote of memories, one after the other."""
         rows = torch.cat([one.features for one in memory])
         names = torch.from_numpy(np.concatenate([one.labels for one in memory]))
-        found = pixel_vote(nearest_cells(self.features, rows, k, distance), names)
+        found = pixel_vote(
+            most_similar(compared(self.features, distance), remembered(rows, distance), k), names
+        )
         return np.asarray(found.numpy())
 
 

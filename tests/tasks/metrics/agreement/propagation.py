@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import Propagator, decode
+from tasks.metrics.propagation import Propagation, decode
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 
@@ -28,7 +28,7 @@ def _findings(name: str) -> Iterator[Finding]:
     yield exact("label channels", OFFICIAL, labels.shape[-1], expected["channels"])
     options = {key: params[key] for key in ("n_last_frames", "topk", "radius", "temperature")}
     options["circle"] = False
-    propagator = Propagator(features[0], labels, Neighbourhood(**options))
+    propagator = Propagation(features[0], labels, Neighbourhood(**options))
     size = (params["frame_width"], params["frame_height"])
     for number, frame in expected["frames"].items():
         soft = propagator.step(features[int(number)])

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import Propagator, decode, decode_nearest, seed_labels
+from tasks.metrics.propagation import Propagation, decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
@@ -48,7 +48,7 @@ def _tracked(case: Mapping[str, Any]) -> Iterator[Finding]:
     yield exact("seed labels", OFFICIAL, _run_lengths(labels.argmax(-1).numpy()), expected["seed_labels"])
     options = {name: params[name] for name in ("n_last_frames", "topk", "radius", "temperature")}
     heard = Neighbourhood(**options, circle=params["shape"] == "circle")
-    propagator = Propagator(features[0], labels, heard)
+    propagator = Propagation(features[0], labels, heard)
     place = (np.arange(height)[:, None] * width + np.arange(width)) % 97 + 1
     for number in range(1, len(features)):
         soft = propagator.step(features[number])
