@@ -1,5 +1,6 @@
 """CKA of arrays that anybody has, and of the layers of backbones that were run: `benchmark.cka`."""
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -108,9 +109,9 @@ def _of_arrays(call: CkaCall) -> Similarity:
     ]
     arrays = [_array(each, name) for each, name in zip(given.values(), names, strict=True)]
     compared = compare_arrays(arrays, names, call.estimator, call.batch_size)
-    if not compared.matrix.defined[0, 1]:
+    value = float(compared.matrix[0, 1])
+    if math.isnan(value):
         raise InputError(f"within batches {names[0]} or {names[1]} does not vary")
-    value = float(compared.matrix.value[0, 1])
     row = {"first": names[0], "second": names[1], "samples": compared.used, "cka": value}
     matrix = pd.DataFrame([[value]], index=[names[0]], columns=[names[1]])
     return _similarity(f"CKA ({call.estimator}) of {compared.used:,} samples", pd.DataFrame([row]), matrix)
