@@ -11,8 +11,9 @@ from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.comparisons import compare_all
+from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import BackboneCache, run_passes
-from benchmark.jobs.pieces import Pieces, WorkPiece
+from benchmark.jobs.pieces import Pieces
 from benchmark.jobs.prepare import prepare
 from benchmark.jobs.questions import measure_costs, run_questions
 from benchmark.jobs.scores import run_scores
@@ -102,12 +103,11 @@ class PassesAndScores:
     def __init__(self) -> None:
         self._cache: BackboneCache | None = None
 
-    def __call__(self, piece: WorkPiece, report: Reporter) -> PassResult:
+    def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
         """Carry out a piece."""
-        jobs = piece.jobs
         if self._cache is None or self._cache.setup != jobs.setup:
             self._cache = BackboneCache(jobs.setup)
         passed = run_passes(jobs.passes, self._cache, report)
         asked = run_questions(jobs.questions, self._cache, report)
-        failures = run_scores(jobs.scores, PassResult.joined([piece.before, passed]), report)
-        return PassResult.joined([passed, asked, PassResult(failures=failures)])
+        failures = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
+        return PassResult.joined([passed, asked, PassResult(failures=tuple(failures))])

@@ -110,8 +110,8 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
     (spec,) = plan.backbones
     pace = Request()
     for planned in plan.passes:
-        view, shards = view_for(spec, planned.source.view), range(planned.source.shards)
-        decoded = batches(planned.source, view, shards, pace.batch_size, spec.input_size, pace.workers)
+        source = replace(planned.source, view=view_for(spec, planned.source.view))
+        decoded = batches(source, range(source.shards), pace.batch_size, spec.input_size, pace.workers)
         yield from (batch.pixels.to(setting.device) for batch in decoded if isinstance(batch, Batch))
 
 

@@ -1,7 +1,6 @@
 """How sure the scores of a task are: its per-item measurements as units that are resampled and split."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -22,27 +21,13 @@ AVERAGED: dict[Over, Averaged] = {"seen classes": "seen", "all classes": "all"}
 SHARED = 0.95  # share of their items that two scores must have in common to be compared
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
-    """What the items say about one score, in its unit."""
+class Chosen(NamedTuple):
+    """How one score does among others that compete with it, in its unit."""
 
-    low: float  # lower end of the 95 % interval; NaN where the units are too few to vary
-    high: float  # upper end
-    # share of 100 random halves of the units on which this candidate scores best; NaN where it is no
-    # candidate or nothing can be split
-    chosen: float = float("nan")
-    # its mean score on the other halves in those splits; NaN where there is none
-    held_out: float = float("nan")
+    chosen: float  # share of 100 random halves of the units on which it scores best; NaN without halves
+    held_out: float  # its mean score on the other halves in those splits; NaN where there is none
     # whether it may be the best candidate, as far as the data can tell: together with the one that scores
     # best, which has False, such candidates hold the true best with 95 %
-    tied: bool = False
-
-
-class Chosen(NamedTuple):
-    """How one score does among others that compete with it; the fields of `Assessment`."""
-
-    chosen: float
-    held_out: float
     tied: bool
 
 

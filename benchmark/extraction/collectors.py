@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate, groupby
 from typing import Any, TypeVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from benchmark.extraction.failures import is_out_of_memory
 from benchmark.extraction.loading import Batch, Member
-from tasks.base import FINITE, BatchPart, Group, Measurer, Settling, Source
+from tasks.base import FINITE, BatchPart, Measurer, Settling, Source
 from tasks.checks import NOT_FINITE
 from tasks.task import Measurable
 from zoo.errors import InputError
@@ -19,9 +20,7 @@ from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 from zoo.view.views import Tiles, View
 
-FAILURE = "failure"
-"""Array that stands in for a layer's measurements: why it has none, UTF-8."""
-
+FAILURE = "failure"  # name of the array that stands in for a layer's measurements: why it has none, UTF-8
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -29,10 +28,8 @@ Name = TypeVar("Name", bound=Hashable)
 class Collector(ABC):
     """Listens to the layers of a pass, one shard after the other."""
 
-    @property
-    @abstractmethod
-    def layers(self) -> frozenset[Layer]:
-        """Layers that it wants to see."""
+    layers: frozenset[Layer]  # that it wants to see
+    whole = False  # whether it must see all images of a group at once
 
     def prepare(self, backbone: Backbone, pixels: Tensor) -> None:  # noqa: B027  # most need nothing
         """Hear of a batch before its forward; may run a forward of its own, on something else."""
@@ -86,17 +83,10 @@ class VectorCollector(Collector):
         dtype: torch.dtype,
         width: int = 0,
     ) -> None:
-        self._source = source
-        self._layers = layers
-        self._poolings = poolings
-        self._dtype = dtype
-        self._width = width
+        self.layers = layers
+        self._source, self._poolings, self._dtype, self._width = source, poolings, dtype, width
         self._kept: dict[str, list[Tensor]] = {}
         self._members: dict[Member, None] = {}
-
-    @property
-    def layers(self) -> frozenset[Layer]:
-        return self._layers
 
     def see(self, batch: Batch, features: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
@@ -114,12 +104,9 @@ class VectorCollector(Collector):
             self._kept.setdefault(name, []).append(vectors)
 
     def finish(self, groups: range) -> dict[str, Tensor]:
-        first = [0]
-        for group in groups:
-            first.append(first[-1] + len(self._source.groups[group].samples))
-        rows = torch.tensor(
-            [first[m.group - groups[0]] + m.position for m in self._members], dtype=torch.long
-        )
+        first = [0, *accumulate(len(self._source.groups[group].samples) for group in groups)]
+        places = [first[member.group - groups[0]] + member.position for member in self._members]
+        rows = torch.tensor(places, dtype=torch.long)
         arrays = {"shown": torch.zeros(first[-1], dtype=torch.uint8)}
         arrays["shown"][rows] = 1
         vectors = to_host({name: torch.cat(parts).to(self._dtype) for name, parts in self._kept.items()})
@@ -139,27 +126,22 @@ class MeasuredCollector(Collector):
     def __init__(
         self, measured: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0
     ) -> None:
-        self._measures = measured
-        self._view = view
-        self._patch_size = patch_size
+        self._fed, self._view, self._patch_size = measured, view, patch_size
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         # layers that are taken together are fed one by one
-        fed = dict.fromkeys(member for layer in self._measured for member in layer.members)
-        self._serves = {needed: layer for layer in fed for needed in measured.feed.shown(layer)}
+        members = dict.fromkeys(member for layer in self._measured for member in layer.members)
+        self._serves = {needed: layer for layer in members for needed in measured.feed.shown(layer)}
+        self.layers, self.whole = frozenset(self._serves), measured.feed.whole
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
         self._failed: dict[tuple[int, Layer], str] = {}
-
-    @property
-    def layers(self) -> frozenset[Layer]:
-        return frozenset(self._serves)
 
     def see(self, batch: Batch, features: Shown) -> None:
         """Hand a layer to the measurers of the batch's groups, once all that it is measured by was shown."""
         layer = self._serves[features.layer]
         waiting = self._waiting.setdefault(layer, [])
         waiting.append(features)
-        if len(waiting) < len(self._measures.feed.shown(layer)):
+        if len(waiting) < len(self._fed.feed.shown(layer)):
             return
         del self._waiting[layer]
         for members, part in self._parts(batch):
@@ -167,7 +149,7 @@ class MeasuredCollector(Collector):
             if (group, layer) not in self._failed:
                 measurer = self._measurer(group)
                 with self._noting(group, layer):
-                    portion = self._measures.feed.portion(waiting, part)
+                    portion = self._fed.feed.portion(waiting, part)
                     measurer.update(layer, [member.position for member in members], portion)
 
     def again(self) -> frozenset[Layer]:
@@ -176,9 +158,7 @@ class MeasuredCollector(Collector):
         return waiting
 
     def finish(self, groups: range) -> dict[str, Tensor]:
-        arrays: dict[str, Tensor] = {}
-        for group in groups:
-            arrays |= self._of_group(group)
+        arrays = {name: array for group in groups for name, array in self._of_group(group).items()}
         self._measurers = {}
         return arrays
 
@@ -186,8 +166,11 @@ class MeasuredCollector(Collector):
         """What a group's measurer keeps of every layer; it leaves the device at once."""
         measurer, finished = self._measurer(group), dict[tuple[Layer, str], Tensor]()
         for layer in self._measured:
-            self._fail_with_members(group, layer)
-            if (group, layer) not in self._failed:
+            # layers of which one could not be measured cannot be measured together
+            reasons = [self._failed.get((group, member), "") for member in layer.members]
+            if any(reasons):
+                self._failed[group, layer] = next(filter(None, reasons))
+            else:
                 with self._noting(group, layer):
                     finished |= {(layer, name): array for name, array in measurer.finish(layer).items()}
         by_layer: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in self._measured}
@@ -196,23 +179,16 @@ class MeasuredCollector(Collector):
         for layer, arrays in by_layer.items():
             if not arrays.pop(FINITE, torch.tensor(True)).all():
                 self._failed.setdefault((group, layer), NOT_FINITE)
-        reasons = {layer: self._failed.get((group, layer), "") for layer in by_layer}
+        failed = {layer: self._failed.get((group, layer), "") for layer in by_layer}
         self._failed = {key: reason for key, reason in self._failed.items() if key[0] != group}
-        measured = {layer: arrays for layer, arrays in by_layer.items() if not reasons[layer]}
+        measured = {layer: arrays for layer, arrays in by_layer.items() if not failed[layer]}
         settled = measurer.settle(measured) if isinstance(measurer, Settling) else measured
         named: dict[str, Tensor] = {}
-        for layer, reason in reasons.items():
+        for layer, reason in failed.items():
             text = torch.tensor(list(reason.encode()), dtype=torch.uint8)
             arrays = {FAILURE: text} if reason else settled[layer]
             named |= {f"{group}/{layer}/{name}": array for name, array in arrays.items()}
         return named
-
-    def _fail_with_members(self, group: int, layer: Layer) -> None:
-        """Layers of which one could not be measured cannot be measured together."""
-        keys = [(group, member) for member in layer.members]
-        reasons = [self._failed[key] for key in keys if key in self._failed]
-        if reasons:
-            self._failed[group, layer] = reasons[0]
 
     @contextmanager
     def _noting(self, group: int, layer: Layer) -> Iterator[None]:
@@ -234,25 +210,21 @@ class MeasuredCollector(Collector):
 
     def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:
-            entry: Group = self._measures.source.groups[group]
-            sets = [layer for layer in self._measured if layer.fused]
+            images, sets = self._fed.source.groups[group], [each for each in self._measured if each.fused]
             self._measurers[group] = (
-                self._measures.measure_sets(entry, self._view, sets)
+                self._fed.measure_sets(images, self._view, sets)
                 if sets
-                else self._measures.measure(entry, self._view)
+                else self._fed.measure(images, self._view)
             )
         return self._measurers[group]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:
         """Consecutive images of one group, and where they are in the batch; an image of tiles comes alone."""
-        row = start = 0
-        alone = isinstance(self._view, Tiles)
-        while start < len(batch.members):
-            first = batch.members[start]
-            stop = start + 1
-            while not alone and stop < len(batch.members) and batch.members[stop].group == first.group:
-                stop += 1
-            members = batch.members[start:stop]
+        row, alone = 0, isinstance(self._view, Tiles)
+        numbered = enumerate(batch.members)
+        for _, together in groupby(numbered, key=lambda pair: (pair[1].group, pair[0] if alone else 0)):
+            members = tuple(member for _, member in together)
             rows = slice(row, row + sum(member.tiles for member in members))
-            yield members, BatchPart(rows, self._view, first.size, batch.pixels[rows], self._patch_size)
-            row, start = rows.stop, stop
+            part = BatchPart(rows, self._view, members[0].size, batch.pixels[rows], self._patch_size)
+            yield members, part
+            row = rows.stop

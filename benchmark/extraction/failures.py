@@ -1,7 +1,10 @@
 """What goes wrong in a run, as values that its parts return, and how running out of memory is told."""
 
 import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
@@ -15,6 +18,8 @@ _SIGNS = (
     "alloc_failed",
 )
 
+Result = TypeVar("Result")
+
 _BARE = ("could not create a primitive", "could not create a memory object")
 
 
@@ -26,6 +31,17 @@ def is_out_of_memory(error: BaseException) -> bool:
     text = str(error).lower()
     short = text in _BARE or any(sign in text for sign in _SIGNS)
     return isinstance(error, RuntimeError) and short
+
+
+def within_memory(device: torch.device, forward: Callable[[], Result]) -> Result | None:
+    """What a forward gives; None where memory was not enough for it."""
+    try:
+        return forward()
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    free_unused(device)  # here, not in the handler: an error keeps what its forward has allocated
+    return None
 
 
 def free_unused(device: torch.device) -> None:
@@ -47,20 +63,12 @@ class DiskFullError(InputError):
 
 @dataclass(frozen=True)
 class Failure:
-    """A backbone, one of its tasks, a comparison or a dataset that could not be finished.
+    """A backbone, one of its tasks, a comparison or a dataset that could not be finished."""
 
-    Attributes:
-        backbone: The backbone; "" where it is none's alone.
-        task: The task; "" where the whole backbone failed.
-        message: Why, in a sentence.
-        bad_input: Whether something that was given is wrong, rather than this package.
-        key: Key of the task on its dataset; "" where the whole backbone failed.
-    """
-
-    backbone: str
-    task: str
+    backbone: str  # "" where it is none's alone
+    task: str  # "" where the whole backbone failed, as the key
     message: str
-    bad_input: bool
+    bad_input: bool  # whether something that was given is wrong, rather than this package
     key: str = ""
 
     def __str__(self) -> str:
@@ -85,3 +93,12 @@ def failure(error: Exception, backbone: str, task: str = "", key: str = "") -> F
     bad_input = isinstance(error, InputError)
     message = str(error) if bad_input else f"{type(error).__name__}: {error}"
     return Failure(backbone, task, message, bad_input, key)
+
+
+@contextmanager
+def noting(failures: list[Failure], backbone: str, task: str = "", key: str = "") -> Iterator[None]:
+    """Add what goes wrong meanwhile to failures; raises DiskFullError where the disk is full."""
+    try:
+        yield
+    except Exception as error:
+        failures.append(failure(error, backbone, task, key))

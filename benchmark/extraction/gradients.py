@@ -1,41 +1,31 @@
 """Receptive fields of a backbone over the images of a source: the one pass that needs gradients."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.extraction.failures import free_unused, is_out_of_memory
-from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.extraction.one_pass import Pace, PassCallbacks
-from tasks.base import Source
+from benchmark.extraction.failures import within_memory
+from benchmark.extraction.loading import Batch, Event, Unreadable
 from zoo.errors import InputError
 from zoo.features import Channels, ReceptiveField
 from zoo.features.backbone import Backbone
 from zoo.spec import Layer
-from zoo.view.views import View
 
 
 @dataclass
 class FieldSums:
-    """Receptive fields, summed over images.
+    """Receptive fields, summed over images."""
 
-    Attributes:
-        strength: For each layer, [height width].
-        cells: For each layer, rows and columns of its grid.
-        size: Height and width of the images in pixels.
-        images: Images that are in the sums.
-        unreadable: Why each of the images that could not be read was left out.
-    """
-
-    strength: dict[Layer, NDArray[np.float64]] = field(default_factory=dict)
-    cells: dict[Layer, tuple[int, int]] = field(default_factory=dict)
-    size: tuple[int, int] = (0, 0)
-    images: int = 0
-    unreadable: list[str] = field(default_factory=list)
+    strength: dict[Layer, NDArray[np.float64]] = field(default_factory=dict)  # [height width] of each layer
+    cells: dict[Layer, tuple[int, int]] = field(default_factory=dict)  # rows and columns of its grid
+    size: tuple[int, int] = (0, 0)  # height and width of the images in pixels
+    images: int = 0  # that are in the sums
+    unreadable: list[str] = field(default_factory=list)  # why other images were left out
 
     def add(self, pixels: Tensor, fields: Sequence[ReceptiveField]) -> None:
         """Take the fields of a batch of images."""
@@ -47,79 +37,47 @@ class FieldSums:
             self.cells[receptive.layer] = receptive.cells
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of a backbone.
-
-    Attributes:
-        layers: Layers whose fields are wanted, which it has.
-        channels: Which channels of each.
-    """
-
-    layers: tuple[Layer, ...]
-    channels: Channels
-
-
 def sum_fields(
-    source: Source, view: View, asked: Asked, backbone: Backbone, pace: Pace, callbacks: PassCallbacks
+    events: Iterable[Event],
+    batch_size: int,
+    backbone: Backbone,
+    layers: Sequence[Layer],
+    channels: Channels,
+    advance: Callable[[int], None],
 ) -> FieldSums:
-    """Show every image of a source to a backbone, once, and add its receptive fields up.
+    """Show images to a backbone that gives gradients, each once, and add its receptive fields up.
 
-    A batch whose gradients do not fit into memory is shown in halves, down to one image.
+    A batch whose gradients do not fit into memory is shown in halves, down to one image, and so are those
+    after it.
 
     Args:
-        source: Images of which those that cannot be read are left out; all views of them have one size.
-        view: Its view, scaled to the backbone.
-        asked: What is asked.
-        backbone: The backbone, which gives gradients.
-        pace: Sizes of batches, and decoding threads.
-        callbacks: What is told meanwhile.
+        events: Batches of images whose views have one size, and images that cannot be read.
+        batch_size: Images that are shown together at most.
+        backbone: The backbone.
+        layers: Layers whose fields are wanted, which it has.
+        channels: Which channels of each.
+        advance: Hears how many more images were shown.
 
     Raises:
         InputError: The gradients of a single image do not fit into memory.
     """
-    sums, side = FieldSums(), backbone.spec.input_size
-    size = pace.batch_size
-    for event in batches(source, view, range(source.shards), size, side, pace.workers):
-        match event:
-            case Batch():
-                waiting = [event.pixels]
-                while waiting:
-                    pixels = waiting.pop(0)
-                    pieces = torch.split(pixels, size)
-                    if len(pieces) > 1:
-                        waiting = [*pieces, *waiting]
-                    elif _add(sums, pixels, asked, backbone):
-                        callbacks.advance(len(pixels))
-                    else:
-                        size = _smaller(len(pixels), backbone)
-                        waiting.insert(0, pixels)
-            case Unreadable():
-                sums.unreadable.append(event.reason)
-                callbacks.advance(1)
-            case ShardEnd():
-                pass
+    sums = FieldSums()
+    for event in events:
+        if isinstance(event, Unreadable):
+            sums.unreadable.append(event.reason)
+            advance(1)
+        waiting = [event.pixels] if isinstance(event, Batch) else []
+        while waiting:
+            pixels, *waiting = (*torch.split(waiting[0], batch_size), *waiting[1:])
+            show = partial(backbone.receptive_fields, pixels, layers, channels)
+            if (fields := within_memory(backbone.device, show)) is not None:
+                sums.add(pixels, fields)
+                advance(len(pixels))
+            elif len(pixels) > 1:
+                batch_size, waiting = len(pixels) // 2, [pixels, *waiting]
+            else:
+                raise InputError(
+                    f"the gradients of one image do not fit into the memory of {backbone.device} beside "
+                    f"{backbone.spec.name}; take a smaller --input-size, fewer --workers, or another --device"
+                )
     return sums
-
-
-def _add(sums: FieldSums, pixels: Tensor, asked: Asked, backbone: Backbone) -> bool:
-    """Add the fields of some images; whether memory was enough."""
-    try:
-        fields = backbone.receptive_fields(pixels, asked.layers, asked.channels)
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        return False
-    sums.add(pixels, fields)
-    return True
-
-
-def _smaller(images: int, backbone: Backbone) -> int:
-    """Half as many images, where there is more than one."""
-    free_unused(backbone.device)
-    if images == 1:
-        raise InputError(
-            f"the gradients of one image do not fit into the memory of {backbone.device} beside "
-            f"{backbone.spec.name}; take a smaller --input-size, fewer --workers, or another --device"
-        )
-    return images // 2

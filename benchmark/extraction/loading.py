@@ -5,28 +5,26 @@ OpenMP was used.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor
 
 from tasks.base import Source
-from tasks.datasets.base import Sample
 from tasks.datasets.files import UnreadableImageError
-from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One image of a batch: its group (index into the source), its position there, its number of tiles."""
+    """One image of a batch."""
 
-    group: int
-    position: int
+    group: int  # place in the source
+    position: int  # in its group
     tiles: int
-    size: tuple[int, int]
-    """Width and height of the view, of which the tiles are parts."""
+    size: tuple[int, int]  # width and height of the view, of which the tiles are parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,80 +55,68 @@ Event = Batch | Unreadable | ShardEnd
 
 
 def batches(
-    source: Source, view: View, shards: Sequence[int], batch_size: int, input_size: int, workers: int
+    source: Source, shards: Sequence[int], batch_size: int, input_size: int, workers: int
 ) -> Iterator[Event]:
     """Batches of the shards' images in order, the end of each shard, and the images that cannot be decoded.
 
     Args:
-        source: What to read.
-        view: Its view, scaled to the backbone.
+        source: What to read, with its view scaled to the backbone.
         shards: Which shards, in this order.
         batch_size: Images of ``input_size`` pixels a side in a batch; larger images come in smaller batches.
         input_size: Side in pixels that the batch size is meant for.
         workers: Decoding threads.
     """
-    size = batch_size * input_size * input_size
-    jobs = (
-        (shard, group, position)
+    places = (
+        (group, position)
         for shard in shards
         for group in source.shard_groups(shard)
         for position in range(len(source.groups[group].samples))
     )
+    waiting: dict[tuple[int, ...], list[Batch]] = {}  # images by size
 
-    def render(job: tuple[int, int, int]) -> "_Rendered":
-        shard, group, position = job
-        return _render(source.groups[group].samples[position], view, shard, group, position)
+    def joined() -> Iterator[Batch]:
+        for images in waiting.values():
+            yield _joined(images)
+        waiting.clear()
 
-    pending = _Pending(source.joint, size)
-    current: _Rendered | None = None
-    for rendered in _prefetch(render, jobs, workers, depth=2 * max(batch_size, workers)):
-        if current is not None and rendered.group != current.group:
-            yield from pending.end_of_group()
-            if rendered.shard != current.shard:
-                yield from pending.flush()
-                yield ShardEnd(current.shard)
-        current = rendered
-        if rendered.reason:
-            yield Unreadable(rendered.group, rendered.position, rendered.reason)
-        else:
-            yield from pending.add(rendered)
-    if current is not None:
-        yield from pending.flush()
-        yield ShardEnd(current.shard)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rendered:
-    shard: int
-    group: int
-    position: int
-    pixels: Tensor
-    size: tuple[int, int]
-    reason: str = ""
+    rendered = _rendered(source, places, workers, ahead=2 * max(batch_size, workers))
+    for shard, of_shard in groupby(rendered, key=lambda image: _group(image) // source.groups_per_shard):
+        for _, of_group in groupby(of_shard, key=_group):
+            for image in of_group:
+                if isinstance(image, Unreadable):
+                    yield image
+                    continue
+                size = tuple(image.pixels.shape[2:])
+                alike = waiting.setdefault(size, [])
+                alike.append(image)
+                tiles = sum(len(each.pixels) for each in alike)
+                if not source.joint and tiles * size[0] * size[1] >= batch_size * input_size**2:
+                    yield _joined(waiting.pop(size))
+            if source.joint:  # a group is a batch of its own
+                yield from joined()
+        yield from joined()
+        yield ShardEnd(shard)
 
 
-def _render(sample: Sample, view: View, shard: int, group: int, position: int) -> _Rendered:
-    try:
-        image = sample.open()
-    except UnreadableImageError as error:
-        return _Rendered(shard, group, position, torch.empty(0), (0, 0), str(error))
-    size = view.geometry(image.size, sample.box).size
-    return _Rendered(shard, group, position, view.render(image, sample.box), size)
+def _group(image: Batch | Unreadable) -> int:
+    return image.group if isinstance(image, Unreadable) else image.members[0].group
 
 
-def _prefetch(
-    function: Callable[[tuple[int, int, int]], _Rendered],
-    jobs: Iterator[tuple[int, int, int]],
-    workers: int,
-    depth: int,
-) -> Iterator[_Rendered]:
-    """Results in the order of the jobs, at most ``depth`` of them ahead."""
+def _joined(images: Sequence[Batch]) -> Batch:
+    members = tuple(member for image in images for member in image.members)
+    return Batch(torch.cat([image.pixels for image in images]), members)
+
+
+def _rendered(
+    source: Source, places: Iterator[tuple[int, int]], workers: int, ahead: int
+) -> Iterator[Batch | Unreadable]:
+    """Batches of one image each, at most so many of them decoded ahead, and those that cannot be."""
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="decode") as pool:
-        waiting: deque[Future[_Rendered]] = deque()
+        waiting: deque[Future[Batch | Unreadable]] = deque()
         try:
-            for job in jobs:
-                waiting.append(pool.submit(function, job))
-                if len(waiting) >= depth:
+            for place in places:
+                waiting.append(pool.submit(_render, source, *place))
+                if len(waiting) >= ahead:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -139,34 +125,12 @@ def _prefetch(
                 future.cancel()
 
 
-class _Pending:
-    """Images that wait for their batch, by size."""
-
-    def __init__(self, joint: bool, pixels: int) -> None:
-        self._joint = joint
-        self._pixels = pixels
-        self._waiting: dict[tuple[int, ...], list[_Rendered]] = {}
-
-    def add(self, rendered: _Rendered) -> Iterator[Batch]:
-        """Take an image; gives the batch that it completes."""
-        shape = tuple(rendered.pixels.shape[1:])
-        waiting = self._waiting.setdefault(shape, [])
-        waiting.append(rendered)
-        if not self._joint and sum(r.pixels.shape[0] for r in waiting) * shape[1] * shape[2] >= self._pixels:
-            yield _batch(self._waiting.pop(shape))
-
-    def end_of_group(self) -> Iterator[Batch]:
-        """A joint group is a batch of its own."""
-        if self._joint:
-            yield from self.flush()
-
-    def flush(self) -> Iterator[Batch]:
-        """All that waits."""
-        for waiting in self._waiting.values():
-            yield _batch(waiting)
-        self._waiting = {}
-
-
-def _batch(images: list[_Rendered]) -> Batch:
-    members = tuple(Member(r.group, r.position, r.pixels.shape[0], r.size) for r in images)
-    return Batch(torch.cat([r.pixels for r in images]), members)
+def _render(source: Source, group: int, position: int) -> Batch | Unreadable:
+    sample, view = source.groups[group].samples[position], source.view
+    try:
+        image = sample.open()
+    except UnreadableImageError as error:
+        return Unreadable(group, position, str(error))
+    pixels = view.render(image, sample.box)
+    size = view.geometry(image.size, sample.box).size
+    return Batch(pixels, (Member(group, position, len(pixels), size),))

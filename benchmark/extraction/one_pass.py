@@ -3,78 +3,41 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
+from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector
 from benchmark.extraction.failures import Failure, free_unused, is_out_of_memory
 from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
+from tasks.task import Task
 from zoo.errors import InputError
 from zoo.features import Shown
 from zoo.features.backbone import Backbone
 from zoo.spec import Layer
-from zoo.view.views import View
 
 
 @dataclass
 class Listener:
-    """A collector and where its shards go.
-
-    Attributes:
-        name: What it collects, such as ``vectors`` or ``davis``.
-        collector: The collector.
-        store: Its shards.
-        missing: Shards that it still needs.
-        failure: Why it stopped listening; None while it listens.
-    """
+    """A collector, and where its shards go."""
 
     name: str
     collector: Collector
     store: Shards
-    missing: set[int]
-    failure: Exception | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast images are read and shown.
-
-    Attributes:
-        batch_size: Images of the backbone's input size in a batch.
-        workers: Decoding threads.
-    """
-
-    batch_size: int
-    workers: int
-
-
-@dataclass(frozen=True, slots=True)
-class PassCallbacks:
-    """What is told while a pass goes on.
-
-    Attributes:
-        advance: Called with how many more images went through the backbone.
-        say: Called with a line.
-    """
-
-    advance: Callable[[int], None] = lambda images: None
-    say: Callable[[str], None] = lambda line: None
+    missing: set[int]  # shards that it still needs
+    tasks: Sequence[Task] = ()  # that need what it collects
+    failure: Exception | None = None  # why it stopped listening; None while it listens
 
 
 @dataclass(frozen=True)
 class PassResult:
-    """What one pass did, or all passes, questions and scores of backbones together.
+    """What one pass did, or all passes, questions and scores of backbones together."""
 
-    Attributes:
-        images: Images that went through a backbone.
-        unreadable: Why each of the images that could not be read was left out.
-        failures: Tasks that could not be finished.
-        refusals: By name of a backbone and key of a task, why the one cannot show what the other is fed.
-    """
-
-    images: int = 0
-    unreadable: tuple[str, ...] = ()
+    images: int = 0  # that went through a backbone
+    unreadable: tuple[str, ...] = ()  # why each of the images that could not be read was left out
     failures: tuple[Failure, ...] = ()
+    # by name of a backbone and key of a task, why the one cannot show what the other is fed
     refusals: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -91,11 +54,11 @@ class PassResult:
 
 def run_pass(
     source: Source,
-    view: View,
     listeners: Sequence[Listener],
     backbone: Backbone,
-    pace: Pace,
-    callbacks: PassCallbacks = PassCallbacks(),
+    batch_size: int,
+    workers: int,
+    report: Reporter,
 ) -> PassResult:
     """Show every image of the shards that a listener misses to the backbone, once.
 
@@ -103,35 +66,44 @@ def run_pass(
     raises is left out from then on and keeps why (`Listener.failure`); the others go on. A batch that does
     not fit into memory is shown in smaller ones, down to one image.
 
+    Args:
+        source: The images, with their view scaled to the backbone.
+        listeners: What looks at them.
+        backbone: The backbone.
+        batch_size: Images of the backbone's input size in a batch.
+        workers: Decoding threads.
+        report: Hears how far it is.
+
     Raises:
         InputError: An image cannot be read where none may be left out, or does not fit into memory; or images
             that must be shown together do not.
     """
-    images, unreadable = 0, []
+    spec, images, unreadable = backbone.spec, 0, []
     shards = sorted(set().union(*(listener.missing for listener in listeners)))
-    side = backbone.spec.input_size
-    splitter = BatchSplitter(backbone, source.joint, callbacks.say)
-    for event in batches(source, view, shards, pace.batch_size, side, pace.workers):
-        if all(listener.failure for listener in listeners):
-            break
-        match event:
-            case Batch():
-                shard = event.members[0].group // source.groups_per_shard
-                splitter.show(event, [listener for listener in listeners if shard in listener.missing])
-                images += len(event.members)
-                callbacks.advance(len(event.members))
-            case Unreadable():
-                if not source.skip_unreadable:
-                    raise InputError(event.reason)
-                unreadable.append(event.reason)
-                callbacks.advance(1)
-            case ShardEnd():
-                _store(event.shard, source, listeners)
+    splitter = BatchSplitter(backbone, source.joint, report.say)
+    events = batches(source, shards, batch_size, spec.input_size, workers)
+    total = sum(map(source.shard_images, shards))
+    with report.bar(f"{spec.name}  {source.name}", total, "images") as advance:
+        for event in events:
+            if all(listener.failure for listener in listeners):
+                break
+            match event:
+                case Batch():
+                    shard = event.members[0].group // source.groups_per_shard
+                    splitter.show(event, [listener for listener in listeners if shard in listener.missing])
+                    images += len(event.members)
+                    advance(len(event.members))
+                case Unreadable():
+                    if not source.skip_unreadable:
+                        raise InputError(event.reason)
+                    unreadable.append(event.reason)
+                    advance(1)
+                case ShardEnd():
+                    _store(event.shard, source.shard_groups(event.shard), listeners)
     return PassResult(images, tuple(unreadable))
 
 
-def _store(shard: int, source: Source, listeners: Sequence[Listener]) -> None:
-    groups = source.shard_groups(shard)
+def _store(shard: int, groups: range, listeners: Sequence[Listener]) -> None:
     for listener in listeners:
         if shard in listener.missing and listener.failure is None:
             try:
@@ -143,8 +115,7 @@ def _store(shard: int, source: Source, listeners: Sequence[Listener]) -> None:
             listener.missing.discard(shard)
 
 
-Seen = dict[str, frozenset[Layer]]
-"""By name of a listener, the layers of a batch that it has seen."""
+Seen = dict[str, frozenset[Layer]]  # by name of a listener, the layers of a batch that it has seen
 
 
 class BatchSplitter:
@@ -158,23 +129,19 @@ class BatchSplitter:
         self._backbone = backbone
         self._joint = joint
         self._say = say
-        self._limit: int | None = None  # pixels of a piece
+        self._limit = inf  # pixels of a piece
         self._too_many = 0
         self._culprit: Listener | None = None  # for whom memory ran out; None: for the backbone
 
-    def show(self, batch: Batch, listeners: Sequence[Listener]) -> None:
-        """Run the backbone on a batch and hand its layers to listeners.
+    def show(self, batch: Batch, listeners: Sequence[Listener], before: Seen | None = None) -> None:
+        """Run the backbone on a batch, and hand listeners its layers that they have not seen before.
 
         Raises:
             InputError: One image, or images that must be shown together, do not fit into memory.
         """
-        self._show(batch, listeners, {listener.name: frozenset() for listener in listeners})
-
-    def _show(self, batch: Batch, listeners: Sequence[Listener], before: Seen) -> None:
-        """Show what listeners have not seen of a batch, in pieces."""
         pieces = list(_split(batch, self._limit))
         if len(pieces) == 1:
-            seen = dict(before)
+            seen = dict(before or {listener.name: frozenset() for listener in listeners})
             if self._fits(batch, listeners, seen):
                 self._tell(batch)
                 return
@@ -190,7 +157,7 @@ class BatchSplitter:
             else:
                 raise problem
         for piece in pieces:
-            self._show(piece, listeners, before)
+            self.show(piece, listeners, before)
 
     def _fits(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> bool:
         """Show a piece to all that has not seen it; whether memory was enough. Keeps what was seen."""
@@ -264,9 +231,9 @@ def _pixels(batch: Batch) -> int:
     return batch.pixels[:, 0].numel()
 
 
-def _split(batch: Batch, limit: int | None) -> Iterator[Batch]:
+def _split(batch: Batch, limit: float) -> Iterator[Batch]:
     """Consecutive images of a batch, of at most so many pixels together, at least one."""
-    if limit is None or _pixels(batch) <= limit:
+    if _pixels(batch) <= limit:
         yield batch
         return
     rows = max(1, limit // batch.pixels[0, 0].numel())

@@ -19,8 +19,7 @@ class VectorReader:
     """Vectors of a source from its shards, which are all there."""
 
     def __init__(self, source: Source, store: Shards) -> None:
-        self._source = source
-        self._store = store
+        self._source, self._store = source, store
 
     @cached_property
     def _shards(self) -> tuple[int, ...]:
@@ -29,9 +28,7 @@ class VectorReader:
 
     def poolings(self) -> tuple[str, ...]:
         """Poolings that are stored: ``mean``, and ``cls`` where the backbone has a class token."""
-        if not self._shards:
-            return ()
-        names = self._store.names(self._shards[0])
+        names = (name for shard in self._shards[:1] for name in self._store.names(shard))
         return tuple(sorted({name.split(".")[0] for name in names if "." in name}))
 
     @cached_property
@@ -43,15 +40,10 @@ class VectorReader:
     def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
         """[images dim] in the source's order; NaN rows for images that could not be read."""
         parts = {s: np.asarray(self._store.read(s, f"{pooling}.{layer}"), np.float32) for s in self._shards}
-        shown = self.shown
-        vectors = np.full((len(shown), next(iter(parts.values())).shape[1]), np.nan, np.float32)
-        start = 0
-        for shard in range(self._source.shards):
-            stop = start + self._source.shard_images(shard)
-            if shard in parts:
-                vectors[start:stop] = parts[shard]
-            start = stop
-        return vectors
+        width = next(iter(parts.values())).shape[1]
+        for shard in {*range(self._source.shards)} - {*parts}:
+            parts[shard] = np.full((self._source.shard_images(shard), width), np.nan, np.float32)
+        return np.concatenate([parts[shard] for shard in range(self._source.shards)])
 
     def bytes(self, layer: Layer, pooling: str) -> int:
         """Size of what `read` gives, estimated from the first shard."""
@@ -66,18 +58,21 @@ class MeasuredLayers(LayerMeasurements):
     """
 
     def __init__(self, source: Source, store: Shards, layers: Sequence[Layer]) -> None:
-        self._source = source
-        self._store = store
-        self.failures = {layer: reason for layer in layers if (reason := self._failure(layer))}
+        self._source, self._store = source, store
+        self.failures = {}
+        for layer in layers:
+            for shard, name, _, what in self._by_layer.get(str(layer), ()):
+                if what == FAILURE and layer not in self.failures:
+                    self.failures[layer] = bytes(np.asarray(store.read(shard, name), np.uint8)).decode()
         self._layers = tuple(layer for layer in layers if layer not in self.failures)
 
     def __getitem__(self, layer: Layer) -> list[Measurements]:
         if layer not in self._layers:
             raise KeyError(layer)
         groups: list[dict[str, NDArray[np.generic]]] = [{} for _ in self._source.groups]
-        for shard, names in groupby(self._names(layer), key=itemgetter(0)):
+        for shard, names in groupby(self._by_layer.get(str(layer), ()), key=itemgetter(0)):
             owners = {name: (group, what) for _, name, group, what in names}
-            for name, array in self._store.some(shard, owners).items():
+            for name, array in self._store.arrays(shard, owners).items():
                 group, what = owners[name]
                 groups[group][what] = array
         return list(groups)
@@ -91,9 +86,8 @@ class MeasuredLayers(LayerMeasurements):
     @property
     def bytes(self) -> int:
         """Size of what one layer left behind, by the first."""
-        if not self._layers:
-            return 0
-        return sum(array.nbytes for group in self[self._layers[0]] for array in group.values())
+        groups = (group for layer in self._layers[:1] for group in self[layer])
+        return sum(array.nbytes for group in groups for array in group.values())
 
     def of_group(self, group: int) -> dict[Layer, Measurements]:
         """What a group left behind for each layer; nothing of layers that could not be measured."""
@@ -105,19 +99,9 @@ class MeasuredLayers(LayerMeasurements):
                 measurements.setdefault(names[layer], {})[what] = array
         return {**measurements}
 
-    def _failure(self, layer: Layer) -> str:
-        """Why a layer could not be measured; "" if it could."""
-        for shard, name, _, what in self._names(layer):
-            if what == FAILURE:
-                return bytes(np.asarray(self._store.read(shard, name), np.uint8)).decode()
-        return ""
-
-    def _names(self, layer: Layer) -> list[tuple[int, str, int, str]]:
-        """Shard, name of the array, group, and what it is, of all arrays of a layer."""
-        return self._by_layer.get(str(layer), [])
-
     @cached_property
     def _by_layer(self) -> dict[str, list[tuple[int, str, int, str]]]:
+        """Of all arrays of each layer the shard, the name there, the group, and what it is."""
         names: dict[str, list[tuple[int, str, int, str]]] = {}
         for shard in range(self._source.shards):
             for name in self._store.names(shard):

@@ -23,26 +23,18 @@ _INTACT: dict[Path, tuple[int, int]] = {}
 
 
 class Shards:
-    """Numbered shards of a folder that was opened; each is a dictionary of arrays."""
+    """Shards 0..count-1 of a folder, each a dictionary of arrays; of its files damaged ones are removed."""
 
-    def __init__(self, folder: Path, count: int, known: Mapping[int, Path]) -> None:
-        self.folder = folder
-        self.count = count
-        self._known = dict(known)
-
-    @classmethod
-    def open(cls, folder: Path, count: int) -> "Shards":
-        """Look at what is there of shards 0..count-1; damaged files are removed and count as missing."""
-        known: dict[int, Path] = {}
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder, self.count = folder, count
+        self._known: dict[int, Path] = {}
         for path in sorted(folder.glob(f"*{SUFFIX}")):
             index, checksum = path.name.removesuffix(SUFFIX).split(".")
-            if int(index) in known:
-                continue
-            if _is_intact(path, checksum):
-                known[int(index)] = path
-            else:
-                path.unlink(missing_ok=True)
-        return cls(folder, count, known)
+            if int(index) not in self._known:
+                if _is_intact(path, checksum):
+                    self._known[int(index)] = path
+                else:
+                    path.unlink(missing_ok=True)
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -63,24 +55,19 @@ class Shards:
         with safe_open(self._known[index], framework="numpy") as file:
             return tuple(file.keys())
 
-    def arrays(self, index: int) -> dict[str, NDArray[np.generic]]:
-        """All arrays of a shard."""
-        with safe_open(self._known[index], framework="numpy") as file:
-            return {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
-
     def read(self, index: int, name: str) -> NDArray[np.generic]:
         """One array of a shard; raises KeyError if it is not there."""
-        return self.some(index, [name])[name]
+        return self.arrays(index, [name])[name]
 
-    def some(self, index: int, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
-        """Some arrays of a shard, which is opened once: that takes longer than reading small arrays.
+    def arrays(self, index: int, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
+        """Some or all arrays of a shard, which is opened once: that takes longer than reading small arrays.
 
         Raises:
             KeyError: One is not there.
         """
         arrays: dict[str, NDArray[np.generic]] = {}
         with safe_open(self._known[index], framework="numpy") as file:
-            for name in names:
+            for name in file.keys() if names is None else names:
                 try:
                     arrays[name] = np.asarray(file.get_tensor(name))
                 except SafetensorError as error:
@@ -91,22 +78,17 @@ class Shards:
 def _is_intact(path: Path, checksum: str) -> bool:
     """Whether a file's bytes have the checksum of its name."""
     stamp = _stamp(path)
-    if _INTACT.get(path) == stamp:
-        return True
-    if f"{_crc32(path):08x}" != checksum:
-        return False
-    _INTACT[path] = stamp
+    if _INTACT.get(path) != stamp:
+        computed = 0
+        with path.open("rb") as file:
+            while block := file.read(1 << 22):
+                computed = zlib.crc32(block, computed)
+        if f"{computed:08x}" != checksum:
+            return False
+        _INTACT[path] = stamp
     return True
 
 
 def _stamp(path: Path) -> tuple[int, int]:
     facts = path.stat()
     return facts.st_size, facts.st_mtime_ns
-
-
-def _crc32(path: Path) -> int:
-    checksum = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            checksum = zlib.crc32(block, checksum)
-    return checksum

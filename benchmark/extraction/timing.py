@@ -1,12 +1,13 @@
 """The cost of a backbone, measured: forwards of growing batches, timed at every layer."""
 
 from collections.abc import Sequence
+from functools import partial
 from time import perf_counter
 
 import torch
 from torch import Tensor
 
-from benchmark.extraction.failures import free_unused, is_out_of_memory
+from benchmark.extraction.failures import within_memory
 from tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
 from zoo.features.backbone import Backbone
 from zoo.features.census import BytesHeld, count_up_to
@@ -37,9 +38,13 @@ def measure_cost(backbone: Backbone, rule: CostConfig) -> MeasuredCosts:
     best = max(timed, key=lambda forwards: forwards.rate).batch
     peak = _peak(backbone, _pixels(backbone, best), layers)
     largest, reason = _largest(backbone, layers, timed[-1].batch, rule.seconds)
-    reasons = {"largest-batch": reason, "peak-memory": "" if peak else NO_TENSORS}
     weights, operations = counts[layers[-1]]
-    reasons |= {"parameters": "" if weights else NO_WEIGHTS, "gflops": "" if operations else NO_OPERATIONS}
+    reasons = {
+        "largest-batch": reason,
+        "peak-memory": "" if peak else NO_TENSORS,
+        "parameters": "" if weights else NO_WEIGHTS,
+        "gflops": "" if operations else NO_OPERATIONS,
+    }
     return MeasuredCosts(
         timed,
         {layer: parameters for layer, (parameters, _) in counts.items()},
@@ -60,13 +65,10 @@ def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostConfig) -> t
         expected = 2 * (rule.warm_up + rule.rounds) * timed[-1].whole
         if perf_counter() - begin + expected > limit:
             break
-        try:
-            timed.append(_timed(backbone, 2 * timed[-1].batch, layers, rule))
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            free_unused(backbone.device)
+        larger = partial(_timed, backbone, 2 * timed[-1].batch, layers, rule)
+        if (forwards := within_memory(backbone.device, larger)) is None:
             break
+        timed.append(forwards)
         if timed[-1].rate < rule.gain * timed[-2].rate:
             break
     return tuple(timed)
@@ -129,14 +131,13 @@ def _largest(
     """The last power of two that fits into a card's memory, from one on that does, or why it is not known."""
     if backbone.device.type != "cuda":
         return None, NO_LIMIT
+
+    def show(size: int) -> list[float]:
+        return _forward(backbone, _pixels(backbone, size), layers)
+
     begin = perf_counter()
     while batch < LARGEST_BATCH and perf_counter() - begin < seconds:
-        try:
-            _forward(backbone, _pixels(backbone, 2 * batch), layers)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            free_unused(backbone.device)
+        if within_memory(backbone.device, partial(show, 2 * batch)) is None:
             return batch, ""
         batch *= 2
     return None, f"{batch} images fit; larger batches were not tried"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.jobs.job import ScoreJob
-from benchmark.scores.records import Context
+from benchmark.scores.records import table_pooling
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
 from mini.render import TEMPLATES
@@ -18,6 +18,7 @@ from tasks.datasets.base import Sample
 from tasks.datasets.files import UnreadableImageError
 from tasks.examples import VERSION
 from tasks.task import Task
+from zoo.spec import BackboneSpec
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -42,7 +43,7 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     if task.examples is None or not job.setup.keeps_examples or not predicting:
         path.unlink(missing_ok=True)
         return
-    drawn = _drawn(predicting, job.setup.context, task.entry.metric)
+    drawn = _drawn(predicting, job.setup.spec, task.entry.metric)
     every = [outcome.outcome.predicted for outcome in predicting]
     pictures = task.examples.pictures([predicting[row].outcome.predicted for row in drawn])
     arrays: Arrays = {
@@ -59,14 +60,14 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     write_arrays(arrays, path)
 
 
-def _drawn(shown: Sequence[LayerOutcome], context: Context, metric: str) -> list[int]:
+def _drawn(shown: Sequence[LayerOutcome], spec: BackboneSpec, metric: str) -> list[int]:
     """Places of the outcomes that are drawn: blocks at a few depths, and the best one, in the order given."""
     blocks = [
         row
         for row, outcome in enumerate(shown)
         if outcome.layer.tap == "block"
         and outcome.layer.index > 0
-        and outcome.pooling in ("grid", context.table_pooling)
+        and outcome.pooling in ("grid", table_pooling(spec))
     ]
     if not blocks:
         return []

@@ -130,8 +130,9 @@ class _Timings:
         for jobs in run.backbones:
             name = jobs.setup.spec.name
             for job in jobs.passes:
-                if not done.issuperset(job.folders.values()) and (images := job.images_left):
-                    source = job.pass_.source
+                source = job.pass_.source
+                images = sum(map(source.shard_images, job.missing))
+                if images and not done.issuperset(job.folders.values()):
                     seconds = images * estimate.image_seconds(job.setup, source.view)
                     self._guessed.append((job, ForecastStep(name, "pass", source.name, images, seconds)))
                 done.update(job.folders.values())

@@ -4,20 +4,24 @@ A job carries its pass, or its task. Pickled, it names it: another process finds
 it makes once from its recipe.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 from typing import Any, TypeVar
 
 import torch
 
+from benchmark.engines.base import WorkerSlot
+from benchmark.extraction.one_pass import PassResult
 from benchmark.extraction.shards import Shards
 from benchmark.plan.layers import kept_layers, select_layers
 from benchmark.plan.plan import Pass, Plan, SourceKey
 from benchmark.request import Request
-from benchmark.scores.records import Context, ResultFiles
-from leaderboards.records.files import scored_path
+from benchmark.scores.records import ResultFiles, rule_of
+from leaderboards.records.files import VERSION, scored_path
 from leaderboards.records.thumbnails import FOLDER
 from tasks.base import digest
 from tasks.comparing import ComparisonTask
@@ -28,22 +32,14 @@ from zoo.spec import BackboneSpec, Layer
 
 @dataclass(frozen=True)
 class Setup:
-    """One backbone as a run shows it to its tasks.
+    """One backbone as a run shows it to its tasks."""
 
-    Attributes:
-        plan: The plan of the run, where jobs find their passes and tasks again in another process.
-        spec: The backbone.
-        identity: What tells its features from those of all others.
-        request: What the run was told.
-        suite: Suite that its records belong to.
-        device: Where it runs.
-    """
-
+    # where jobs find their passes and tasks again in another process
     plan: Plan = field(compare=False, repr=False)
     spec: BackboneSpec
-    identity: BackboneIdentity
+    identity: BackboneIdentity  # what tells its features from those of all others
     request: Request
-    suite: str
+    suite: str  # that its records belong to
     device: torch.device
 
     @cached_property
@@ -66,41 +62,23 @@ class Setup:
         """Vectors that are kept; of the random floor only one kind, since its poolings say the same."""
         return ("cls",) if self.spec.is_floor else self.request.poolings
 
-    @property
-    def context(self) -> Context:
-        """What all records of the backbone have in common."""
-        return Context(self.suite, self.spec, self.identity.revision, self.request.dtype, self.device.type)
-
 
 @dataclass(frozen=True)
 class Job:
-    """One backbone over a range of the shards of one pass, for all that listens.
-
-    Attributes:
-        setup: The backbone.
-        pass_: The source, and the tasks that need to see it.
-        shards: Which of its shards; those that are there already are not computed again.
-        folders: Folder of the shards of each listener, by its name: `VECTORS`, or a task's.
-        memories: Folder of what the task of a listener remembers of another source, by the listener's name;
-            that source must be over before this one begins.
-    """
+    """One backbone over a range of the shards of one pass, for all that listens."""
 
     setup: Setup
     pass_: Pass
-    shards: range
-    folders: Mapping[str, Path]
+    shards: range  # those of them that are there already are not computed again
+    folders: Mapping[str, Path]  # of the shards of each listener, by its name: `VECTORS`, or a task's
+    # of what the task of a listener remembers of another source, which must be over before this one begins
     memories: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[int]:
         """Shards that a listener misses on the disk, in order."""
-        stores = (Shards.open(folder, self.pass_.source.shards) for folder in self.folders.values())
+        stores = (Shards(folder, self.pass_.source.shards) for folder in self.folders.values())
         return sorted(set().union(*({*store.missing} & {*self.shards} for store in stores)))
-
-    @property
-    def images_left(self) -> int:
-        """Images of the shards that a listener misses."""
-        return sum(map(self.pass_.source.shard_images, self.missing))
 
     def __reduce__(self) -> tuple[Callable[..., "Job"], tuple[Any, ...]]:
         keys = frozenset(task.key for task in self.pass_.tasks)
@@ -108,34 +86,68 @@ class Job:
 
 
 def _job_again(setup: Setup, key: SourceKey, tasks: frozenset[str], *rest: Any) -> Job:  # noqa: ANN401
-    """A job in a process that was sent it."""
     return Job(setup, setup.plan.pass_over(key).serving(tasks), *rest)
 
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """One backbone's scores in one task, from what its passes have stored, or from what it is asked.
-
-    Attributes:
-        setup: The backbone.
-        task: The task.
-        fingerprint: Of its records.
-        data: Digest of the images and the ground truth that they are of.
-        vectors: Folder of the vectors of each source that it takes, by the source's name.
-        measured: Folder of what its groups left behind; None where nothing is measured.
-    """
+    """One backbone's scores in one task, from what its passes have stored, or from what it is asked."""
 
     setup: Setup
     task: Task
-    fingerprint: str
-    data: str
-    vectors: Mapping[str, Path]
-    measured: Path | None
+    fingerprint: str  # of its records
+    data: str  # digest of the images and the ground truth that they are of
+    vectors: Mapping[str, Path]  # folder of the vectors of each source that it takes, by the source's name
+    measured: Path | None  # folder of what its groups left behind; None where nothing is measured
 
     @property
     def kept(self) -> ResultFiles:
         """Files of this backbone and task in the output."""
-        return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays", "examples"))
+        endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
+        return self.files(self.fingerprint, endings, self.setup.spec.name)
+
+    def files(self, fingerprint: str, endings: Mapping[str, str], *names: str) -> ResultFiles:
+        """Files of backbones and the task in the output: records, and what of those kinds is beside them."""
+        output, key = self.setup.request.output, self.task.key
+        beside = {kind: output / kind / scored_path(key, *names, ending=end) for kind, end in endings.items()}
+        records = output / "records" / scored_path(key, *names)
+        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER)
+
+    def fields(self, files: ResultFiles, unreadable: int, begin: float) -> dict[str, object]:
+        """What all records of some files have in common.
+
+        Args:
+            files: Where they are.
+            unreadable: Images that could not be read and were left out.
+            begin: When the scoring began, by `perf_counter`.
+        """
+        setup, spec, task = self.setup, self.setup.spec, self.task
+        left_out = f"; {unreadable} unreadable images left out" if unreadable else ""
+        return {
+            "suite": setup.suite,
+            "backbone": spec.name,
+            "family": spec.family,
+            "trained": spec.trained,
+            "revision": setup.identity.revision,
+            "depth": spec.depth,
+            "input_size": spec.input_size,
+            "interpolation": rule_of(spec),
+            "task": task.entry.name,
+            "analysis": task.entry.analysis,
+            "protocol": task.protocol,
+            "dataset": task.dataset,
+            "split": task.split,
+            "transform": task.transform,
+            "data": files.data,
+            "partial": task.coverage.partial or unreadable > 0,
+            "coverage": f"{task.coverage}{left_out}",
+            "dtype": setup.request.dtype,
+            "device": setup.device.type,
+            "fingerprint": files.fingerprint,
+            "seconds": perf_counter() - begin,
+            "version": VERSION,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
 
     def __reduce__(self) -> tuple[Callable[..., "ScoreJob"], tuple[Any, ...]]:
         rest = self.fingerprint, self.data, self.vectors, self.measured
@@ -143,7 +155,6 @@ class ScoreJob:
 
 
 def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: ANN401
-    """A job in a process that was sent it."""
     return ScoreJob(setup, setup.plan.task(key), *rest)
 
 
@@ -159,20 +170,10 @@ class Pair:
 
     @property
     def kept(self) -> ResultFiles:
-        """File of this pair in the output."""
+        """Files of this pair in the output."""
         names = (job.setup.spec.name for job in (self.first, self.second))
         fingerprint = digest([self.first.fingerprint, self.second.fingerprint])
-        return _kept(self.first, fingerprint, *names, beside=("arrays",))
-
-
-def _kept(job: ScoreJob, fingerprint: str, *names: str, beside: Sequence[str]) -> ResultFiles:
-    """Files of backbones and a task in the output: records, and what is beside them."""
-    output, key = job.setup.request.output, job.task.key
-    endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
-    paths = {kind: output / kind / scored_path(key, *names, ending=endings[kind]) for kind in beside}
-    return ResultFiles(
-        output / "records" / scored_path(key, *names), fingerprint, job.data, paths, output / FOLDER
-    )
+        return self.first.files(fingerprint, {"arrays": "npz"}, *names)
 
 
 @dataclass(frozen=True)
@@ -185,17 +186,24 @@ class CompareJob:
 
 @dataclass(frozen=True)
 class BackboneJobs:
-    """All that one backbone has to do, in order: passes, questions without a pass, scores."""
+    """What one backbone has to do, all or a piece of it: passes, questions without a pass, then scores."""
 
     setup: Setup
     passes: tuple[Job, ...]
     questions: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
+    # what came of the backbone's other pieces, where scores follow
+    before: PassResult = field(default_factory=PassResult)
 
-    def with_setup(self, setup: Setup) -> "BackboneJobs":
-        """These jobs with the backbone on another device, or other options."""
+    def on(self, slot: WorkerSlot) -> "BackboneJobs":
+        """The jobs as a worker is given them: with the device and the threads of its slot."""
+        if not slot.device:
+            return self
+        request = replace(self.setup.request, workers=slot.threads or self.setup.request.workers)
+        setup = replace(self.setup, device=torch.device(slot.device), request=request)
 
-        def changed(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
+        def placed(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
             return tuple(replace(job, setup=setup) for job in jobs)
 
-        return BackboneJobs(setup, changed(self.passes), changed(self.questions), changed(self.scores))
+        passes, questions, scores = placed(self.passes), placed(self.questions), placed(self.scores)
+        return BackboneJobs(setup, passes, questions, scores, self.before)

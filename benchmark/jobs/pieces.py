@@ -10,12 +10,10 @@ from itertools import count, groupby
 from math import inf
 from time import perf_counter
 
-import torch
-
 from benchmark.engines.base import JobQueue, WorkerSlot
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.estimate import Corrections, image_seconds
-from benchmark.jobs.job import BackboneJobs, Job
+from benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
 
 LEAST_SECONDS = 60.0
 """Nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in
@@ -26,63 +24,33 @@ ROUNDS = 2
 where workers so stop at about the same time."""
 
 
-@dataclass(frozen=True)
-class WorkPiece:
-    """What a worker does without a break.
-
-    Attributes:
-        jobs: Passes over ranges of shards and questions, or scores, or all that a backbone has to do.
-        before: What came of the backbone's other pieces, where scores follow.
-    """
-
-    jobs: BackboneJobs
-    before: PassResult
-
-    def on(self, slot: WorkerSlot) -> "WorkPiece":
-        """The piece as a worker is given it: with the device and the threads of its slot."""
-        if not slot.device:
-            return self
-        setup = self.jobs.setup
-        request = replace(setup.request, workers=slot.threads or setup.request.workers)
-        placed = replace(setup, device=torch.device(slot.device), request=request)
-        return replace(self, jobs=self.jobs.with_setup(placed))
-
-
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """A shard that is to be computed, and its order among those of its backbone that are."""
+    """A shard that is to be computed."""
 
-    order: int
+    order: int  # among those of its backbone that are
     job: Job
     number: int
     images: int
-    seconds: float
+    seconds: float  # that it is guessed to take
 
 
 @dataclass
 class _Left:
-    """What is left to do of a backbone.
+    """What is left to do of a backbone."""
 
-    Attributes:
-        jobs: All that it has to do.
-        shards: Those that no worker has taken yet.
-        questions: Whether its questions wait.
-        scores: Whether its scores wait.
-        taken: Pieces that workers have.
-        done: What came of others.
-    """
-
-    jobs: BackboneJobs
-    shards: deque[_Shard]
-    questions: bool
-    scores: bool
-    taken: "list[_Taken]" = field(default_factory=list)
-    done: list[PassResult] = field(default_factory=list)
+    setup: Setup
+    shards: deque[_Shard]  # that no worker has taken yet, as are the questions and scores
+    questions: tuple[ScoreJob, ...]
+    scores: tuple[ScoreJob, ...]
+    taken: "list[_Taken]" = field(default_factory=list)  # pieces that workers have
+    done: list[PassResult] = field(default_factory=list)  # what came of others
 
     @property
     def waits(self) -> bool:
         """Whether a worker could begin a piece; scores begin when nothing else is left."""
-        return self.ready or self.questions or (self.scores and not self.shards and not self.taken)
+        scores = self.scores and not self.shards and not self.taken
+        return self.ready or bool(self.questions or scores)
 
     @property
     def ready(self) -> bool:
@@ -94,7 +62,7 @@ class _Left:
     @property
     def likeness(self) -> tuple[str, str]:
         """What corrects guesses of it: its backbone, or else any."""
-        return self.jobs.setup.spec.name, ""
+        return self.setup.spec.name, ""
 
     @property
     def seconds(self) -> float:
@@ -107,20 +75,17 @@ class _Taken:
     """A piece that a worker has."""
 
     left: _Left
-    piece: WorkPiece
+    piece: BackboneJobs
     shards: Sequence[_Shard]
     begin: float
 
 
-class Pieces(JobQueue[WorkPiece, PassResult]):
+class Pieces(JobQueue[BackboneJobs, PassResult]):
     """The queue of a run: what is left of its backbones, given away piece by piece.
 
     A worker stays with the backbone that it has loaded; else it takes one with most left for each who works
     on it, in seconds as they are measured while the run goes on. One worker alone takes whole backbones in
     order.
-
-    Args:
-        backbones: What each has to do.
     """
 
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
@@ -129,7 +94,7 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
         self._every = [self._left_of(jobs) for jobs in backbones]
         self._last: dict[int, _Left] = {}
         self._out: dict[Hashable, _Taken] = {}
-        self._count = 0
+        self._keys = count()
 
     def _left_of(self, jobs: BackboneJobs) -> _Left:
         shards: deque[_Shard] = deque()
@@ -139,10 +104,9 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
             for number in job.missing:
                 images = source.shard_images(number)
                 shards.append(_Shard(len(shards), job, number, images, images * second))
-        return _Left(jobs, shards, bool(jobs.questions), bool(jobs.scores))
+        return _Left(jobs.setup, shards, jobs.questions, jobs.scores)
 
     def open(self, slots: Sequence[WorkerSlot]) -> None:
-        """Hear where the workers are; pieces are cut for so many."""
         self._slots = slots
 
     @property
@@ -152,13 +116,11 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
 
     @property
     def width(self) -> int:
-        """How many pieces of the least size there are."""
         least = max(LEAST_SECONDS, 1e-9)
         return sum(max(1, int(min(left.seconds / least, len(left.shards)))) for left in self._every)
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left and nobody has a piece."""
         return not self._out and not any(left.waits for left in self._every)
 
     @property
@@ -166,18 +128,18 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
         """What came of all backbones."""
         return PassResult.joined(result for left in self._every for result in left.done)
 
-    def take(self, worker: int) -> tuple[Hashable, WorkPiece] | None:
-        """The next piece for a worker; None where none can begin now."""
+    def take(self, worker: int) -> tuple[Hashable, BackboneJobs] | None:
         waiting = [left for left in self._every if left.waits]
         if not waiting:
             return None
-        left = self._choose(worker, waiting)
+        left = self._last.get(worker)
+        if left is None or not left.waits:
+            left = waiting[0] if len(self._slots) == 1 else max(waiting, key=self._urgency)
         piece, shards = self._cut(left)
-        self._last[worker] = left
-        self._count += 1
-        self._out[self._count] = _Taken(left, piece, shards, perf_counter())
-        left.taken.append(self._out[self._count])
-        return self._count, piece.on(self._slots[worker])
+        key, self._last[worker] = next(self._keys), left
+        self._out[key] = _Taken(left, piece, shards, perf_counter())
+        left.taken.append(self._out[key])
+        return key, piece.on(self._slots[worker])
 
     def done(self, key: Hashable, result: PassResult) -> None:
         """Keep what came of a piece, and learn how long it took."""
@@ -191,41 +153,32 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
     def give_back(self, key: Hashable) -> None:
         """A piece waits again; of its shards those that were stored are not computed once more."""
         taken = self._out.pop(key)
-        taken.left.taken.remove(taken)
-        taken.left.shards.extendleft(reversed(taken.shards))
-        taken.left.questions |= bool(taken.piece.jobs.questions)
-        taken.left.scores |= bool(taken.piece.jobs.scores)
-        self._last = {worker: left for worker, left in self._last.items() if left is not taken.left}
+        left = taken.left
+        left.taken.remove(taken)
+        left.shards.extendleft(reversed(taken.shards))
+        left.questions += taken.piece.questions
+        left.scores += taken.piece.scores
+        self._last = {worker: last for worker, last in self._last.items() if last is not left}
 
-    def _choose(self, worker: int, waiting: Sequence[_Left]) -> _Left:
-        last = self._last.get(worker)
-        if last is not None and last.waits:
-            return last
-        if len(self._slots) == 1:
-            return waiting[0]
-        return max(
-            waiting, key=lambda left: self._seconds(left) / (1 + len(left.taken)) if left.shards else inf
-        )
+    def _urgency(self, left: _Left) -> float:
+        """Seconds that are left for each who works on a backbone, with one more."""
+        return self._seconds(left) / (1 + len(left.taken)) if left.shards else inf
 
-    def _cut(self, left: _Left) -> tuple[WorkPiece, list[_Shard]]:
+    def _cut(self, left: _Left) -> tuple[BackboneJobs, list[_Shard]]:
         """The next piece of a backbone."""
-        every = sum(map(self._seconds, self._every))
-        alone = len(self._slots) == 1
-        enough = inf if alone else max(LEAST_SECONDS, every / (ROUNDS * len(self._slots)))
+        share = sum(map(self._seconds, self._every)) / (ROUNDS * len(self._slots))
+        enough = inf if len(self._slots) == 1 else max(LEAST_SECONDS, share)
         shards: list[_Shard] = []
         seconds, factor = 0.0, self._corrections.factor(left.likeness)
         while left.ready and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
             shards.append(left.shards.popleft())
             seconds += factor * shards[-1].seconds
-        last = not left.shards and not left.taken
-        jobs = BackboneJobs(
-            left.jobs.setup,
-            tuple(_ranges(shards)),
-            left.jobs.questions if left.questions else (),
-            left.jobs.scores if left.scores and last else (),
-        )
-        left.questions, left.scores = False, left.scores and not last
-        return WorkPiece(jobs, PassResult.joined(left.done) if jobs.scores else PassResult()), shards
+        questions, left.questions = left.questions, ()
+        scores: tuple[ScoreJob, ...] = ()
+        if not left.shards and not left.taken:
+            scores, left.scores = left.scores, ()
+        before = PassResult.joined(left.done) if scores else PassResult()
+        return BackboneJobs(left.setup, tuple(_ranges(shards)), questions, scores, before), shards
 
     def _seconds(self, left: _Left) -> float:
         return self._corrections.factor(left.likeness) * left.seconds

@@ -1,13 +1,14 @@
 """What one backbone is asked without a pass: gradients of a few images, its weights, and what it costs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
-from benchmark.extraction.failures import Failure, failure
-from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
-from benchmark.extraction.one_pass import Pace, PassCallbacks, PassResult
+from benchmark.extraction.failures import Failure, noting
+from benchmark.extraction.gradients import FieldSums, sum_fields
+from benchmark.extraction.loading import batches
+from benchmark.extraction.one_pass import PassResult
 from benchmark.extraction.timing import measure_cost
 from benchmark.jobs.job import ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache
@@ -24,17 +25,15 @@ from zoo.spec import BackboneSpec, Layer
 
 def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
-    asked: list[LoadedBackbone] = []
-    failures: list[Failure] = []
+    asked, failures = list[LoadedBackbone](), list[Failure]()
     for job in jobs:
         begin, task = perf_counter(), job.task
-        try:
+        with noting(failures, job.setup.spec.name, task.entry.name, task.key):
             asked.append(LoadedBackbone(cache.backbone(), job.setup, report))
             keep(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
-        except Exception as error:
-            failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
-    unreadable = tuple(line for backbone in asked for line in backbone.sums.unreadable)
-    return PassResult(sum(backbone.sums.images for backbone in asked), unreadable, tuple(failures))
+    sums = [backbone.sums for backbone in asked]
+    unreadable = tuple(line for each in sums for line in each.unreadable)
+    return PassResult(sum(each.images for each in sums), unreadable, tuple(failures))
 
 
 def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, ...]:
@@ -44,31 +43,19 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, 
     failures: list[Failure] = []
     with report.bar("measuring cost", len(jobs), "backbones") as advance:
         for job in jobs:
-            begin, task = perf_counter(), job.task
-            try:
-                asked = LoadedBackbone(BackboneCache(job.setup).backbone(), job.setup, report)
-                keep(job, task.results(asked), 0, begin)
-            except Exception as error:
-                failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
+            failures += run_questions([job], BackboneCache(job.setup), report).failures
             advance(1)
     return tuple(failures)
 
 
 @dataclass
 class LoadedBackbone:
-    """A loaded backbone that a task asks something: a `tasks.stored.AskedBackbone`.
-
-    Attributes:
-        backbone: The backbone.
-        setup: How the run shows it.
-        report: Hears of images that are looked at.
-        sums: What was summed over images; nothing before it was asked for fields.
-    """
+    """A loaded backbone that a task asks something: a `tasks.stored.AskedBackbone`."""
 
     backbone: Backbone
     setup: Setup
-    report: Reporter
-    sums: FieldSums = field(default_factory=FieldSums)
+    report: Reporter  # hears of images that are looked at
+    sums: FieldSums = field(default_factory=FieldSums)  # over images; nothing before it was asked for fields
 
     @property
     def spec(self) -> BackboneSpec:
@@ -90,26 +77,20 @@ class LoadedBackbone:
         layers: Callable[[Sequence[Layer]], Sequence[Layer]],
         channels: Callable[[int], Sequence[int]],
     ) -> Fields:
-        setup, backbone = self.setup, self.backbone
-        wanted = [layer for layer in layers(setup.layers) if backbone.spec.has(layer)]
-        refused = _refusals(backbone, wanted)
-        asked = Asked(tuple(layer for layer in wanted if layer not in refused), channels)
-        if not backbone.fields_refusal():
-            title, images = f"{setup.spec.name}  {task}", len(source.samples)
+        spec, request, backbone = self.setup.spec, self.setup.request, self.backbone
+        wanted = [layer for layer in layers(self.setup.layers) if spec.has(layer)]
+        if reason := backbone.fields_refusal():  # of no layer, which is said of each block
+            refused = {layer: reason for layer in wanted if layer.tap == "block"}
+        else:
+            refused = {layer: reason for layer in wanted if (reason := backbone.refusal([layer]))}
+            asked = [layer for layer in wanted if layer not in refused]
+            source, size = replace(source, view=view_for(spec, source.view)), request.batch_size
+            events = batches(source, range(source.shards), size, spec.input_size, request.workers)
+            title, images = f"{spec.name}  {task}", len(source.samples)
             with self.report.bar(title, images, "images") as advance:
-                callbacks = PassCallbacks(advance, self.report.say)
-                pace = Pace(setup.request.batch_size, setup.request.workers)
-                view = view_for(setup.spec, source.view)
-                self.sums = sum_fields(source, view, asked, backbone, pace, callbacks)
+                self.sums = sum_fields(events, size, backbone, asked, channels, advance)
             if not self.sums.images:
                 raise nothing_read(source)
-        sums, patch = self.sums, setup.spec.patch_size
-        coarsest = (sums.size[0] // patch, sums.size[1] // patch)
-        return Fields(sums.strength, sums.cells, coarsest, sums.images, refused)
-
-
-def _refusals(backbone: Backbone, layers: Sequence[Layer]) -> dict[Layer, str]:
-    """Why a backbone cannot say which pixels move some layers; for each block if it can say it of none."""
-    if reason := backbone.fields_refusal():
-        return {layer: reason for layer in layers if layer.tap == "block"}
-    return {layer: reason for layer in layers if (reason := backbone.refusal([layer]))}
+        height, width = self.sums.size
+        coarsest = height // spec.patch_size, width // spec.patch_size
+        return Fields(self.sums.strength, self.sums.cells, coarsest, self.sums.images, refused)

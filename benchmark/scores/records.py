@@ -2,42 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from math import isinf
 from pathlib import Path
+from typing import Any
 
 from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
 from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
-from leaderboards.records.files import VERSION
 from leaderboards.records.items import Place
-from leaderboards.records.record import (
-    UNREADABLE,
-    Record,
-    add_suite,
-    read_frame,
-    suite_names,
-)
+from leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from tasks.base import Items, LayerOutcome, Outcome, Score
 from tasks.registry import TaskEntry
-from tasks.task import Task
-from tasks.uncertainty import Assessment, assess, intervals_of
+from tasks.uncertainty import assess, intervals_of
 from zoo.spec import BackboneSpec, stands_for_set
 
-Assessments = Mapping[tuple[Place, str], Assessment]
-"""Assessment of each place and metric."""
+NORMAL = 1.959964
+"""Standard errors to each side of a 95 % interval."""
+
+Assessments = Mapping[tuple[Place, str], Mapping[str, Any]]
+"""Fields of the records of each place and metric: the interval, and how it does among its competitors."""
 
 
-def place_of(one: LayerOutcome) -> Place:
+def place_of(outcome: LayerOutcome) -> Place:
     """Layer, tap and pooling of an outcome."""
-    return one.layer.index, one.layer.record_tap, one.pooling
-
-
-def is_choice(tap: str) -> bool:
-    """Whether a best one is chosen among such places: blocks, or sets of them, which are scored apart."""
-    return tap == "block" or stands_for_set(tap)
+    return outcome.layer.index, outcome.layer.record_tap, outcome.pooling
 
 
 def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
@@ -55,85 +45,34 @@ def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> As
         primary: The metric that the leaderboard shows; None where no layer is chosen.
     """
     items = measured_items(outcomes)
-    assessed: dict[tuple[Place, str], Assessment] = {}
-    for pooling in dict.fromkeys(position[2] for position in items):
+    assessed: dict[tuple[Place, str], dict[str, Any]] = {}
+    for pooling in dict.fromkeys(pooling for _, _, pooling in items):
         places = [position for position in items if position[2] == pooling]
         layers = [items[position] for position in places]
         for metric, ends in intervals_of(layers).items():
-            assessed |= {
-                (position, metric): Assessment(low, high)
-                for position, (low, high) in zip(places, ends, strict=True)
-            }
-        blocks = [row for row, position in enumerate(places) if position[0] > 0 and is_choice(position[1])]
+            for position, (low, high) in zip(places, ends, strict=True):
+                assessed[position, metric] = {"ci_low": low, "ci_high": high}
+        # a best one is chosen among blocks, or sets of them, which are scored apart
+        blocks = [
+            position
+            for position in places
+            if position[0] > 0 and (position[1] == "block" or stands_for_set(position[1]))
+        ]
         if blocks and primary is not None and primary in layers[0].statistics:
-            chosen = assess([layers[row] for row in blocks], primary)
-            for row, choice in zip(blocks, chosen, strict=True):
-                low, high = assessed[places[row], primary].low, assessed[places[row], primary].high
-                assessed[places[row], primary] = Assessment(low, high, *choice)
+            chosen = assess([items[position] for position in blocks], primary)
+            for position, choice in zip(blocks, chosen, strict=True):
+                assessed[position, primary] |= choice._asdict()
     return assessed
-
-
-NORMAL = 1.959964
-"""Standard errors to each side of a 95 % interval."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What all records of one backbone share."""
-
-    suite: str
-    spec: BackboneSpec
-    revision: str
-    dtype: str
-    device: str
-
-    @property
-    def table_pooling(self) -> str:
-        """Pooling that stands in tables: the class token where there is one."""
-        return "cls" if self.spec.has_cls else "mean"
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What the records of one backbone and task share, beside the context.
-
-    Attributes:
-        task: The task on its data.
-        fingerprint: Identity of features and scoring.
-        data: Digest of the images and their ground truth.
-        unreadable: Images that could not be read and were left out.
-        seconds: Time of the scoring.
-    """
-
-    task: Task
-    fingerprint: str
-    data: str
-    unreadable: int
-    seconds: float
-
-    @property
-    def coverage(self) -> str:
-        """What was there of the dataset, in words."""
-        text = str(self.task.coverage)
-        return f"{text}; {self.unreadable} unreadable images left out" if self.unreadable else text
 
 
 @dataclass(frozen=True)
 class ResultFiles:
-    """The files of one result, and what they must say.
-
-    Attributes:
-        records: Its records.
-        fingerprint: Identity of features and scoring.
-        data: Digest of the images and their ground truth.
-        beside: Files that may belong to the records (items, arrays, examples), by name.
-        thumbnails: Folder of the pictures of examples.
-    """
+    """The files of one result, and what they must say."""
 
     records: Path
-    fingerprint: str
-    data: str = ""
-    beside: Mapping[str, Path] = field(default_factory=dict)
+    fingerprint: str  # of features and scoring
+    data: str = ""  # digest of the images and their ground truth
+    beside: Mapping[str, Path] = field(default_factory=dict)  # files that may belong to the records, by name
     thumbnails: Path = Path(FOLDER)
 
     def companions(self) -> dict[str, str]:
@@ -175,51 +114,36 @@ def rule_of(spec: BackboneSpec) -> str:
     return "" if spec.heads is None or spec.checkpoint == "object" else spec.interpolation
 
 
-def base_fields(context: Context, scored: Scored) -> dict[str, object]:
-    """Fields that do not depend on the layer."""
-    spec, task = context.spec, scored.task
-    return {
-        "suite": context.suite,
-        "backbone": spec.name,
-        "family": spec.family,
-        "trained": spec.trained,
-        "revision": context.revision,
-        "depth": spec.depth,
-        "input_size": spec.input_size,
-        "interpolation": rule_of(spec),
-        "task": task.entry.name,
-        "analysis": task.entry.analysis,
-        "protocol": task.protocol,
-        "dataset": task.dataset,
-        "split": task.split,
-        "transform": task.transform,
-        "data": scored.data,
-        "partial": task.coverage.partial or scored.unreadable > 0,
-        "coverage": scored.coverage,
-        "dtype": context.dtype,
-        "device": context.device,
-        "fingerprint": scored.fingerprint,
-        "seconds": scored.seconds,
-        "version": VERSION,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+def table_pooling(spec: BackboneSpec) -> str:
+    """Pooling that stands in tables: the class token where there is one."""
+    return "cls" if spec.has_cls else "mean"
 
 
 def to_records(
-    context: Context,
-    scored: Scored,
+    fields: Mapping[str, object],
+    spec: BackboneSpec,
+    entry: TaskEntry,
     outcomes: Sequence[LayerOutcome],
     assessed: Assessments,
 ) -> list[Record]:
-    """One record a metric, layer and pooling; a layer without a score has one empty record with a reason."""
-    shared = base_fields(context, scored)
-    entry = scored.task.entry
+    """One record a metric, layer and pooling; a layer without a score has one empty record with a reason.
+
+    Args:
+        fields: What all of them have in common.
+        spec: The backbone.
+        entry: The task.
+        outcomes: What was scored.
+        assessed: Intervals and choices.
+    """
     records: list[Record] = []
     for outcome in outcomes:
-        in_tables = entry.analysis or outcome.pooling in ("grid", context.table_pooling)
-        where = _where(outcome, context.spec)
+        in_tables = entry.analysis or outcome.pooling in ("grid", table_pooling(spec))
+        layer, tap, pooling = place_of(outcome)
+        where = {**fields, "layer": layer, "tap": tap, "pooling": pooling}
+        if outcome.other is not None:
+            where |= {"other": spec.name, "other_layer": outcome.other.index, "other_tap": outcome.other.tap}
         for score in outcome.outcome.scores:
-            fields = {
+            number = {
                 "metric": score.metric,
                 "primary": in_tables and score.head < 0 and score.metric == entry.metric,
                 "head": score.head,
@@ -227,28 +151,13 @@ def to_records(
                 "unit": score.unit,
                 **_number(score),
             }
-            if assessment := assessed.get((place_of(outcome), score.statistic)):
-                fields |= {
-                    "ci_low": assessment.low,
-                    "ci_high": assessment.high,
-                    "chosen": assessment.chosen,
-                    "held_out": assessment.held_out,
-                    "tied": assessment.tied,
-                }
-            records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
+            number |= assessed.get((place_of(outcome), score.statistic), {})
+            records.append(Record(**where, **number))  # type: ignore[arg-type]
         for metric, reason in _missing(outcome.outcome, entry).items():
             primary = in_tables and metric == entry.metric
-            fields = {"metric": metric, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
-            records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
+            number = {"metric": metric, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
+            records.append(Record(**where, **number, reason=reason))  # type: ignore[arg-type]
     return records
-
-
-def _where(one: LayerOutcome, spec: BackboneSpec) -> dict[str, object]:
-    """The fields of a place, and of the layer of the same backbone that it is compared with."""
-    where: dict[str, object] = {"layer": one.layer.index, "tap": one.layer.record_tap, "pooling": one.pooling}
-    if one.other is not None:
-        where |= {"other": spec.name, "other_layer": one.other.index, "other_tap": one.other.tap}
-    return where
 
 
 def _missing(outcome: Outcome, entry: TaskEntry) -> Mapping[str, str]:

@@ -171,10 +171,10 @@ class Tally:
             self.loads.append(setup.spec.name)
             return _Watched(load(setup), self)
 
-        def passing(source, view, listeners, backbone, *options):  # type: ignore[no-untyped-def]
+        def passing(source, listeners, backbone, *options):  # type: ignore[no-untyped-def]
             self.source, self.backbone = source.name, backbone.spec.name
             try:
-                return run_pass(source, view, listeners, backbone, *options)
+                return run_pass(source, listeners, backbone, *options)
             finally:
                 self.backbone = ""
 

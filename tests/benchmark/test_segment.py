@@ -121,15 +121,15 @@ def test_queries_wait_for_what_other_workers_remember(
         for worker in range(3):
             if worker not in out and (found := queue.take(worker)) is not None:
                 out[worker] = found
-                jobs = found[1].jobs.passes
+                jobs = found[1].passes
                 queries = [job for job in jobs if job.memories]
                 # a piece that begins with what is missing of the memory may go on with queries
                 own = sum(len(job.shards) for job in jobs if not job.memories)
                 assert not queries or remembered + own == memories
         worker = min(out)
         key, piece = out.pop(worker)
-        remembered += sum(len(job.shards) for job in piece.jobs.passes if not job.memories)
-        shown += [(job.pass_.source.name, number) for job in piece.jobs.passes for number in job.shards]
+        remembered += sum(len(job.shards) for job in piece.passes if not job.memories)
+        shown += [(job.pass_.source.name, number) for job in piece.passes for number in job.shards]
         queue.done(key, PassResult(1))
     assert len(shown) == len(set(shown)) == sum(one.source.shards for one in plan.passes)
 

@@ -57,7 +57,7 @@ def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: N
 def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> StoredBackbone:
     """What a pass over the images that can be read leaves on disk."""
     count = task.source.shards
-    grams, vectors = (Shards.open(folder / one.name / what, count) for what in ("grams", "vectors"))
+    grams, vectors = (Shards(folder / one.name / what, count) for what in ("grams", "vectors"))
     start = 0
     for shard, group in enumerate(task.source.groups):
         rows = np.arange(start, start + len(group.samples))

@@ -313,7 +313,7 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     collector = MeasuredCollector(task, view, frozenset([LAYER]))
     groups = range(len(task.source.groups))
     # one image is six tiles: more than a batch
-    for event in batches(task.source, view, [0], 4, 32, workers=1):
+    for event in batches(replace(task.source, view=view), [0], 4, 32, workers=1):
         if isinstance(event, Batch):
             double.visit(event.pixels, lambda seen, event=event: collector.see(event, seen), [LAYER])
     arrays = collector.finish(groups)

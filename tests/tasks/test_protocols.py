@@ -304,7 +304,8 @@ def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) 
     task = RetrievalTask(FAKES.retrieval[0].read(tmp_path), config_of(PAPER, "retrieval"))
     assert all(query.box is not None for query in task.data.queries)
     for source in task.sources:
-        events = batches(source, source.view.scaled(32, 8), range(len(source.groups)), 4, 32, workers=1)
+        scaled = replace(source, view=source.view.scaled(32, 8))
+        events = batches(scaled, range(len(source.groups)), 4, 32, workers=1)
         found = [pixels for event in events if isinstance(event, Batch) for pixels in event.pixels]
         assert len(found) == len(source.samples) > 1
         for sample, pixels in zip(source.samples, found, strict=True):

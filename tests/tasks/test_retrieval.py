@@ -137,7 +137,7 @@ def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
         crop = crops[source.name.split("/")[1]]
         found = [
             pixels
-            for event in batches(source, view, range(len(source.groups)), 4, 32, workers=1)
+            for event in batches(replace(source, view=view), range(len(source.groups)), 4, 32, workers=1)
             if isinstance(event, Batch)
             for pixels in event.pixels
         ]

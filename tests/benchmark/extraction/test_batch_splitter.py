@@ -11,11 +11,12 @@ from torch import Tensor
 
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.failures import is_out_of_memory
-from benchmark.extraction.one_pass import Listener, Pace, PassCallbacks, run_pass
+from benchmark.extraction.one_pass import Listener, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from tasks.feeds import GRIDS
 from tests.benchmark.doubles import CountingBackbone, source
+from tests.benchmark.engines.test_progress import Heard
 from tests.benchmark.extraction.test_one_pass import MeanMeasurer, MeanProblem, listeners
 from zoo.errors import InputError
 from zoo.features import Shown, Visitor
@@ -56,11 +57,10 @@ Stored = list[dict[str, NDArray[np.float32]]]
 
 def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 8) -> list[str]:
     """Lines that the pass says."""
-    lines: list[str] = []
-    shown: list[int] = []
-    run_pass(src, src.view, found, backbone, Pace(batch_size, 2), PassCallbacks(shown.append, lines.append))
-    assert sum(shown) == sum(len(group.samples) for group in src.groups)
-    return lines
+    heard = Heard()
+    run_pass(src, found, backbone, batch_size, 2, heard)
+    assert heard.done["double  double/source"] == len(src.samples)
+    return [line for line, done in heard.done.items() if done < 0]
 
 
 def arrays(found: list[Listener]) -> Stored:
@@ -133,7 +133,7 @@ def test_what_waits_for_another_layer_is_shown_again(tmp_path: Path) -> None:
 
     def listener(folder: Path) -> list[Listener]:
         collector = MeasuredCollector(problem, src.view, frozenset([Layer(2)]))
-        return [Listener("pairs", collector, Shards.open(folder, 2), {0, 1})]
+        return [Listener("pairs", collector, Shards(folder, 2), {0, 1})]
 
     whole, halved = listener(tmp_path / "whole"), listener(tmp_path / "halved")
     run(src, whole, CountingBackbone())

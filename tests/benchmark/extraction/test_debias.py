@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmark.engines.progress import Silent
 from benchmark.extraction import debias
 from benchmark.extraction.collectors import FAILURE, MeasuredCollector
 from benchmark.extraction.debias import DebiasedCollector
-from benchmark.extraction.one_pass import Listener, Pace, run_pass
+from benchmark.extraction.one_pass import Listener, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE, Source
 from tasks.metrics.spread import debiased, position_basis
@@ -67,11 +68,13 @@ def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int
     """What a listener keeps, by name; with no number of components, without a transform."""
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Grids()  # type: ignore[method-assign]
-    plain = MeasuredCollector(problem, src.view, frozenset([Layer(1), Layer(2)]))
-    collector = plain if components is None else DebiasedCollector(plain, components)
-    store = Shards.open(folder, len(src.groups))
+    what = problem, src.view, frozenset([Layer(1), Layer(2)])
+    collector = (
+        MeasuredCollector(*what) if components is None else DebiasedCollector(*what, components=components)
+    )
+    store = Shards(folder, len(src.groups))
     listener = Listener("grids", collector, store, set(range(len(src.groups))))
-    run_pass(src, src.view, [listener], backbone, Pace(2, workers=1))
+    run_pass(src, [listener], backbone, 2, 1, Silent())
     assert listener.failure is None
     found = [store.arrays(shard) for shard in range(store.count)]
     return {name: torch.from_numpy(array) for one in found for name, array in one.items()}
@@ -145,10 +148,11 @@ def test_a_black_image_that_breaks_the_network_fails_one_listener(tmp_path: Path
             super().visit(pixels, visitor, layers)
 
     src = source([[10]])
-    collectors = [MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1)])) for _ in range(2)]
-    plain = Listener("plain", collectors[0], Shards.open(tmp_path / "a", 1), {0})
-    other = Listener("other", DebiasedCollector(collectors[1], 2), Shards.open(tmp_path / "b", 1), {0})
-    run_pass(src, src.view, [plain, other], Broken(), Pace(2, workers=1))
+    what = MeanProblem(src), src.view, frozenset([Layer(1)])
+    debiased = DebiasedCollector(*what, components=2)
+    plain = Listener("plain", MeasuredCollector(*what), Shards(tmp_path / "a", 1), {0})
+    other = Listener("other", debiased, Shards(tmp_path / "b", 1), {0})
+    run_pass(src, [plain, other], Broken(), 2, 1, Silent())
     assert plain.failure is None
     assert other.failure is not None
     assert not plain.missing

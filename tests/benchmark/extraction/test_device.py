@@ -5,7 +5,7 @@ The one transfer that ends a group, or a shard of vectors, gives ones in place o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.engines.progress import Silent
 from benchmark.extraction import collectors, debias
 from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
-from benchmark.extraction.one_pass import Listener, Pace, run_pass
+from benchmark.extraction.one_pass import Listener, run_pass
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from benchmark.plan.location import DataLocation
@@ -33,7 +34,6 @@ from zoo.registry import find
 from zoo.spec import BackboneSpec
 
 META = torch.device("meta")
-PACE = Pace(batch_size=4, workers=1)
 
 MEASURED = (
     "segment",
@@ -85,17 +85,22 @@ def on_meta(name: str, folder: Path) -> Backbone:
     return load(small, device=META, dtype=torch.float32, cache_dir=folder / "cache")
 
 
-def collector_of(task: Task, one: Pass, spec: BackboneSpec, folder: Path) -> MeasuredCollector:
+def collector_of(
+    task: Task, one: Pass, spec: BackboneSpec, folder: Path, components: int | None = None
+) -> MeasuredCollector:
     fed = task.fed_by(one.source)
     assert fed is not None
     scores = task.scores_from(one.source)
     layers = task.scored(spec.layers, spec) if task.sets and scores else fed.feed.layers(spec.layers, spec)
     if task.memory is not None and scores:
         source = task.memory.source
-        store = Shards.open(folder / source.name / task.listener, source.shards)
+        store = Shards(folder / source.name / task.listener, source.shards)
         before = task.memory.feed.layers(spec.layers, spec)
         fed = task.remembering(MeasuredLayers(source, store, before), {})
-    return MeasuredCollector(fed, view_for(spec, fed.source.view), layers, spec.patch_size)
+    what = fed, view_for(spec, fed.source.view), layers, spec.patch_size
+    if components is None:
+        return MeasuredCollector(*what)
+    return debias.DebiasedCollector(*what, components=components)
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
@@ -109,16 +114,21 @@ def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
         found["vectors"] = VectorCollector(one.source, layers, poolings, torch.float16, spec.width)
     shards = one.source.shards
     return [
-        Listener(name, collector, Shards.open(folder / one.source.name / name, shards), set(range(shards)))
+        Listener(name, collector, Shards(folder / one.source.name / name, shards), set(range(shards)))
         for name, collector in found.items()
         if not backbone.refusal(collector.layers)
     ]
 
 
+def run(one: Pass, listeners: list[Listener], backbone: Backbone) -> None:
+    source = replace(one.source, view=view_for(backbone.spec, one.source.view))
+    run_pass(source, listeners, backbone, 4, 1, Silent())
+
+
 def show(one: Pass, backbone: Backbone, folder: Path) -> Left:
     """A pass with all listeners."""
     listeners = listeners_of(one, backbone, folder)
-    run_pass(one.source, view_for(backbone.spec, one.source.view), listeners, backbone, PACE)
+    run(one, listeners, backbone)
     arrays = {
         each.name: {
             name: array
@@ -169,9 +179,9 @@ def test_tokens_lose_their_position_without_a_wait(
     backbone = on_meta("dinov3-s16", tmp_path / "small")
     passes = [(task, one) for one in planned(data, STANDARD).passes for task in one.measured]
     task, one = next(found for found in passes if found[0].entry.name == "spair")
-    collector = debias.DebiasedCollector(collector_of(task, one, backbone.spec, tmp_path), 3)
-    listener = Listener("spair", collector, Shards.open(tmp_path, one.source.shards), {0})
-    run_pass(one.source, view_for(backbone.spec, one.source.view), [listener], backbone, PACE)
+    collector = collector_of(task, one, backbone.spec, tmp_path, components=3)
+    listener = Listener("spair", collector, Shards(tmp_path, one.source.shards), {0})
+    run(one, [listener], backbone)
     assert listener.failure is None
     assert not [name for name in listener.store.arrays(0) if name.endswith(FAILURE)]
 

@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
-from benchmark.extraction.one_pass import Pace, PassCallbacks
+from benchmark.extraction.gradients import FieldSums, sum_fields
+from benchmark.extraction.loading import batches
 from tests.benchmark.doubles import CountingBackbone, source
 from zoo.errors import InputError
 from zoo.features import Channels, ReceptiveField
 from zoo.spec import Layer
 from zoo.view.views import ResizeCrop
 
-ASKED = Asked((Layer(1), Layer(3)), range)
+LAYERS = (Layer(1), Layer(3))
 COLOURS = [[10, 20, -1, 30], [40]]
 
 
@@ -35,9 +35,9 @@ class Gradients(CountingBackbone):
 def summed(backbone: Gradients, batch: int = 4) -> FieldSums:
     view = ResizeCrop(32, 32)
     shown: list[int] = []
-    sums = sum_fields(
-        source(COLOURS, view=view), view, ASKED, backbone, Pace(batch, 1), PassCallbacks(shown.append)
-    )
+    src = source(COLOURS, view=view)
+    events = batches(src, range(src.shards), batch, 32, workers=1)
+    sums = sum_fields(events, batch, backbone, LAYERS, range, shown.append)
     assert sum(shown) == 5
     return sums
 
@@ -45,7 +45,7 @@ def summed(backbone: Gradients, batch: int = 4) -> FieldSums:
 @pytest.mark.parametrize("batch", [1, 4])
 def test_fields_add_up_over_the_images_that_can_be_read(batch: int) -> None:
     sums = summed(Gradients(), batch)
-    assert list(sums.strength) == list(ASKED.layers)
+    assert list(sums.strength) == list(LAYERS)
     assert (sums.strength[Layer(1)] == 100).all()
     assert sums.cells == {Layer(1): (4, 4), Layer(3): (4, 4)}
     assert (sums.images, sums.size) == (4, (32, 32))

@@ -1,5 +1,7 @@
 """Batches hold every image once, in order, by size, and say what could not be read."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,9 +11,8 @@ from zoo.view.views import FitLongSide, Tiles
 
 
 def run(src, view=None, batch_size=4, workers=2, shards=None, input_size=32):  # type: ignore[no-untyped-def]
-    view = view or src.view
     shards = range(src.shards) if shards is None else shards
-    return list(batches(src, view, shards, batch_size, input_size, workers))
+    return list(batches(replace(src, view=view or src.view), shards, batch_size, input_size, workers))
 
 
 def members(events: list[object]) -> list[tuple[int, int]]:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.engines.progress import Silent
 from benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
-from benchmark.extraction.one_pass import Listener, Pace, run_pass
+from benchmark.extraction.one_pass import Listener, run_pass
 from benchmark.extraction.reader import VectorReader
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE, Source
@@ -57,7 +58,7 @@ class MeanProblem:
 
 def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
     count = -(-len(src.groups) // src.groups_per_shard)
-    vectors = Shards.open(folder / "vectors", count)
+    vectors = Shards(folder / "vectors", count)
     found = [
         Listener(
             "vectors",
@@ -67,14 +68,14 @@ def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
         )
     ]
     if dense:
-        store = Shards.open(folder / "means", count)
+        store = Shards(folder / "means", count)
         collector = MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1), Layer(3)]))
         found.append(Listener("means", collector, store, set(store.missing)))
     return found
 
 
 def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 3) -> None:
-    run_pass(src, src.view, found, backbone, Pace(batch_size, workers=2))
+    run_pass(src, found, backbone, batch_size, 2, Silent())
 
 
 def test_each_image_goes_through_the_backbone_once_for_all_listeners(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_tiles_are_assembled_before_a_measurer_sees_them(tmp_path: Path) -> None
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Watching()  # type: ignore[method-assign]
     collector = MeasuredCollector(problem, src.view, frozenset([Layer(1)]))
-    run(src, [Listener("means", collector, Shards.open(tmp_path, 1), {0})], CountingBackbone())
+    run(src, [Listener("means", collector, Shards(tmp_path, 1), {0})], CountingBackbone())
     assert shapes == [(1, 8, 12, 8)] * 2
 
 
@@ -142,7 +143,7 @@ def test_what_was_transferred_is_settled_once_a_group_without_what_is_not_finite
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Settles()  # type: ignore[method-assign]
     collector = MeasuredCollector(problem, src.view, frozenset([Layer(1), Layer(3)]))
-    store = Shards.open(tmp_path, 2)
+    store = Shards(tmp_path, 2)
     run(src, [Listener("means", collector, store, {0, 1})], CountingBackbone())
     assert settled == [{1: ["mean", "position"], 3: ["mean", "position"]}, {1: ["mean", "position"]}]
     second = store.arrays(1)

@@ -12,7 +12,7 @@ from benchmark.extraction.shards import Shards
 
 
 def filled(folder: Path, count: int = 3) -> Shards:
-    store = Shards.open(folder, count)
+    store = Shards(folder, count)
     for index in range(count):
         store.write(index, {"cls.1": torch.full((2, 4), float(index)), "shown": torch.ones(2).byte()})
     return store
@@ -20,7 +20,7 @@ def filled(folder: Path, count: int = 3) -> Shards:
 
 def test_reads_what_it_wrote(tmp_path: Path) -> None:
     filled(tmp_path)
-    store = Shards.open(tmp_path, 3)
+    store = Shards(tmp_path, 3)
     assert store.missing == ()
     assert store.names(1) == ("cls.1", "shown")
     np.testing.assert_array_equal(store.read(2, "cls.1"), np.full((2, 4), 2.0))
@@ -36,18 +36,18 @@ def test_some_arrays_are_read_by_one_opening(tmp_path: Path, monkeypatch: pytest
         return whole(path, framework=framework)
 
     monkeypatch.setattr(shards, "safe_open", counted)
-    found = store.some(1, ["shown", "cls.1"])
+    found = store.arrays(1, ["shown", "cls.1"])
     assert [*found] == ["shown", "cls.1"]
     np.testing.assert_array_equal(found["cls.1"], np.full((2, 4), 1.0))
     assert len(opened) == 1
     with pytest.raises(KeyError, match=r"mean\.1"):
-        store.some(1, ["shown", "mean.1"])
+        store.arrays(1, ["shown", "mean.1"])
 
 
 def test_missing_shards_are_named(tmp_path: Path) -> None:
     filled(tmp_path, 2)
-    assert Shards.open(tmp_path, 4).missing == (2, 3)
-    assert Shards.open(tmp_path / "nowhere", 2).missing == (0, 1)
+    assert Shards(tmp_path, 4).missing == (2, 3)
+    assert Shards(tmp_path / "nowhere", 2).missing == (0, 1)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip"])
@@ -60,14 +60,14 @@ def test_a_damaged_shard_is_missing_and_removed(tmp_path: Path, damage: str) -> 
     else:
         payload[-5] ^= 0xFF
     victim.write_bytes(payload)
-    assert Shards.open(tmp_path, 3).missing == (1,)
+    assert Shards(tmp_path, 3).missing == (1,)
     assert not victim.exists()
 
 
 def test_leftovers_of_a_killed_write_do_not_count(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     (tmp_path / ".partial-abc").write_bytes(b"half a shard")
-    assert Shards.open(tmp_path, 2).missing == (1,)
+    assert Shards(tmp_path, 2).missing == (1,)
 
 
 def test_an_unknown_array_is_a_key_error(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_two_writers_of_one_shard_do_no_harm(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert Shards.open(tmp_path, 3).missing == ()
+    assert Shards(tmp_path, 3).missing == ()
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -92,5 +92,5 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(OSError, match="No space"):
-        Shards.open(tmp_path, 1).write(0, {"a": torch.zeros(3)})
+        Shards(tmp_path, 1).write(0, {"a": torch.zeros(3)})
     assert list(tmp_path.iterdir()) == []

@@ -105,13 +105,14 @@ def test_a_cpu_has_no_largest_batch_and_a_double_no_weights(measured) -> None:  
 def test_on_a_card_the_largest_batch_is_the_last_that_fits(
     monkeypatch: pytest.MonkeyPatch, fits: int, expected: int | None
 ) -> None:
-    def forward(backbone: object, pixels: int, layers: object) -> None:
+    def forward(backbone: object, pixels: int, layers: object) -> list[float]:
         if pixels > fits:
             raise torch.OutOfMemoryError
+        return []
 
     monkeypatch.setattr(timing, "_forward", forward)
     monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
-    monkeypatch.setattr(timing, "free_unused", lambda device: None)
+    monkeypatch.setattr("benchmark.extraction.failures.free_unused", lambda device: None)
     card = CountingBackbone(device=torch.device("cuda"))
     batch, reason = timing._largest(card, (), 4, 1000.0)
     assert batch == expected

@@ -10,7 +10,8 @@ from benchmark.engines.base import WorkerSlot
 from benchmark.extraction.failures import Failure
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs import pieces
-from benchmark.jobs.pieces import Pieces, WorkPiece
+from benchmark.jobs.job import BackboneJobs
+from benchmark.jobs.pieces import Pieces
 from tests.benchmark.jobs.test_jobs import planned, prepared
 
 Make = Callable[..., Pieces]
@@ -30,15 +31,15 @@ def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
     return made
 
 
-def taken(queue: Pieces, worker: int = 0) -> tuple[int, WorkPiece]:
+def taken(queue: Pieces, worker: int = 0) -> tuple[int, BackboneJobs]:
     found = queue.take(worker)
     assert found is not None
     assert isinstance(found[0], int)
     return found[0], found[1]
 
 
-def names(given: Sequence[WorkPiece]) -> list[str]:
-    return [piece.jobs.setup.spec.name for piece in given]
+def names(given: Sequence[BackboneJobs]) -> list[str]:
+    return [piece.setup.spec.name for piece in given]
 
 
 def test_small_backbones_stay_whole_and_one_worker_takes_them_in_order(make: Make) -> None:
@@ -49,8 +50,8 @@ def test_small_backbones_stay_whole_and_one_worker_takes_them_in_order(make: Mak
         assert images > 0
         while not queue.over:
             key, piece = taken(queue)
-            assert piece.jobs.passes
-            assert piece.jobs.scores
+            assert piece.passes
+            assert piece.scores
             given.append(piece)
             queue.done(key, PassResult(images // 2))
         assert sorted(names(given)) == ["mini-fs", "mini-resnet"]
@@ -72,18 +73,18 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
                 given.append(found[1])
         worker = next(iter(out))
         key, piece = out.pop(worker)
-        for job in piece.jobs.passes:
-            shown.update((piece.jobs.setup.spec.name, job.pass_.key, number) for number in job.shards)
+        for job in piece.passes:
+            shown.update((piece.setup.spec.name, job.pass_.key, number) for number in job.shards)
         queue.done(key, PassResult(1))
     assert set(shown.values()) == {1}
     whole = make(1)
-    jobs = [job for _ in range(2) for job in taken(whole)[1].jobs.passes]
+    jobs = [job for _ in range(2) for job in taken(whole)[1].passes]
     assert len(shown) == sum(len(job.shards) for job in jobs)
     assert len(given) > 6
     for name in ("mini-fs", "mini-resnet"):
-        own = [piece for piece in given if piece.jobs.setup.spec.name == name]
-        assert [bool(piece.jobs.scores) for piece in own] == [False] * (len(own) - 1) + [True]
-        assert sum(bool(piece.jobs.questions) for piece in own) <= 1
+        own = [piece for piece in given if piece.setup.spec.name == name]
+        assert [bool(piece.scores) for piece in own] == [False] * (len(own) - 1) + [True]
+        assert sum(bool(piece.questions) for piece in own) <= 1
 
 
 def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: py
     lost = Failure("mini-fs", "knn", "why", bad_input=True, key="knn.key")
     while True:
         key, piece = taken(queue)
-        if piece.jobs.scores:
+        if piece.scores:
             break
         queue.done(key, PassResult(1, failures=(lost,), refusals={("mini-fs", "davis.key"): "no"}))
     assert piece.before.failures == (lost,)
@@ -107,30 +108,30 @@ def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
     before = queue.images
     first, piece = taken(queue, 0)
     other, beside = taken(queue, 1)
-    assert piece.jobs.setup.spec.name != beside.jobs.setup.spec.name
+    assert piece.setup.spec.name != beside.setup.spec.name
     queue.done(other, PassResult(1))
-    assert taken(queue, 1)[1].jobs.setup.spec.name == beside.jobs.setup.spec.name
+    assert taken(queue, 1)[1].setup.spec.name == beside.setup.spec.name
     left = queue.images
     queue.give_back(first)
     assert left < queue.images < before
     again = taken(queue, 0)[1]
-    assert again.jobs.passes[0].pass_.key == piece.jobs.passes[0].pass_.key
-    assert again.jobs.passes[0].shards.start == piece.jobs.passes[0].shards.start
+    assert again.passes[0].pass_.key == piece.passes[0].pass_.key
+    assert again.passes[0].shards.start == piece.passes[0].shards.start
 
 
 def test_pieces_are_placed_where_their_worker_is(make: Make) -> None:
     _, piece = taken(make(2, "cuda:1"), 1)
-    setups = {piece.jobs.setup.device.index, *(job.setup.device.index for job in piece.jobs.scores)}
+    setups = {piece.setup.device.index, *(job.setup.device.index for job in piece.scores)}
     assert setups == {1}
-    assert piece.jobs.setup.request.workers == 1
-    assert taken(make(2), 1)[1].jobs.setup.device.type == "cpu"
+    assert piece.setup.request.workers == 1
+    assert taken(make(2), 1)[1].setup.device.type == "cpu"
 
 
 def test_what_takes_longest_begins_first(make: Make) -> None:
     queue = make(2)
-    seconds = {left.jobs.setup.spec.name: left.seconds for left in queue._every}
+    seconds = {left.setup.spec.name: left.seconds for left in queue._every}
     _, piece = taken(queue)
-    assert seconds[piece.jobs.setup.spec.name] == max(seconds.values())
+    assert seconds[piece.setup.spec.name] == max(seconds.values())
 
 
 def test_what_comes_back_is_not_joined_with_what_another_worker_has(
@@ -139,17 +140,17 @@ def test_what_comes_back_is_not_joined_with_what_another_worker_has(
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     queue = make(8)
     first, _ = taken(queue, 0)
-    name = queue._out[first].piece.jobs.setup.spec.name
+    name = queue._out[first].piece.setup.spec.name
     while True:  # another worker's piece of the same backbone, from the middle of it
         key, beside = taken(queue, len(queue._out))
-        if beside.jobs.setup.spec.name == name:
+        if beside.setup.spec.name == name:
             break
-    held = {(job.pass_.key, number) for job in beside.jobs.passes for number in job.shards}
+    held = {(job.pass_.key, number) for job in beside.passes for number in job.shards}
     queue.give_back(first)
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
     queue._last = {0: queue._out[key].left}
     _, rest = taken(queue, 0)
-    assert rest.jobs.setup.spec.name == name
-    given = {(job.pass_.key, number) for job in rest.jobs.passes for number in job.shards}
+    assert rest.setup.spec.name == name
+    given = {(job.pass_.key, number) for job in rest.passes for number in job.shards}
     assert given
     assert not given & held

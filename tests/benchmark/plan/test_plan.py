@@ -9,9 +9,7 @@ from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.scores.records import (
-    Context,
     ResultFiles,
-    Scored,
     assess_outcomes,
     is_current,
     measured_items,
@@ -21,6 +19,7 @@ from leaderboards.records.files import safe_name
 from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
 from tasks.clustering import RegionClusterTask
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
+from tests.benchmark.jobs.test_jobs import prepared
 from zoo.errors import InputError
 from zoo.registry import find
 from zoo.spec import Layer
@@ -98,17 +97,17 @@ def test_partial_data_fall_into_as_many_clusters_as_the_complete_ones(
     assert [task.data.k for task in tasks] == [80, parts]
 
 
-def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path) -> None:
+def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path, tmp_path: Path) -> None:
     found = plan(data, "knn")
-    scored = Scored(found.tasks.needing("passes")[0], "print", "1a2b3c4d", 2, 1.5)
-    context = Context("standard", found.backbones[0], "seed-0", "float32", "cpu")
+    job = prepared(found, tmp_path).backbones[0].scores[0]
     values, statistics = {"top-1": np.array([100.0, 0.0])}, {"top-1": Statistic("top-1")}
     items = Items("images", ("a", "b"), ("a", "b"), ("", ""), values, statistics)
     outcomes = [
         LayerOutcome(Layer(1), "cls", Outcome((Score("top-1", 50.0, 2, "images"),), items)),
         LayerOutcome(Layer(1), "mean", Outcome((), empty="features are not finite")),
     ]
-    first, second = to_records(context, scored, outcomes, assess_outcomes(outcomes, "top-1"))
+    fields, assessed = job.fields(job.kept, 2, 0.0), assess_outcomes(outcomes, "top-1")
+    first, second = to_records(fields, job.setup.spec, job.task.entry, outcomes, assessed)
     assert (first.value, first.primary, first.reason, first.n) == (50.0, True, "", 2)
     assert np.isnan(second.value)
     assert (second.primary, second.reason) == (False, "features are not finite")

@@ -49,7 +49,7 @@ def found_in(
         prefix = layers.shape[-1] - cells[0] * cells[1]
         maps = AttentionMaps(Layer(index + 1, "probabilities"), layers[index, rows], prefix, cells)
         collector.see(batch, maps)
-    shards = Shards.open(folder, 1)
+    shards = Shards(folder, 1)
     shards.write(0, collector.finish(range(1)))
     return task.findings(MeasuredLayers(task.source, shards, blocks))
 

@@ -77,7 +77,7 @@ def left_behind(  # type: ignore[no-untyped-def]
     src: Source = problem.source
     scored = [Layer(index) for index in shown]
     layers = problem.feed.layers(scored, spec)
-    shards = Shards.open(folder, src.shards)
+    shards = Shards(folder, src.shards)
     start = 0
     for number, group in enumerate(src.groups):
         positions = list(range(len(group.samples)) if seen is None else seen[number])

@@ -43,7 +43,7 @@ def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> Measur
     collector = MeasuredCollector(task, VIEW, LAYERS)
     members = tuple(Member(0, position, 1, (64, 64)) for position in range(seen))
     batch = Batch(torch.zeros(seen, 3, 64, 64, dtype=torch.uint8), members)
-    shards = Shards.open(folder, task.source.shards)
+    shards = Shards(folder, task.source.shards)
     if seen:
         for index in (1, 2):
             shown = maps.expand(seen, *maps.shape[-3:])

@@ -35,7 +35,7 @@ def measured(task: LocalisationTask, folder: Path, grids: Tensor, seen: int = IM
     """What a pass leaves behind that shows those grids of the first images of the one group."""
     collector = MeasuredCollector(task, VIEW, (LAYER,), PATCH)
     members = tuple(Member(0, position, 1, (8, 8)) for position in range(seen))
-    shards = Shards.open(folder, 1)
+    shards = Shards(folder, 1)
     if seen:
         collector.see(Batch(PIXELS[:seen], members), LayerFeatures(LAYER, None, grids[:seen]))
     shards.write(0, collector.finish(range(1)))

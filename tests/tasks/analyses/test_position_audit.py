@@ -33,7 +33,7 @@ def audited(grids: list[Tensor], folder: Path, images: int = 64) -> Outcome:
     """What is said of one layer that shows groups of images those grids; an empty one cannot be read."""
     task = PositionAudit(sources([max(1, len(one)) for one in grids]), PositionConfig(images, PENALTIES))
     collector = MeasuredCollector(task, VIEW, (LAYER,))
-    shards = Shards.open(folder, len(grids))
+    shards = Shards(folder, len(grids))
     for group, one in enumerate(grids):
         if len(one):
             members = tuple(Member(group, place, 1, (SIZE, SIZE)) for place in range(len(one)))
