@@ -3,7 +3,7 @@
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,6 +14,9 @@ Result = TypeVar("Result")
 
 Function = Callable[[Job, Reporter], Result]
 """Does a job and reports meanwhile. Each worker is sent it once and keeps it, with what it remembers."""
+
+LOSSES = 3  # a job whose worker is lost so often ends the run: it may be the reason
+PAUSE = 1.0  # seconds after which a worker without a job looks again whether all is over
 
 
 class WorkerDiedError(RuntimeError):
@@ -26,15 +29,10 @@ class WorkerLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Where a worker computes.
+    """Where a worker computes."""
 
-    Attributes:
-        device: Its device, as it is called there; "": the one that its jobs name.
-        threads: Its share of the processors; None: as many as its jobs name.
-    """
-
-    device: str = ""
-    threads: int | None = None
+    device: str = ""  # as it is called there; "": the one that its jobs name
+    threads: int | None = None  # its share of the processors; None: as many as its jobs name
 
 
 class JobQueue(ABC, Generic[Job, Result]):
@@ -54,38 +52,16 @@ class JobQueue(ABC, Generic[Job, Result]):
         """Whether all is done."""
 
     @abstractmethod
-    def take(self, worker: int) -> tuple[Hashable, Job] | None:
+    def take(self, worker: int) -> tuple[int, Job] | None:
         """The next job of a worker, and what tells it from all others; None where none can begin now."""
 
     @abstractmethod
-    def done(self, key: Hashable, result: Result) -> None:
+    def done(self, key: int, result: Result) -> None:
         """Hear what came of a job."""
 
     @abstractmethod
-    def give_back(self, key: Hashable) -> None:
+    def give_back(self, key: int) -> None:
         """Hear that the worker of a job was lost."""
-
-
-class Engine(ABC):
-    """Lets workers do the jobs of a queue.
-
-    Attributes:
-        workers: How many it has on this machine.
-    """
-
-    workers = 1
-
-    @abstractmethod
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
-        """Do all jobs of a queue; what fails ends it, and is raised."""
-
-    def map(self, function: Function[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
-        """Results of the function on independent jobs, in the jobs' order."""
-        queue: ListQueue[Job, Result] = ListQueue(jobs)
-        self.carry_out(function, queue, report)
-        return [queue.results[number] for number in range(len(jobs))]
 
 
 class ListQueue(JobQueue[Job, Result]):
@@ -104,37 +80,54 @@ class ListQueue(JobQueue[Job, Result]):
     def over(self) -> bool:
         return len(self.results) == len(self._jobs)
 
-    def take(self, worker: int) -> tuple[Hashable, Job] | None:
+    def take(self, worker: int) -> tuple[int, Job] | None:
         del worker
         if not self._waiting:
             return None
         number = self._waiting.popleft()
         return number, self._jobs[number]
 
-    def done(self, key: Hashable, result: Result) -> None:
-        assert isinstance(key, int)
+    def done(self, key: int, result: Result) -> None:
         self.results[key] = result
 
-    def give_back(self, key: Hashable) -> None:
-        assert isinstance(key, int)
+    def give_back(self, key: int) -> None:
         self._waiting.appendleft(key)
 
 
-LOSSES = 3
-"""A job whose worker is lost so often ends the run: it may be the reason."""
+class Engine(ABC):
+    """Lets workers do the jobs of a queue."""
 
-PAUSE = 1.0
-"""Seconds after which a worker without a job looks again whether all is over."""
+    workers = 1  # on this machine
+
+    @abstractmethod
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        """Do all jobs of a queue; what fails ends it, and is raised."""
+
+    def map(self, function: Function[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
+        """Results of the function on independent jobs, in the jobs' order."""
+        queue: ListQueue[Job, Result] = ListQueue(jobs)
+        self.carry_out(function, queue, report)
+        return [queue.results[number] for number in range(len(jobs))]
+
+
+class LocalEngine(Engine):
+    """One job after the other in this process; the device is busy with one backbone at a time."""
+
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        jobs.open([WorkerSlot()])
+        while (taken := jobs.take(0)) is not None:
+            key, job = taken
+            jobs.done(key, function(job, report))
 
 
 class Worker(ABC, Generic[Job, Result]):
-    """Does one job after another: in this process, in another one, or on another machine.
+    """Does one job after another, in another process or on another machine."""
 
-    Attributes:
-        slot: Where.
-    """
-
-    slot = WorkerSlot()
+    slot: WorkerSlot
 
     def ready(self) -> bool:
         """Whether it can take a job; waits a moment for that."""
@@ -156,22 +149,20 @@ class Worker(ABC, Generic[Job, Result]):
 def dispatch(workers: Sequence[Worker[Job, Result]], queue: JobQueue[Job, Result]) -> None:
     """Let workers do the jobs of a queue, and end them; what one of them raises ends all, and is raised."""
     queue.open([worker.slot for worker in workers])
-    shared, threads = _SharedQueue(queue), []
+    shared = _SharedQueue(queue)
+    threads = [threading.Thread(target=shared.serve, args=each, daemon=True) for each in enumerate(workers)]
     try:
-        if len(workers) == 1:
-            shared.serve(0, workers[0])  # here, where Ctrl-C reaches it
-        else:
-            for each in enumerate(workers):
-                threads.append(threading.Thread(target=shared.serve, args=each, daemon=True))
-                threads[-1].start()
-            shared.wait()
+        for thread in threads:
+            thread.start()
+        shared.wait()  # here, where Ctrl-C reaches it
     except BaseException as error:
         shared.stop(error)
     finally:
         for worker in workers:
             worker.end()
         for thread in threads:
-            thread.join(PAUSE)
+            if thread.is_alive():
+                thread.join(PAUSE)
     if shared.error is not None:
         raise shared.error
 
@@ -182,7 +173,7 @@ class _SharedQueue(Generic[Job, Result]):
     def __init__(self, queue: JobQueue[Job, Result]) -> None:
         self._queue = queue
         self._changed = threading.Condition()
-        self._lost: Counter[Hashable] = Counter()
+        self._lost: Counter[int] = Counter()
         self.error: BaseException | None = None
 
     @property
@@ -193,8 +184,7 @@ class _SharedQueue(Generic[Job, Result]):
     def wait(self) -> None:
         """Return when all is over."""
         with self._changed:
-            while not self.over:
-                self._changed.wait()
+            self._changed.wait_for(lambda: self.over)
 
     def stop(self, error: BaseException) -> None:
         """No job begins any more."""
@@ -207,56 +197,31 @@ class _SharedQueue(Generic[Job, Result]):
         try:
             while not self.over:
                 if worker.ready() and (taken := self._take(number)) is not None:
-                    key, job = taken
-                    try:
-                        result = worker.do(job)
-                    except WorkerLostError as error:
-                        self._give_back(key, error)
-                    else:
-                        with self._changed:
-                            self._queue.done(key, result)
-                            self._changed.notify_all()
+                    self._do(worker, *taken)
         except BaseException as error:
             self.stop(error)
 
-    def _take(self, number: int) -> tuple[Hashable, Job] | None:
+    def _take(self, number: int) -> tuple[int, Job] | None:
         with self._changed:
-            if self.over:
-                return None
-            taken = self._queue.take(number)
-            if taken is None:
+            taken = None if self.over else self._queue.take(number)
+            if taken is None and not self.over:
                 self._changed.wait(PAUSE)
             return taken
 
-    def _give_back(self, key: Hashable, error: WorkerLostError) -> None:
-        with self._changed:
+    def _do(self, worker: Worker[Job, Result], key: int, job: Job) -> None:
+        try:
+            result = worker.do(job)
+        except WorkerLostError as error:
             self._lost[key] += 1
             if self._lost[key] == LOSSES:
                 raise WorkerDiedError(
                     f"a piece of the work lost its worker {LOSSES} times ({error}), perhaps for lack of "
                     "memory; try a smaller --batch-size; what is finished is kept"
                 ) from error
-            self._queue.give_back(key)
-            self._changed.notify_all()
-
-
-class LocalEngine(Engine):
-    """One job after the other in this process; the device is busy with one backbone at a time."""
-
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
-        dispatch([_ThisProcess(function, report)], jobs)
-
-
-class _ThisProcess(Worker[Job, Result]):
-    """This process as a worker."""
-
-    def __init__(self, function: Function[Job, Result], report: Reporter) -> None:
-        self._function, self._report = function, report
-
-    def do(self, job: Job) -> Result:
-        return self._function(job, self._report)
-
-    def end(self) -> None:
-        """Nothing is left when a job has returned or raised."""
+            with self._changed:
+                self._queue.give_back(key)
+                self._changed.notify_all()
+        else:
+            with self._changed:
+                self._queue.done(key, result)
+                self._changed.notify_all()

@@ -19,8 +19,7 @@ from zoo.spec import BackboneSpec
 EngineMaker = Callable[[Sequence[BackboneSpec], Request, Sequence[torch.device]], Engine]
 """Makes an engine for the backbones that have something to do, a request and the devices found of it."""
 
-SMALL = 64
-"""Input size in pixels up to which a backbone is too small to keep several threads busy."""
+SMALL = 64  # input size in pixels up to which a backbone is too small to keep several threads busy
 
 
 def find_device(name: str) -> torch.device:
@@ -43,36 +42,15 @@ def device_name(device: torch.device) -> str:
     """What a device is called by its maker; of a CPU also how many threads a forward has."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    threads = torch.get_num_threads()
-    return f"{_processor()}, {threads} {'thread' if threads == 1 else 'threads'}"
-
-
-def _processor() -> str:
-    """Name of this machine's processor, as the system tells it."""
     try:
         facts = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         facts = ""
     model = re.search(r"^model name\s*:\s*(.+)$", facts, re.MULTILINE)
     name = model[1] if model else platform.processor() or platform.machine() or "CPU"
-    return " ".join(re.sub(r"\((?:R|TM)\)", " ", name, flags=re.IGNORECASE).split())
-
-
-def choose_engine(backbones: Sequence[BackboneSpec], workers: int, device: torch.device) -> Engine:
-    """Processes side by side for several small backbones on a CPU; otherwise one after the other.
-
-    A network that somebody gave to this process is in no other one, so such a run stays in it.
-
-    Args:
-        backbones: Those that have something to do.
-        workers: Threads that the run may use.
-        device: Where the backbones run.
-    """
-    processes = min(len(backbones), workers)
-    small = all(spec.input_size <= SMALL for spec in backbones)
-    if _staying(backbones) or device.type != "cpu" or not small or processes < 2:
-        return LocalEngine()
-    return ProcessEngine(processes, threads=max(1, workers // processes))
+    processor = " ".join(re.sub(r"\((?:R|TM)\)", " ", name, flags=re.IGNORECASE).split())
+    threads = torch.get_num_threads()
+    return f"{processor}, {threads} {'thread' if threads == 1 else 'threads'}"
 
 
 def find_engine(
@@ -101,30 +79,45 @@ def find_engine(
 def suited_engine(
     backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
 ) -> Engine:
-    """A process for each of several devices; on one, what suits the backbones."""
+    """A process for each of several devices; processes side by side for several small backbones on a CPU.
+
+    Otherwise one backbone after the other. A network that somebody gave to this process is in no other one,
+    so such a run stays in it.
+    """
     if len(devices) > 1:
         return process_engine(backbones, request, devices)
-    return choose_engine(backbones, request.workers, devices[0])
+    processes = min(len(backbones), request.workers)
+    small = all(spec.input_size <= SMALL for spec in backbones)
+    if _staying(backbones) or devices[0].type != "cpu" or not small or processes < 2:
+        return LocalEngine()
+    return ProcessEngine(processes, threads=max(1, request.workers // processes))
 
 
-def local_engine(
-    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
-) -> Engine:
+def local_engine(*_: object) -> Engine:
     """One backbone after the other, in this process."""
-    del backbones, request, devices
     return LocalEngine()
 
 
-def process_engine(
-    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
-) -> Engine:
+def process_engine(_: object, request: Request, devices: Sequence[torch.device]) -> Engine:
     """A process for each GPU, or for each of several devices; on one CPU as many as there are workers."""
-    del backbones
     if len(devices) == 1 and devices[0].type != "cuda":
         return ProcessEngine(request.workers, threads=1)
     # of threads each has --workers, or its share of the processors if that is less
     share = min(request.workers, (os.cpu_count() or 1) // len(devices))
     return ProcessEngine(len(devices), max(1, share), [str(device) for device in devices])
+
+
+def ray_engine(_: object, request: Request, __: object) -> Engine:
+    """The engine of Ray, which has its own devices; raises InputError where Ray is not installed."""
+    try:
+        from benchmark.engines.ray import RayEngine
+    except ModuleNotFoundError as error:
+        raise InputError("--engine ray needs Ray; install it with pip install 'layerboard[ray]'") from error
+    return RayEngine(request)
+
+
+def _staying(backbones: Sequence[BackboneSpec]) -> list[BackboneSpec]:
+    return [spec for spec in backbones if spec.checkpoint == "module"]
 
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
@@ -159,25 +152,9 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     return devices
 
 
-def ray_engine(
-    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
-) -> Engine:
-    """The engine of Ray, which has its own devices; raises InputError where Ray is not installed."""
-    del backbones, devices
-    try:
-        from benchmark.engines.ray import RayEngine
-    except ModuleNotFoundError as error:
-        raise InputError("--engine ray needs Ray; install it with pip install 'layerboard[ray]'") from error
-    return RayEngine(request)
-
-
 def _numbered(name: str) -> torch.device:
     """A device of --devices; ``cuda`` is the first one."""
     if name in ("auto", "all"):
         raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {name!r}")
     device = find_device(name)
     return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
-
-
-def _staying(backbones: Sequence[BackboneSpec]) -> list[BackboneSpec]:
-    return [spec for spec in backbones if spec.checkpoint == "module"]

@@ -6,16 +6,15 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from queue import Empty
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from benchmark.engines.base import (
     Engine,
@@ -32,8 +31,9 @@ from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
-LISTEN = 0.05
-"""Seconds after which a listener looks whether all is over, if nothing is said."""
+LISTEN = 0.05  # seconds after which a listener looks whether all is over, if nothing is said
+
+_function: list[Callable[[Any], Any]] = []  # of a process that was started: what it makes of a job
 
 
 class ProcessEngine(Engine):
@@ -41,12 +41,11 @@ class ProcessEngine(Engine):
 
     Small backbones on a CPU gain from it: most of their time is spent between matrix products that are too
     small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and end with
-    this one, however it ends. ``threads`` are those of torch in each; None for jobs that need no torch, which
-    then is not imported.
+    this one, however it ends.
 
     Args:
         processes: How many.
-        threads: Of torch in each.
+        threads: Of torch in each; None for jobs that need no torch, which then is not imported.
         devices: Of each; none: as the jobs say.
     """
 
@@ -65,11 +64,11 @@ class ProcessEngine(Engine):
         over = threading.Event()
         relay = threading.Thread(target=_relay, args=(queue, over, report), daemon=True)
         relay.start()
-        start = _Start(queue, self._threads, pickle.dumps(function))
+        start = queue, self._threads, pickle.dumps(function)
         try:
             with _without_main():
                 slots = self._slots[: jobs.width]
-                workers: list[_Process[Job, Result]] = [_Process(slot, start) for slot in slots]
+                workers: list[_Process[Job, Result]] = [_Process(slot, *start) for slot in slots]
             dispatch(workers, jobs)
         finally:
             over.set()
@@ -87,25 +86,16 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What a process is told when it starts: where it reports, and its function, pickled."""
-
-    queue: "Queue[Message]"
-    threads: int | None
-    function: bytes
-
-
 class _Process(Worker[Job, Result]):
     """A process as a worker."""
 
-    def __init__(self, slot: WorkerSlot, start: _Start) -> None:
+    def __init__(self, slot: WorkerSlot, *start: Any) -> None:  # noqa: ANN401  # what `_started` takes
         self.slot = slot
         # the process watches one end and holds no other: when this process stops, that is closed, and by the
         # system when it is killed. (An event would not do: setting it waits for all who wait for it, also for
         # those killed.)
         self._life, self._hold = _CONTEXT.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(1, _CONTEXT, _started, (start, self._life))
+        self._pool = ProcessPoolExecutor(1, _CONTEXT, _started, (self._life, *start))
         self._pool.submit(os.getpid)  # starts it
         self._busy = False
 
@@ -131,7 +121,7 @@ class _Process(Worker[Job, Result]):
         self._life.close()
 
 
-def _started(start: _Start, life: Connection) -> None:
+def _started(life: Connection, queue: "Queue[Message]", threads: int | None, function: bytes) -> None:
     """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
 
@@ -141,24 +131,17 @@ def _started(start: _Start, life: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    if start.threads is not None:
+    if threads is not None:
         import torch
 
-        torch.set_num_threads(start.threads)
-    _InProcess.function = pickle.loads(start.function)  # noqa: S301  # the parent's
-    _InProcess.report = Relayed(start.queue.put, os.getpid())
-
-
-class _InProcess:
-    """What each process has of its own."""
-
-    function: ClassVar[Function[Any, Any]]
-    report: ClassVar[Relayed]
+        torch.set_num_threads(threads)
+    call, report = pickle.loads(function), Relayed(queue.put, os.getpid())  # noqa: S301  # the parent's
+    _function.append(lambda job: call(job, report))
 
 
 def _do(job: bytes) -> Any:  # noqa: ANN401  # what the function gives
     # a job that cannot be read here raises, where the pool itself would only break
-    return _InProcess.function(pickle.loads(job), _InProcess.report)  # noqa: S301  # the parent's
+    return _function[0](pickle.loads(job))  # noqa: S301  # the parent's
 
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:

@@ -4,9 +4,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import Protocol, TextIO
@@ -24,12 +23,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-PACE_SECONDS = 600
-"""Speed and time left are told by what was done in so many seconds, pauses for scoring among them."""
-
-LINE_SECONDS = 60
-"""Where no bars are shown, a line says how far the outermost stage is, so often at most."""
-
+PACE_SECONDS = 600  # speed and time left are told by what was done in these, pauses for scoring among them
+LINE_SECONDS = 60  # where no bars are shown, a line says how far the outermost stage is, so often at most
 
 Advance = Callable[[float], None]
 """Called with how much more is done of a stage."""
@@ -50,10 +45,9 @@ class Reporter(Protocol):
 class Silent:
     """A reporter that tells nothing, for runs from Python."""
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+    def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         del title, total, unit
-        yield lambda amount: None
+        return nullcontext(lambda amount: None)
 
     def say(self, line: str) -> None:
         """Swallow a line."""
@@ -63,35 +57,28 @@ class OneBar:
     """Adds what several jobs do up in one bar that is open already."""
 
     def __init__(self, advance: Advance, report: Reporter) -> None:
-        self._advance, self._report = advance, report
+        self._advance, self.say = advance, report.say
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+    def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         del title, total, unit
-        yield self._advance
-
-    def say(self, line: str) -> None:
-        self._report.say(line)
+        return nullcontext(self._advance)
 
 
 class _Counting:
     """A reporter whose bars of one unit also move a bar over all of them."""
 
     def __init__(self, report: Reporter, advance: Advance, unit: str) -> None:
-        self._report, self._advance, self._unit = report, advance, unit
+        self._report, self._advance, self._unit, self.say = report, advance, unit, report.say
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A stage, which counts for the whole where it is of its unit."""
         with self._report.bar(title, total, unit) as advance:
-            yield advance if unit != self._unit else partial(self._both, advance)
 
-    def say(self, line: str) -> None:
-        self._report.say(line)
+            def both(amount: float) -> None:
+                advance(amount)
+                self._advance(amount)
 
-    def _both(self, advance: Advance, amount: float) -> None:
-        advance(amount)
-        self._advance(amount)
+            yield both if unit == self._unit else advance
 
 
 @contextmanager
@@ -180,12 +167,7 @@ Message = tuple[str, tuple[int, int], object]
 
 
 class Relayed:
-    """A reporter that sends what it is told.
-
-    Args:
-        send: Takes each message.
-        worker: A number that no other sender has.
-    """
+    """A reporter that sends what it is told, by a worker's number, which no other sender has."""
 
     _numbers = count()
 
@@ -194,7 +176,6 @@ class Relayed:
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A stage, shown where the messages arrive."""
         key = self._worker, next(self._numbers)
         self._send(("start", key, (title, total, unit)))
         try:
@@ -234,11 +215,8 @@ class Listening:
             self.hear(("stop", key, None))
 
 
-PERIOD = 0.2
-"""Seconds between two states of the line."""
-
-WIDEST = 100
-"""Characters of the line."""
+PERIOD = 0.2  # seconds between two states of the line of a notebook
+WIDEST = 100  # characters of it
 
 
 def in_notebook() -> bool:
@@ -251,11 +229,9 @@ def in_notebook() -> bool:
 def reporter_for(progress: bool | None) -> Reporter:
     """What tells how far a call from Python is: nothing, bars of a terminal, or a line of a notebook.
 
-    Args:
-        progress: Whether it is shown; None: where a notebook or a terminal looks on.
+    Without a word on progress it is shown where a notebook or a terminal looks on.
     """
-    wanted = in_notebook() or sys.stderr.isatty() if progress is None else progress
-    if not wanted:
+    if progress is False or (progress is None and not (in_notebook() or sys.stderr.isatty())):
         return Silent()
     return OneLine() if in_notebook() else Terminal()
 
@@ -285,8 +261,7 @@ class OneLine:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._stages: list[_Stage] = []
-        self._written = 0.0
-        self._length = 0
+        self._written, self._length = 0.0, 0
         self._lock = threading.Lock()
 
     @contextmanager

@@ -38,23 +38,13 @@ from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 from benchmark.request import Request
 from zoo.errors import InputError, shortened
 
+# who talks to a cluster of this process must know it; Ray would write its own into the user's home
 TOKEN = secrets.token_hex(32)
-"""Who talks to a cluster of this process must know it. Ray would write its own into the user's home."""
-
-STORE_BYTES = 100 * 2**20
-"""Ray's object store on this machine; a run puts next to nothing there."""
-
-LONGEST_FOLDER = 30
-"""Characters of the folder for temporary files below which Ray's sockets still have names that fit."""
-
-
-PATIENCE = 60
-"""After so many pauses without an actor it is said that one is waited for."""
-
+STORE_BYTES = 100 * 2**20  # Ray's object store on this machine; a run puts next to nothing there
+LONGEST_FOLDER = 30  # characters of the folder for temporary files: names of Ray's sockets still fit then
+PATIENCE = 60  # after so many pauses without an actor it is said that one is waited for
 WAITING = "a worker waits for room on the Ray cluster"
-
-ATTEMPTS = 2
-"""Times that a cluster of this machine is started: a busy machine may take longer than Ray waits."""
+ATTEMPTS = 2  # to start a cluster of this machine: a busy machine may take longer than Ray waits
 
 
 class RayEngine(Engine):
@@ -92,22 +82,22 @@ class RayEngine(Engine):
 
 
 class _Remote(Worker[Job, Result]):
-    """An actor as a worker, or the one in its place.
-
-    Attributes:
-        process: Number of the actor's process, where it is.
-    """
+    """An actor as a worker, or the one in its place."""
 
     def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: Listening) -> None:
         self._number, self._function, self._listening = number, function, listening
         self.slot = slot
-        self.process = 0
+        self.process = 0  # number of the actor's process, where it is
         self._actor: Any = None
         self._starting: Any = None
         self._failures = self._waited = 0
 
     def ready(self) -> bool:
-        """Whether the actor is there; asks the cluster for one, and waits a moment for it."""
+        """Whether the actor is there; asks the cluster for one, and waits a moment for it.
+
+        Raises:
+            WorkerDiedError: None ever starts.
+        """
         if self._actor is None:
             cards, threads = int(self.slot.device == "cuda"), self.slot.threads
             actor = ray.remote(num_cpus=threads, num_gpus=cards, scheduling_strategy="SPREAD")(_Actor)
@@ -120,19 +110,16 @@ class _Remote(Worker[Job, Result]):
                 if self._waited == PATIENCE:
                     self._listening.hear(("say", (self._number, 0), WAITING))
                 return False
-            self._begin()
+            try:
+                self.process = ray.get(self._starting)
+            except RayError as error:
+                self._actor = None
+                self._failures += 1
+                if self._failures == LOSSES:
+                    line = _last_line(error)
+                    raise WorkerDiedError(f"no worker starts on the Ray cluster: {line}") from error
+            self._starting = None
         return self._actor is not None
-
-    def _begin(self) -> None:
-        """Find out whether the actor has started; raises WorkerDiedError where none ever does."""
-        try:
-            self.process = ray.get(self._starting)
-        except RayError as error:
-            self._actor = None
-            self._failures += 1
-            if self._failures == LOSSES:
-                raise WorkerDiedError(f"no worker starts on the Ray cluster: {_last_line(error)}") from error
-        self._starting = None
 
     def do(self, job: Job) -> Result:
         """What the actor makes of the job, while it reports."""
@@ -174,12 +161,11 @@ class _Actor:
         """What is told while the job is done, as it comes; at the end its result or what it raised."""
         waiting: SimpleQueue[Message] = SimpleQueue()
         threading.Thread(target=self._work, args=(job, waiting), daemon=True).start()
-        over = False
-        while not over:
+        messages: list[Message] = []
+        while not messages or messages[-1][0] not in ("result", "raised"):
             messages = [waiting.get()]
             while not waiting.empty():
                 messages.append(waiting.get())
-            over = messages[-1][0] in ("result", "raised")
             yield messages
 
     def _work(self, job: bytes, waiting: "SimpleQueue[Message]") -> None:
@@ -204,10 +190,13 @@ def _cluster(request: Request) -> Iterator[None]:
         yield
         return
     folder = None if request.address else _short_folder()
+    settings = {"RAY_USAGE_STATS_ENABLED": "0"}  # no statistics are sent, and the token is told to it alone
+    if not os.environ.get("RAY_AUTH_MODE"):
+        settings["RAY_AUTH_TOKEN"] = TOKEN
     # Ray ends a process on SIGTERM in its own way; commands do so in theirs
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if main else None
-    with _environment({} if request.address else _settings()):
+    with _environment({} if request.address else settings):
         try:
             _connect(request, folder)
             if before is not None:
@@ -221,32 +210,24 @@ def _cluster(request: Request) -> Iterator[None]:
 
 def _connect(request: Request, folder: Path | None) -> None:
     """Connect to the cluster, or start one; raises InputError where it is not there."""
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
     if folder is None:
         try:
-            ray.init(address=request.address, **quiet)
+            ray.init(address=request.address, **options)
         except (ConnectionError, RuntimeError, ValueError, RayError) as error:
             raise InputError(
                 f"there is no Ray cluster at {shortened(request.address)}: {_last_line(error)}"
             ) from error
         return
-    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": STORE_BYTES}
-    local |= {"num_cpus": max(request.workers, os.cpu_count() or 1), "_temp_dir": str(folder)}
-    for attempt in range(ATTEMPTS):
+    options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES, "_temp_dir": str(folder)}
+    for left in reversed(range(ATTEMPTS)):
         try:
-            ray.init(address="local", **local, **quiet)
+            ray.init(address="local", num_cpus=max(request.workers, os.cpu_count() or 1), **options)
+            return
         except Exception as error:  # Ray raises this very class
             ray.shutdown()
-            if attempt == ATTEMPTS - 1:
+            if not left:
                 raise WorkerDiedError(f"Ray does not start on this machine: {_last_line(error)}") from error
-        else:
-            return
-
-
-def _settings() -> Mapping[str, str]:
-    """Environment of a cluster of this machine: no statistics are sent, and its token is told to it alone."""
-    token = {} if os.environ.get("RAY_AUTH_MODE") else {"RAY_AUTH_TOKEN": TOKEN}
-    return {"RAY_USAGE_STATS_ENABLED": "0", **token}
 
 
 @contextmanager

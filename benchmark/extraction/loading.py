@@ -114,8 +114,8 @@ def _rendered(
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="decode") as pool:
         waiting: deque[Future[Batch | Unreadable]] = deque()
         try:
-            for place in places:
-                waiting.append(pool.submit(_render, source, *place))
+            for group, position in places:
+                waiting.append(pool.submit(_render, source, group, position))
                 if len(waiting) >= ahead:
                     yield waiting.popleft().result()
             while waiting:

@@ -15,17 +15,13 @@ from tasks.task import Task
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import ResizeCrop, View
 
+# multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut
 SPEED = {"cpu": 5e10, "cuda": 1e13}
-"""Multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut."""
-
-OVERHEAD = {"cpu": 2e-3, "cuda": 5e-4}
-"""Seconds an image beside the forward: decoding, measuring, writing."""
-
-ITEM_SECONDS = 5e-5
-"""Seconds that a score takes for each image of a layer and pooling, with its share of the interval."""
-
-USUAL_PHOTO = (640, 480)
-"""Width and height in pixels that images are taken to have; to look would mean to open them."""
+OVERHEAD = {"cpu": 2e-3, "cuda": 5e-4}  # seconds an image beside the forward: decoding, measuring, writing
+ITEM_SECONDS = (
+    5e-5  # that a score takes for each image of a layer and pooling, with its share of the interval
+)
+USUAL_PHOTO = (640, 480)  # pixels that images are taken to have; to look would mean to open them
 
 
 def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
@@ -34,10 +30,9 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
     A block of a transformer has 12 x width^2 for each token, and 2 x width for each pair of tokens; a
     bottleneck block of a ConvNet about width^2 for each cell.
     """
-    total = 0.0
+    total, weights = 0.0, 12 if spec.heads else 1
     for stage in spec.stages:
         cells = pixels / stage.stride**2
-        weights = 12 if spec.heads else 1
         pairs = 2 * cells**2 * stage.width if spec.heads and len(spec.stages) == 1 else 0.0
         total += stage.blocks * (weights * stage.width**2 * cells + pairs)
     return total
@@ -47,7 +42,14 @@ def image_seconds(setup: Setup, view: View) -> float:
     """Seconds that an image takes in a view of a source, by a record of the backbone's cost if any."""
     spec, kind = setup.spec, setup.device.type
     width, height = view_for(spec, view).geometry(USUAL_PHOTO).size
-    speed = _recorded_rate(setup) * multiply_adds(spec, spec.input_size**2) or SPEED[kind]
+    rate = 0.0  # images a second of input size by a record
+    for task in setup.plan.tasks.needing("device")[:1]:
+        key = task.on(device_name(setup.device)).key
+        path = setup.request.output / "records" / scored_path(key, spec.name)
+        frame = _columns(path, "metric", "value")
+        rates = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
+        rate = float(rates.max()) if len(rates) else 0.0
+    speed = rate * multiply_adds(spec, spec.input_size**2) or SPEED[kind]
     return multiply_adds(spec, width * height) / speed + OVERHEAD[kind]
 
 
@@ -118,17 +120,6 @@ class Corrections:
 def _product_seconds(setup: Setup, products: float) -> float:
     """Seconds of so many products of a channel for each layer of a backbone."""
     return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
-
-
-def _recorded_rate(setup: Setup) -> float:
-    """Images a second of input size by the backbone's record of cost on this device; 0 without one."""
-    for task in setup.plan.tasks.needing("device"):
-        key = task.on(device_name(setup.device)).key
-        path = setup.request.output / "records" / scored_path(key, setup.spec.name)
-        frame = _columns(path, "metric", "value")
-        rates = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
-        return float(rates.max()) if len(rates) else 0.0
-    return 0.0
 
 
 def _columns(path: Path, *names: str) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,10 @@ from benchmark.jobs.job import ScoreJob
 from benchmark.scores.records import table_pooling
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
-from mini.render import TEMPLATES
 from tasks.base import LayerOutcome
 from tasks.datasets.base import Sample
 from tasks.datasets.files import UnreadableImageError
 from tasks.examples import VERSION
-from tasks.task import Task
-from zoo.spec import BackboneSpec
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -38,14 +35,13 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         OSError: The disk is full.
         UnreadableImageError: An annotation is gone. An image that cannot be read has no picture.
     """
-    task, path, folder = job.task, job.kept.beside["examples"], job.kept.thumbnails
+    examples, path, folder = job.task.examples, job.kept.beside["examples"], job.kept.thumbnails
     predicting = [outcome for outcome in outcomes if outcome.outcome.predicted]
-    if task.examples is None or not job.setup.keeps_examples or not predicting:
+    if examples is None or not job.setup.keeps_examples or not predicting:
         path.unlink(missing_ok=True)
         return
-    drawn = _drawn(predicting, job.setup.spec, task.entry.metric)
+    drawn = _drawn(job, predicting)
     every = [outcome.outcome.predicted for outcome in predicting]
-    pictures = task.examples.pictures([predicting[row].outcome.predicted for row in drawn])
     arrays: Arrays = {
         "version": np.asarray(VERSION),
         "layer": np.asarray([outcome.layer.index for outcome in predicting], np.int64),
@@ -53,32 +49,34 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         "pooling": np.asarray([outcome.pooling for outcome in predicting], str),
         "drawn": np.isin(np.arange(len(predicting)), drawn),
         **{name: np.stack([predicted[name] for predicted in every]) for name in every[0]},
-        **task.examples.facts(),
-        **_pictures(pictures, folder),
-        **_class_names(task),
+        **examples.facts(),
+        **_pictures(examples.pictures([every[row] for row in drawn]), folder),
     }
+    data = job.setup.plan.recipe.location
+    if data.catalogue.class_names and not data.images:
+        numbers, words = zip(*data.catalogue.class_names, strict=True)
+        arrays |= {"class_folder": np.asarray(numbers, str), "class_name": np.asarray(words, str)}
     write_arrays(arrays, path)
 
 
-def _drawn(shown: Sequence[LayerOutcome], spec: BackboneSpec, metric: str) -> list[int]:
+def _drawn(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> list[int]:
     """Places of the outcomes that are drawn: blocks at a few depths, and the best one, in the order given."""
     blocks = [
         row
-        for row, outcome in enumerate(shown)
+        for row, outcome in enumerate(outcomes)
         if outcome.layer.tap == "block"
         and outcome.layer.index > 0
-        and outcome.pooling in ("grid", table_pooling(spec))
+        and outcome.pooling in ("grid", table_pooling(job.setup.spec))
     ]
     if not blocks:
         return []
-    depths = {blocks[round(share * (len(blocks) - 1))] for share in SHARES}
-    return sorted({*depths, max(blocks, key=lambda place: _value(shown[place], metric))})
 
+    def value(row: int) -> float:
+        scores, metric = outcomes[row].outcome.scores, job.task.entry.metric
+        first = next((score.value for score in scores if score.metric == metric), -inf)
+        return -inf if isnan(first) else first  # what is no number is the lowest
 
-def _value(one: LayerOutcome, metric: str) -> float:
-    """An outcome's score by a metric; what is no number is the lowest."""
-    values = [score.value for score in one.outcome.scores if score.metric == metric]
-    return values[0] if values and not isnan(values[0]) else -np.inf
+    return sorted({*(blocks[round(share * (len(blocks) - 1))] for share in SHARES), max(blocks, key=value)})
 
 
 def _pictures(pictures: Mapping[str, Sample], folder: Path) -> Arrays:
@@ -101,11 +99,3 @@ def _thumbnail(sample: Sample, folder: Path) -> str:
     except UnreadableImageError:
         return ""
     return _made[key]
-
-
-def _class_names(task: Task) -> Arrays:
-    """What the classes of the rendered images are called in words: their folders have numbers."""
-    if not task.dataset.startswith("mini-"):
-        return {}
-    names = {template.wnid: template.name for template in TEMPLATES}
-    return {"class_folder": np.asarray([*names], str), "class_name": np.asarray([*names.values()], str)}

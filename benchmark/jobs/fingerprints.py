@@ -10,29 +10,17 @@ from tasks.examples import VERSION as EXAMPLES
 from tasks.task import Task
 from zoo.spec import Layer
 
-FORMAT = 2
-"""Changes when stored features, measurements or scores would for the same input."""
-
-SCORING = 3
-"""Changes when scores, intervals or ties would for the same features."""
-
-DEBIAS = 1
-"""Changes when tokens without their position would for the same tokens."""
+FORMAT = 2  # changes when stored features, measurements or scores would for the same input
+SCORING = 3  # changes when scores, intervals or ties would for the same features
+DEBIAS = 1  # changes when tokens without their position would for the same tokens
 
 
 def vectors_print(setup: Setup, source: Source) -> str:
     """Fingerprint of the vectors of a source."""
-    facts: tuple[object, ...] = (
-        FORMAT,
-        setup.identity.fingerprint,
-        setup.plan.signature(source),
-        view_for(setup.spec, source.view),
-        setup.poolings,
-        setup.request.store_dtype,
-    )
-    if setup.request.taps != ("block",) and not setup.spec.is_floor:
-        facts = (*facts, setup.request.taps)
-    return digest(*facts)
+    images, view = setup.plan.signature(source), view_for(setup.spec, source.view)
+    further = (setup.request.taps,) if setup.request.taps != ("block",) and not setup.spec.is_floor else ()
+    kept = setup.poolings, setup.request.store_dtype
+    return digest(FORMAT, setup.identity.fingerprint, images, view, *kept, *further)
 
 
 def measured_print(setup: Setup, task: Task, source: Source) -> str:
@@ -51,13 +39,7 @@ def measured_print(setup: Setup, task: Task, source: Source) -> str:
 
 
 def measured_layers(setup: Setup, task: Task, source: Source | None = None) -> tuple[Layer, ...]:
-    """Layers, or sets of them, of which a task's groups leave something behind; none where nothing does.
-
-    Args:
-        setup: The backbone.
-        task: The task.
-        source: Whose groups; None for those that are scored.
-    """
+    """Layers, or sets of them, of which the groups of a source, or those that are scored, leave something."""
     fed = next(iter(task.measured[-1:]), None) if source is None else task.fed_by(source)
     if fed is None:
         return ()

@@ -17,7 +17,7 @@ import torch
 
 from benchmark.engines.choose import device_name, find_engine
 from benchmark.engines.progress import Reporter, Silent
-from benchmark.extraction.failures import Failure, failure
+from benchmark.extraction.failures import Failure, noting
 from benchmark.jobs import estimate
 from benchmark.jobs.job import Job
 from benchmark.jobs.passes import BackboneCache, run_job
@@ -25,14 +25,12 @@ from benchmark.jobs.prepare import Prepared, prepare
 from benchmark.plan.plan import VECTORS
 from benchmark.request import Request
 
+# finding it out takes at most this share of what is expected, or so many seconds beside the planning
 SHARE, FLOOR = 0.1, 4.0
-"""Finding it out takes at most this share of what is expected, or so many seconds beside the planning."""
-
+# a timed batch takes about so many seconds; it has so many images at least, and those of a batch at most
 BATCH_SECONDS, LEAST = 0.5, 4
-"""A timed batch takes about so long; it has so many images at least, and those of a batch at most."""
-
+# seconds of loading a backbone, as long as none was loaded, and of the pages at the end of every run
 LOAD, PAGES = 2.0, 4.0
-"""Seconds of loading a backbone, as long as none was loaded, and of the pages at the end of every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ class _Timings:
         self._bytes: dict[str, float] = {}  # that a listener leaves of an image and layer
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
-        self.failures: dict[Failure, None] = {}
+        self.failures: list[Failure] = []
         done: set[Path] = set()  # by an input size before, where a view is the same at both
         for jobs in run.backbones:
             name = jobs.setup.spec.name
@@ -136,9 +134,10 @@ class _Timings:
                     seconds = images * estimate.image_seconds(job.setup, source.view)
                     self._guessed.append((job, ForecastStep(name, "pass", source.name, images, seconds)))
                 done.update(job.folders.values())
-            for score in jobs.scores:
-                what = f"scoring {score.task.listener}"
-                self._scores.append(ForecastStep(name, what, seconds=estimate.score_seconds(score)))
+            self._scores += [
+                ForecastStep(name, f"scoring {score.task.listener}", seconds=estimate.score_seconds(score))
+                for score in jobs.scores
+            ]
 
     def steps(self) -> Iterator[ForecastStep]:
         """Loads, passes and scores of all backbones."""
@@ -146,12 +145,17 @@ class _Timings:
             yield ForecastStep(name, "load", seconds=self._load)
         for job, step in self._guessed:
             seconds = step.seconds * self._corrections.factor(_likeness(job))
-            disk = step.images * sum(self._bytes_of(job, listener) for listener in job.folders)
-            yield replace(step, seconds=seconds, disk=int(disk))
-            for task in (task for task in job.pass_.measured if task.listener in job.memories):
-                second = estimate.remembering_seconds(job.setup, task, job.pass_.source.view)
-                what = f"measuring {task.listener}"
-                yield ForecastStep(step.backbone, what, step.source, seconds=step.images * second)
+            together = {name: _kept_together(job, name) * len(job.setup.layers) for name in job.folders}
+            size = sum(
+                estimate.vector_bytes(job.setup) if name == VECTORS else self._bytes.get(name, 0.0) * count
+                for name, count in together.items()
+            )
+            yield replace(step, seconds=seconds, disk=int(step.images * size))
+            for task in job.pass_.measured:
+                if task.listener in job.memories:
+                    second = estimate.remembering_seconds(job.setup, task, job.pass_.source.view)
+                    what = f"measuring {task.listener}"
+                    yield ForecastStep(step.backbone, what, step.source, seconds=step.images * second)
         yield from self._scores
 
     def take(self, until: Callable[[], float], report: Reporter) -> None:
@@ -173,11 +177,9 @@ class _Timings:
                     return
                 if cache is None or cache.setup != job.setup:
                     cache = BackboneCache(job.setup)
-                try:
+                with noting(self.failures, job.setup.spec.name):
                     if not self._corrections.known(_likeness(job)[0]):
                         self._time(job, cache)
-                except Exception as error:
-                    self.failures[failure(error, job.setup.spec.name)] = None
                 longest = max(longest, perf_counter() - begin)
                 advance(1)
 
@@ -199,12 +201,6 @@ class _Timings:
                     self._bytes[name] = size / images / len(setup.layers) / _kept_together(small, name)
             count = min(max(int(BATCH_SECONDS / second), LEAST), setup.request.batch_size)
         self._corrections.learn(_likeness(job), estimate.image_seconds(setup, job.pass_.source.view), second)
-
-    def _bytes_of(self, job: Job, listener: str) -> float:
-        """Bytes that a listener leaves of an image."""
-        if listener == VECTORS:
-            return estimate.vector_bytes(job.setup)
-        return self._bytes.get(listener, 0.0) * len(job.setup.layers) * _kept_together(job, listener)
 
 
 def _likeness(job: Job) -> tuple[Hashable, ...]:
@@ -245,4 +241,4 @@ def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iter
     if request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
     yield from (f"Left out: {absent}." for absent in run.plan.tasks.absent)
-    yield from (f"Would fail: {each}" for each in (*run.failures, *failures))
+    yield from (f"Would fail: {each}" for each in dict.fromkeys((*run.failures, *failures)))

@@ -4,7 +4,7 @@ Scores of a backbone begin when the last of its shards is there.
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from math import inf
@@ -93,7 +93,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         self._corrections = Corrections()
         self._every = [self._left_of(jobs) for jobs in backbones]
         self._last: dict[int, _Left] = {}
-        self._out: dict[Hashable, _Taken] = {}
+        self._out: dict[int, _Taken] = {}
         self._keys = count()
 
     def _left_of(self, jobs: BackboneJobs) -> _Left:
@@ -128,7 +128,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         """What came of all backbones."""
         return PassResult.joined(result for left in self._every for result in left.done)
 
-    def take(self, worker: int) -> tuple[Hashable, BackboneJobs] | None:
+    def take(self, worker: int) -> tuple[int, BackboneJobs] | None:
         waiting = [left for left in self._every if left.waits]
         if not waiting:
             return None
@@ -141,7 +141,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         left.taken.append(self._out[key])
         return key, piece.on(self._slots[worker])
 
-    def done(self, key: Hashable, result: PassResult) -> None:
+    def done(self, key: int, result: PassResult) -> None:
         """Keep what came of a piece, and learn how long it took."""
         taken = self._out.pop(key)
         taken.left.taken.remove(taken)
@@ -150,7 +150,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
             guessed = sum(shard.seconds for shard in taken.shards)
             self._corrections.learn(taken.left.likeness, guessed, perf_counter() - taken.begin)
 
-    def give_back(self, key: Hashable) -> None:
+    def give_back(self, key: int) -> None:
         """A piece waits again; of its shards those that were stored are not computed once more."""
         taken = self._out.pop(key)
         left = taken.left

@@ -26,27 +26,16 @@ from zoo.load.backbone import identify
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request that was understood, and what a run has to do for it; what is there already is left out.
-
-    Attributes:
-        plan: What it asks for.
-        suite: Name under which its records are filed.
-        devices: Where backbones run; the first is also that of what is done once for all of them.
-        backbones: Passes and scores of each backbone that has any left.
-        comparisons: Comparisons of which a pair is not there.
-        costs: Backbones whose cost on this device is not there.
-        failures: One for each task whose data is wrong, and for each backbone that cannot be identified.
-        current: Records that are there already.
-    """
+    """A request that was understood, and what a run has to do for it; what is there already is left out."""
 
     plan: Plan
-    suite: str
-    devices: tuple[torch.device, ...]
-    backbones: tuple[BackboneJobs, ...]
-    comparisons: tuple[CompareJob, ...]
-    costs: tuple[ScoreJob, ...]
-    failures: tuple[Failure, ...]
-    current: tuple[ResultFiles, ...]
+    suite: str  # name under which records are filed
+    devices: tuple[torch.device, ...]  # of backbones; the first also of what is done once for all of them
+    backbones: tuple[BackboneJobs, ...]  # those that have anything left to do
+    comparisons: tuple[CompareJob, ...]  # of which a pair is not there
+    costs: tuple[ScoreJob, ...]  # that are not there on this device
+    failures: tuple[Failure, ...]  # one for each task of wrong data, and each unidentified backbone
+    current: tuple[ResultFiles, ...]  # records that are there already
 
 
 def prepare(
@@ -153,18 +142,15 @@ def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Res
     needed |= {job.task.key for job in comparisons if any(member.setup is setup for member in job.members)}
     passes = (each.serving(needed) for each in plan.passes)
     jobs = tuple(pass_job(setup, each) for each in passes if each.tasks)
-    return BackboneJobs(setup, jobs, tuple(questions), tuple(scores))
+    return BackboneJobs(setup, jobs, questions, scores)
 
 
-def _stale(setup: Setup, tasks: Iterable[Task], current: list[ResultFiles]) -> list[ScoreJob]:
+def _stale(setup: Setup, tasks: Iterable[Task], current: list[ResultFiles]) -> tuple[ScoreJob, ...]:
     """Jobs whose records are not there, or of something else; the others are added to what is current."""
-    stale = []
-    for job in (score_job(setup, task) for task in tasks if task.concerns(setup.spec)):
-        if is_current(job.kept):
-            current.append(job.kept)
-        else:
-            stale.append(job)
-    return stale
+    jobs = [score_job(setup, task) for task in tasks if task.concerns(setup.spec)]
+    there = [is_current(job.kept) for job in jobs]
+    current += [job.kept for job, now in zip(jobs, there, strict=True) if now]
+    return tuple(job for job, now in zip(jobs, there, strict=True) if not now)
 
 
 def pass_job(setup: Setup, pass_: Pass) -> Job:

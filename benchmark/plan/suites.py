@@ -37,6 +37,7 @@ class Catalogue:
     object_clusters: int  # clusters of the objects of the complete dataset
     parts: PartImageNetEntry  # images with part masks
     part_clusters: int  # clusters of the parts of the complete dataset
+    class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ MINI_SUITE = Suite(
             parts=mini.PART_CATEGORIES,
         ),
         part_clusters=mini.PART_CATEGORIES,
+        class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
     ),
 )
 

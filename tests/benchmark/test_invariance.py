@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from benchmark import api as runner
 from benchmark.engines.base import LocalEngine
+from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.pieces import Pieces
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.usefixtures("no_pages")
 class Backwards(Pieces):
     """Gives the backbones away in the opposite order, as a faster device might take them."""
 
-    def _choose(self, worker, waiting):  # type: ignore[no-untyped-def]
-        return super()._choose(worker, waiting[::-1])
+    def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
+        super().__init__(backbones[::-1])
 
 
 @pytest.fixture

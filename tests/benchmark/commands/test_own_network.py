@@ -7,7 +7,7 @@ import torch
 
 import benchmark
 from benchmark.engines.base import LocalEngine
-from benchmark.engines.choose import choose_engine
+from benchmark.engines.choose import suited_engine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.request import Request
 from tests.benchmark.runs import Tally, run
@@ -46,8 +46,8 @@ def test_it_stays_in_its_process() -> None:
     own = benchmark.from_module(Vit(), image_size=SIZE, verbose=False)
     device = torch.device("cpu")
     names = find(["mini-fs", "mini-clip"])
-    assert isinstance(choose_engine(names, 2, device), ProcessEngine)
-    assert isinstance(choose_engine([*names, own.spec], 2, device), LocalEngine)
+    assert isinstance(suited_engine(names, Request(workers=2), [device]), ProcessEngine)
+    assert isinstance(suited_engine([*names, own.spec], Request(workers=2), [device]), LocalEngine)
 
 
 def test_a_request_holds_names_only() -> None:

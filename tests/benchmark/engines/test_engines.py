@@ -16,9 +16,10 @@ import pytest
 import torch
 
 from benchmark.engines.base import LocalEngine, WorkerDiedError
-from benchmark.engines.choose import choose_engine
+from benchmark.engines.choose import suited_engine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Silent
+from benchmark.request import Request
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.light import Unreadable, double, number
@@ -107,7 +108,7 @@ def test_an_interrupt_ends_a_run_whose_process_was_killed() -> None:
 def test_only_small_backbones_on_a_processor_run_side_by_side() -> None:
     def chosen(side: int, count: int, workers: int, device: str) -> type:
         specs = [replace(SPEC, input_size=side)] * count
-        return type(choose_engine(specs, workers, torch.device(device)))
+        return type(suited_engine(specs, Request(workers=workers), [torch.device(device)]))
 
     assert chosen(64, 2, 2, "cpu") is ProcessEngine
     assert chosen(224, 2, 2, "cpu") is LocalEngine

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,10 +89,15 @@ def test_records_are_the_same_though_an_actor_is_killed(
 ) -> None:
     processes: dict[int, int] = {}
     killed: list[int] = []
+    replaced = threading.Event()
     do, hear = engine._Remote.do, Listening.hear
 
     def doing(self: Any, job: object) -> object:
+        if killed and processes[self._number] == killed[0] and self.process != killed[0]:
+            replaced.set()
         processes[self._number] = self.process
+        if killed and self.process != killed[0]:
+            replaced.wait(240)  # what is left would else be done before another one is there
         return do(self, job)
 
     def hearing(self: Listening, message: Message) -> None:
