@@ -21,7 +21,8 @@ from tasks.cka import CkaConfig, Grams, split_grams, stored_grams
 from tasks.comparing import ComparisonTask, PairFindings
 from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
-from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
+from tasks.metrics.layer_choice import FEWEST
+from tasks.metrics.locality import HeadSubsets, subsets_of
 from tasks.metrics.similarity import gather
 from tasks.sources import ANY_SIZE, ProbedImages
 from tasks.stored import StoredBackbone

@@ -12,7 +12,5 @@ Mask = NDArray[np.bool_]  # where an object is in an image: [height width]
 Labels = NDArray[np.uint8]  # which object each pixel shows: [height width], 0 for background
 
 VOID = 255  # label of pixels that belong to no object and are not judged
-
 SHORTEST = 1e-12  # length that a shorter vector is divided by, so that a vector of zeros stays one
-
 ROUNDING = 16  # multiples of a dtype's precision below which a spread is none

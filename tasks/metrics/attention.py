@@ -49,11 +49,8 @@ def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
     return linear(attention.flatten(-2), distances.flatten(-2)) / attention.shape[-1]
 
 
-PART_BYTES = 1 << 22
-"""Maps of which a number is computed at once where that takes copies of them, on a processor."""
-
-PART_BYTES_ON_DEVICE = 1 << 26
-"""The same on any other device, where few large operations are faster than many small ones."""
+PART_BYTES = 1 << 22  # maps of which a number is computed at once where that takes copies, on a processor
+PART_BYTES_ON_DEVICE = 1 << 26  # elsewhere, where few large operations are faster than many small ones
 
 
 def patch_query_map(attention: Tensor, prefix_tokens: int) -> Tensor:
@@ -74,10 +71,7 @@ def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
 
 
 def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """How much heads differ: standard deviation over heads, mean over queries and keys of the patches.
-
-    Of attention [... heads queries keys]: [...] float32; NaN where there is one head.
-    """
+    """How much heads differ: deviation over heads [... heads queries keys], mean over the rest: [...]."""
     return _by_parts(
         lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
     )
@@ -168,11 +162,10 @@ def _ranked(values: Tensor, rank: int) -> Tensor:
 def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | None = None) -> Tensor:
     """Rollout after one more layer: how much of each token (column) has reached each token (row).
 
-    [batch T T], float32; rows sum to 1, unless they give nothing at all.
-
-    Args: fused: [batch T T], the layer's attention, fused and thinned. before: Rollout after the layer
-    before; None before the first, where each token has reached itself alone. identity: Whether the residual
-    connection counts as much as the attention. out: Where it is wanted; may be ``before`` itself.
+    [batch T T], float32; rows sum to 1, unless they give nothing at all. ``fused`` is the layer's attention,
+    fused and thinned, ``before`` the rollout after the layer before, None where each token has reached itself
+    alone. With ``identity`` the residual connection counts as much as the attention. ``out``, where it is
+    wanted, may be ``before`` itself.
     """
     if before is None:
         mixed = fused + torch.eye(fused.shape[-1], device=fused.device) if identity else fused
@@ -184,8 +177,5 @@ def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | 
 
 
 def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:
-    """How much of each patch has reached the class token, or the patches on average where there is no prefix.
-
-    Of a rollout [... T T] with prefix tokens, the class token first: [... patches], not normalised.
-    """
+    """How much of each patch [... patches] has reached the class token, or patches where there is none."""
     return rolled[..., 0, prefix_tokens:] if prefix_tokens else rolled.mean(dim=-2)

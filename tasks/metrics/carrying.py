@@ -13,9 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
-WHOLE_GPU = (
-    2048  # and elsewhere: as in the paper's protocol and ours at 16 pixels a token, in 134 MB for 8 frames
-)
+WHOLE_GPU = 2048  # and elsewhere: as in both protocols at 16 pixels a token, in 134 MB for 8 frames
 TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
 TILE_GPU = (16, 32)
 SIMILARITIES = 1 << 24  # similarities held at a time where there is no window
@@ -95,9 +93,7 @@ class Windows:
         )
         if key not in self._known:
             cells = partial(torch.arange, device=like.device)
-            rows, columns = (
-                (cells(start, stop)[:, None] - cells(length)).abs() for start, stop, length in key
-            )
+            rows, columns = ((cells(low, high)[:, None] - cells(length)).abs() for low, high, length in key)
             down, across = rows[:, None, :, None], columns[None, :, None, :]
             if self._circle:
                 outside = (down.square() + across.square() > self._radius**2).flatten(2)
@@ -113,10 +109,7 @@ def unit_tokens(grid: Tensor) -> Tensor:
 
 
 def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
-    """Inner products of a tile's queries with what lies around them: [rows columns frames queries].
-
-    Tokens [height width dim] are of the frame that asks, recent ones of the frames before it.
-    """
+    """Inner products of a tile's queries with what lies around them: [rows columns frames queries]."""
     query = tile.queries(tokens).flatten(0, 1).T.contiguous()
     source = recent.around(tile)
     rows, columns, frames, _ = source.shape

@@ -50,12 +50,10 @@ def usable_cells(counts: Integers, least: float) -> Mask:
 def chosen_cells(counts: Integers, usable: Mask, draws: Floats, most: int) -> Integers:
     """At most so many cells of an image, rising: rare classes and cells of few classes are preferred.
 
-    A cell's score is the sum, over the classes in it, of how many usable cells of the image hold the class;
-    it is multiplied by the cell's draw, and the cells of the smallest products are kept, of equal ones the
-    lower.
-
-    Args: counts: [cells classes + 1] as of ``cell_counts``, cells in row-major order. usable: [cells] which
-    of them may be kept. draws: [cells] from [0, 1). most: How many are kept at most.
+    A cell's score is the sum, over the classes in it, of how many usable cells [cells] of the image hold the
+    class; it is multiplied by the cell's draw [cells], in [0, 1), and the cells of the smallest products are
+    kept, of equal ones the lower. Counts are [cells classes + 1] as of ``cell_counts``, cells in row-major
+    order.
     """
     there = (counts[:, :-1] > 0) & usable[:, None]
     score = (there @ there.sum(0)) * draws
@@ -94,10 +92,7 @@ def _cells(length: int, cells: int) -> Integers:
 
 
 def cell_areas(mask: Mask, grid: tuple[int, int]) -> Integers:
-    """Area that a mask covers of each cell, in units that make it whole: [height width].
-
-    A unit is a pixel's area over the number of cells: a cell that is covered has as many as the mask pixels.
-    """
+    """Area that a mask covers of each cell, [height width], in whole parts: a pixel's over how many cells."""
     rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
     return np.asarray(rows @ mask.astype(np.float64) @ columns.T, dtype=np.int64)  # whole below 2^53
 
@@ -108,9 +103,9 @@ def cell_shares(mask: Mask, grid: tuple[int, int]) -> Floats:
 
 
 def area_labels(mask: Labels, grid: tuple[int, int], channels: int) -> Tensor:
-    """Share of each cell that is of each object: [height width channels] float32, the background first.
+    """Share of each cell that is of each object of a mask, the background (0 and 255) first.
 
-    Of the mask's ids 0 and 255 are background, which counts as a channel.
+    [height width channels] float32.
     """
     objects = [cell_shares(mask == number, grid) for number in range(1, channels)]
     background = cell_shares((mask == 0) | (mask == VOID), grid)

@@ -148,10 +148,7 @@ class Contingency:
 
 
 def agreement(index: Literal["purity", "NMI", "ARI"], tables: Contingency) -> Floats:
-    """Index of each table, a fraction as of ``AGREEMENTS``: [R]; NaN for a table of no weight.
-
-    NMI is over the arithmetic mean of the entropies. A weight counts as so many items.
-    """
+    """Index of each table, a fraction as of ``AGREEMENTS``: [R]; NaN for a table of no weight."""
     total = tables.classes.sum(axis=0)
     result = np.full(len(total), np.nan)
     kept = total > 0

@@ -135,14 +135,11 @@ def least_errors(truth: Floats, columns: Axis, rows: Axis) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class SoftArgmax:
-    """How similarities become a place: the mean of all places, weighted by softmax(similarity / beta).
-
-    Similarities may be multiplied by a Gaussian around the best place, and are 0 beyond a window around it.
-    """
+    """How similarities become a place: the mean of all places, weighted by softmax(similarity / beta)."""
 
     beta: float
-    sigma: float | None = None  # of the Gaussian, in tokens; None for no kernel
-    window: int | None = None  # tokens to each side; None for all
+    sigma: float | None = None  # tokens, of a Gaussian around the best place that they are multiplied by
+    window: int | None = None  # tokens to each side of the best place beyond which they are 0
 
     def found(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Expected column and row of maps [... height width], [... 2], and their pull, [...].

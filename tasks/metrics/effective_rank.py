@@ -14,9 +14,7 @@ from tasks.metrics.arrays import Features, Floats, Integers
 from tasks.metrics.neighbours import Vectors, nearest
 
 EPSILON = 1e-7  # what RankMe adds to each share of a singular value
-
 ROUNDED = 1e-7  # share of the largest singular value below which one is taken for rounding
-
 FEWEST = 3  # ranks that a decay is fitted to at least
 
 
@@ -73,10 +71,7 @@ def spectrum_decay(values: Floats) -> float:
 
 
 def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = None) -> Integers:
-    """The k other images of highest cosine to each image [n dim], [n k]; ties by lower index.
-
-    k is at most n - 1. Raises ValueError for too few images, or what `nearest` refuses.
-    """
+    """The k (below n) other images of highest cosine to each image [n dim]: [n k]; ties by lower index."""
     if not 1 <= k < len(vectors):
         raise ValueError(f"expected k of 1 to {len(vectors) - 1}, found {k}")
     neighbours = nearest(vectors, vectors, k + 1, device=device).index
@@ -87,19 +82,13 @@ def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = Non
 
 
 def overlap(first: Integers, second: Integers) -> Floats:
-    """Share of each image's neighbours that two searches [n k] have in common, [n] in 0..1.
-
-    Unrelated vectors of n images have k / (n - 1) on average.
-    """
+    """Share of each image's neighbours that two searches [n k] have in common, [n]; by chance k / (n - 1)."""
     k = first.shape[1]
     shared = (first[:, :, None] == second[:, None, :]).any(axis=2)
     return np.asarray(shared.sum(axis=1) / k, np.float64)
 
 
 def retrieved(vectors: Vectors, others: Vectors, device: torch.device | None = None) -> Floats:
-    """Whether the vector of highest cosine to another view of each image is its own: [n], 0 or 1.
-
-    Vectors of both are [n dim], finite. An image whose equal, vector for vector, is found is taken as found.
-    """
+    """Whether the vector of highest cosine to another view of each image [n dim] is, or equals, its own."""
     nearest_index = nearest(vectors, others, 1, device=device).index[:, 0]
     return np.asarray((vectors[nearest_index] == vectors).all(axis=1), np.float64)

@@ -16,9 +16,7 @@ from torch import Tensor
 from tasks.metrics.arrays import Features, Integers
 
 CONSTANT = 100.0  # the feature that stands for the intercept; it is penalised like all others
-
 LEAST_DEVIATION = 1e-5  # is added to each feature's standard deviation before it is divided by
-
 CHUNK_FLOATS = 1 << 24  # class scores held at a time
 
 
@@ -42,10 +40,7 @@ class RidgeProbe:
 
     @classmethod
     def fit(cls, train: Tensor, labels: Tensor, classes: int) -> "RidgeProbe":
-        """Fit to features [n dim] and labels [n] of 0 to classes - 1, on the device of the features.
-
-        Raises ValueError where shapes do not fit, or there is no row.
-        """
+        """Fit to features [n dim] and labels [n] of 0 to classes - 1; ValueError where shapes do not fit."""
         if train.ndim != 2 or not len(train) or labels.shape != train.shape[:1]:
             raise ValueError(f"expected train [n dim] and labels [n], found {train.shape} and {labels.shape}")
         wide = train.double()

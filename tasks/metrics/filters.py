@@ -15,25 +15,18 @@ TIED = 10  # decimals of a cosine: what differs behind them differs by rounding 
 
 @dataclass(frozen=True, slots=True)
 class PrincipalFilters:
-    """Principal components of patch filters.
-
-    Images are in [0, 1]; the one of each sign whose largest entry in size is positive.
-    """
+    """Principal components of patch filters."""
 
     shares: Floats  # of the variance, the largest first, [components]; they sum to 1
-    images: Floats  # [components patch patch 3]
+    images: Floats  # [components patch patch 3] in [0, 1], the largest entry in size positive
 
     @property
     def rank(self) -> float:
-        """Effective rank: exp of the entropy of the shares; k for k components of equal shares.
-
-        Source: Roy and Vetterli, The Effective Rank, EUSIPCO 2007, on squared singular values.
-        """
+        """Effective rank (Roy and Vetterli, EUSIPCO 2007): exp of the entropy of the shares."""
         some = self.shares[self.shares > 0]
         return float(np.exp(-(some * np.log(some)).sum()))
 
     def variance(self, count: int) -> float:
-        """Share of the variance in the first so many components."""
         return float(self.shares[:count].sum())
 
 

@@ -22,10 +22,7 @@ from tasks.metrics.neighbours import (
 
 
 def side_by_side(layers: Sequence[Vectors]) -> Vectors:
-    """Vectors [images dim] of several layers as one: each of length 1, divided by the root of their number.
-
-    Images are in one order. A vector of zeros stays one, and a row that is NaN stays NaN.
-    """
+    """Vectors [images dim] of layers side by side: each of length 1 or 0, over the root of their number."""
     units = []
     for vectors in layers:
         wide = vectors.astype(np.float64)

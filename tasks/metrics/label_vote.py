@@ -82,10 +82,7 @@ def most_similar_of_sets(
 
 
 def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
-    """Label vectors of queries: [queries classes], means weighted by the softmax of similarity / temperature.
-
-    The memory's are [rows classes]. The temperature is positive; infinite for a plain mean.
-    """
+    """Label vectors of queries: means of the voters' [rows classes] by the softmax of similarity / T."""
     weight = (voters.similarity / temperature).softmax(-1)
     step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
     parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
@@ -192,10 +189,7 @@ def remembered(memory: Tensor, distance: Distance) -> Tensor:
 
 
 def pixel_vote(voters: Voters, labels: Tensor) -> Tensor:
-    """Label of each pixel under each query: [queries pixels]; every neighbour has one vote a pixel.
-
-    The memory's labels are [rows pixels] uint8, of ``pixel_labels``.
-    """
+    """Labels of pixels under each query, [queries pixels]: a vote of every neighbour's [rows pixels]."""
     step = max(1, VOTES // max(1, voters.index.shape[1] * labels.shape[1]))
     parts = torch.split(voters.index, step)
     return torch.cat([most_frequent(labels[index].transpose(1, 2)) for index in parts])

@@ -13,9 +13,7 @@ from scipy.stats import spearmanr
 from tasks.metrics.arrays import Floats, Integers
 
 FEWEST = 3  # layers that a rank correlation is of, and values that an interval is of, at least
-
 MOST_SIGNS = 16  # differences up to which every pattern of signs is tried; of more, `DRAWS` are drawn
-
 DRAWS = 20_000
 
 
@@ -37,10 +35,7 @@ def regret(scores: Floats, places: Integers) -> float:
 
 
 def rank_correlation(first: Floats, second: Floats) -> float:
-    """Spearman's rank correlation over the layers that have both numbers, in [-1, 1].
-
-    NaN where these are fewer than `FEWEST`, or one of the two does not vary.
-    """
+    """Spearman's, over the layers that have both; NaN of fewer than `FEWEST`, or where one does not vary."""
     both = ~np.isnan(first) & ~np.isnan(second)
     x, y = first[both], second[both]
     if len(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:

@@ -16,7 +16,6 @@ from tasks.metrics.attention import Cells, cell_distances
 from tasks.metrics.similarity import gram_matrix, u_centred
 
 AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, beside those of the patches
-
 TIE = 1e-6  # similarities that are closer than this are equal: products in float32 round that much
 
 
@@ -38,10 +37,7 @@ def pooled(grids: Tensor, cells: Cells) -> Tensor:
 
 
 def image_patches(pixels: Tensor, cells: Cells) -> Tensor:
-    """Raw patches of images, [n rows columns 3 * height * width of a patch], RGB in [0, 1].
-
-    ``pixels``: uint8 RGB, [n 3 height width], which the cells divide.
-    """
+    """Raw patches of uint8 RGB images [n 3 height width]: [n rows columns numbers of a patch], in [0, 1]."""
     count, height, width = len(pixels), pixels.shape[2] // cells[0], pixels.shape[3] // cells[1]
     parts = pixels.float().div(255).view(count, 3, cells[0], height, cells[1], width)
     return parts.permute(0, 2, 4, 1, 3, 5).reshape(count, *cells, 3 * height * width)

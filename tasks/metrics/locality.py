@@ -8,19 +8,14 @@ missing skip connection makes as a picture, and the number is ours.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from tasks.metrics.arrays import Floats, Integers
-
-FEWEST = 3  # subsets below which a rank correlation says nothing
+from tasks.metrics.layer_choice import rank_correlation
 
 
 @dataclass(frozen=True, slots=True)
 class HeadSubsets:
-    """Subsets of the heads of a block against the blocks of a ConvNet; NaN where there is no number.
-
-    The CKA is that of a subset's outputs, side by side, with a block's.
-    """
+    """Subsets of the heads of a block against the blocks of a ConvNet; NaN where there is no number."""
 
     heads: Integers  # of each subset, [subsets size], the nearest-looking subset first
     distance: Floats  # mean distance over which each attends, [subsets]
@@ -43,11 +38,9 @@ def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) 
     """Compare windows of heads with blocks.
 
     The Gram matrix of concatenated features is the sum of theirs, and HSIC is linear in each of its two Gram
-    matrices, so that of a subset follows from that of its heads.
-
-    Args: distance: Mean distance over which each head attends, [heads]. heads: HSIC of the heads' outputs
-    with each other, [heads heads], of plain Gram matrices. across: HSIC of each head's outputs with each
-    block, [heads blocks]. blocks: HSIC of each block with itself, [blocks].
+    matrices, so that of a subset follows from that of its heads. Given are the mean distance over which each
+    head attends, [heads], and the HSIC, of plain Gram matrices, of the heads' outputs with each other, [heads
+    heads], of each with each block, [heads blocks], and of each block with itself, [blocks].
     """
     chosen = windows(distance)
     own = np.array([heads[np.ix_(each, each)].sum() for each in chosen])
@@ -55,15 +48,9 @@ def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) 
         cka = across[chosen].sum(axis=1) / np.sqrt(own[:, None] * blocks[None, :])
     cka[~(own > 0)], cka[:, ~(blocks > 0)] = np.nan, np.nan
     near = distance[chosen].mean(axis=1)
-    rho = np.array([_rank_correlation(near, column) for column in cka.T])
-    return HeadSubsets(chosen, near, cka, rho)
-
-
-def _rank_correlation(x: Floats, y: Floats) -> float:
-    """Spearman's, in [-1, 1]; NaN where it is not defined."""
-    if len(x) < FEWEST or not np.isfinite(y).all() or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(spearmanr(x, y).statistic)
+    rho = [rank_correlation(near, column) for column in cka.T]
+    known = np.isfinite(cka).all(axis=0) & np.isfinite(near).all()
+    return HeadSubsets(chosen, near, cka, np.where(known, rho, np.nan))
 
 
 @dataclass(frozen=True, slots=True)

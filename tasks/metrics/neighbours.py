@@ -131,10 +131,7 @@ class Cosines:
         return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
 
     def exact(self, rows: Integers, index: Integers) -> Vectors:
-        """Cosines of queries, by their places [some], with candidates, by their places [some candidates].
-
-        They are of float64 sums, wherever the candidates stand.
-        """
+        """Cosines of queries [some] with candidates [some candidates], by their places; of float64 sums."""
         exact = np.empty(index.shape, dtype=np.float32)
         for number, (row, candidates) in enumerate(zip(rows, index, strict=True)):
             sums = (
@@ -214,11 +211,9 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
     """Best classes of each query by the sum of exp(cosine / temperature) over its k nearest neighbours.
 
     Summed in float64 relative to the best neighbour, so no temperature overflows. Ties go to the lower class.
-    ``labels`` [n] are the classes of the bank; all of it votes where it is smaller than k.
-
-    Returns: [queries min(5, classes)], best first; -1 where no further class has a neighbour.
-
-    Raises: ValueError: A label outside the classes, k beyond what was searched, or a bad k or temperature.
+    ``labels`` [n] are the classes of the bank; all of it votes where it is smaller than k. The classes are
+    [queries min(5, classes)], best first; -1 where no further class has a neighbour. Raises ValueError for a
+    label outside the classes, k beyond what was searched, or a bad k or temperature.
     """
     width = neighbours.index.shape[1]
     if labels.ndim != 1 or (neighbours.index.size and neighbours.index.max() >= len(labels)):

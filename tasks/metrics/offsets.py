@@ -16,10 +16,8 @@ from tasks.metrics.attention import Cells
 
 HeadClass = Literal["strict", "offset", "axial", "soft", "global"]
 
-ROUNDING = 1e-6
-"""Relative difference of numbers that count as equal: sums of attention in single precision are no closer."""
-
-LOCAL_CELLS = 7  # A window of what is local reaches over a seventh of the grid's shorter side to each side
+ROUNDING = 1e-6  # relative difference of numbers that count as equal: they are sums in single precision
+LOCAL_CELLS = 7  # what is local reaches over a seventh of the grid's shorter side to each side
 
 
 def offset_index(cells: Cells, device: torch.device | None = None) -> Tensor:
@@ -122,9 +120,8 @@ def _name(aligned: Floats, peak: tuple[int, int], local: float) -> HeadClass:
         return "strict"
     if peak != (0, 0) and _reaches(local, 0.5) and _reaches(here, 2 * opposite):
         return "offset"
-    if any(
-        _reaches(line, 0.5) and _reaches(line, 2 * other) for line, other in ((row, column), (column, row))
-    ):
+    lines = ((row, column), (column, row))
+    if any(_reaches(line, 0.5) and _reaches(line, 2 * other) for line, other in lines):
         return "axial"
     return "soft" if _reaches(local, 0.5) else "global"
 

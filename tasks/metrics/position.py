@@ -25,10 +25,9 @@ def place_errors(grids: Tensor, penalties: Sequence[float]) -> tuple[Tensor, Ten
     The images [images height width dim], `LEAST` at least, are halved, even and odd, and each half is read by
     the ridge regression learned from the other. The penalty is the one of those given that, learned from half
     of those images, reads the rest of them best: shares, above 0, of the tokens' mean variance that are added
-    to each direction's; with a large one the mean place is read off everywhere.
-
-    Returns: Mean squared error of row and column over each image's tokens, [images 2], and that of the mean
-    place, which knows nothing: [2]; 0 along a side of one cell.
+    to each direction's; with a large one the mean place is read off everywhere. It gives the mean squared
+    error of row and column over each image's tokens, [images 2], and that of the mean place, which knows
+    nothing: [2]; 0 along a side of one cell.
     """
     truth = places((grids.shape[1], grids.shape[2])).to(grids.device)
     tokens = functional.normalize(grids.flatten(1, 2).float(), dim=-1)
@@ -74,9 +73,8 @@ def _weights(moments: tuple[Tensor, Tensor], penalties: Tensor) -> Tensor:
 def matches(grids: Tensor) -> tuple[Tensor, Tensor]:
     """Where the most similar token of the next image, of the last one's in the first, is, by cosine.
 
-    Of tokens that are equally similar the first counts. Grids are [images height width dim], two at least.
-
-    Returns: The share of each image's tokens whose match is at their own place, and the mean distance between
+    Of tokens that are equally similar the first counts. Grids are [images height width dim], two at least. It
+    gives the share of each image's tokens whose match is at their own place, and the mean distance between
     place and match on the unit square: [images] each.
     """
     cells = grids.shape[1] * grids.shape[2]

@@ -44,10 +44,7 @@ def cosine(database: NDArray[np.floating], queries: NDArray[np.floating]) -> Flo
 
 
 def rank(similarity: NDArray[np.floating]) -> Integers:
-    """Database indices of each query by descending similarity, ties by lower index: both [database queries].
-
-    Raises ValueError where similarities are not two-dimensional, or NaN.
-    """
+    """Database indices of each query, most similar first, ties by lower index; both [database queries]."""
     if similarity.ndim != 2:
         raise ValueError(f"expected similarities [database queries], found shape {similarity.shape}")
     if np.isnan(similarity).any():

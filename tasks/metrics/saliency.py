@@ -15,8 +15,7 @@ from torch import Tensor
 from tasks.metrics.arrays import Floats, Mask
 from tasks.metrics.attention import Cells
 
-ROUNDING = 1e-6
-"""Relative difference of values that count as equal, as they come from sums in single precision."""
+ROUNDING = 1e-6  # relative difference of values that count as equal: they are sums in single precision
 
 Shares = NDArray[np.float64]  # share of each cell that an object covers: [rows columns]
 
@@ -37,10 +36,7 @@ class Threshold:
 
 
 def marked(maps: Tensor, rule: Threshold) -> Tensor:
-    """Cells that a map marks: [... cells] bool, of maps [... cells] of nonnegative values.
-
-    An empty map marks nothing, and nor does one that is not finite.
-    """
+    """Cells that a map [... cells] marks, bool; none of a map that is empty or not finite."""
     values = maps.double()
     total = values.sum(dim=-1, keepdim=True)
     values = values / torch.where(total > 0, total, 1)
@@ -76,10 +72,7 @@ def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -
 
 
 def half_covered(shares: Shares) -> NDArray[np.bool_]:
-    """Cells [rows columns] of which at least half is covered; else that with the largest share, if any.
-
-    Of equals the first counts, in row-major order.
-    """
+    """Cells [rows columns] of which half is covered; if none is, the first of the largest share, if any."""
     exact = shares.round(9)  # ties are those of areas, not of rounding
     covered = exact >= 0.5
     if not covered.any() and exact.any():

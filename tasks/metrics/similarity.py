@@ -17,11 +17,8 @@ from torch import Tensor
 from tasks.metrics.arrays import ROUNDING
 
 SMALLEST_BATCH = 4  # samples that the unbiased estimator needs
-
 SHARES = 1 << 23  # products of layers held at a time
-
 CACHED = 1 << 22  # values that a CPU centres and multiplies at a time, so that they are read from memory once
-
 CENTRED = 1 << 16
 """Values of Gram matrices that a CPU U-centres at a time: several passes, all of them in its cache."""
 
@@ -124,10 +121,7 @@ def u_centred(gram: Tensor) -> Tensor:
 
 
 def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
-    """U-centred Gram matrices [... n n] in float32: float64 on the way, of some at a time.
-
-    ``min_max`` is that of `centred_gram`. Raises ValueError for fewer than 4 samples.
-    """
+    """U-centred Gram matrices [... n n] in float32: float64 on the way, of some at a time."""
     flat = grams.reshape(-1, *grams.shape[-2:])
     most = CENTRED if flat.device.type == "cpu" else AT_ONCE
     pieces = torch.split(flat, max(1, most // max(1, flat.shape[-1] ** 2)))
@@ -162,10 +156,7 @@ class CkaAccumulator:
         self._sums: Tensor | None = None
 
     def add(self, grams: Tensor) -> None:
-        """Add a batch: [layers n n] U-centred Gram matrices, layers in the same order every time.
-
-        Raises ValueError for a wrong shape, or another number of layers than before.
-        """
+        """Add a batch: [layers n n] U-centred Gram matrices, layers in the same order every time."""
         hsic = gather(grams, grams)
         if self._sums is not None and hsic.shape != self._sums.shape[1:]:
             raise ValueError(f"expected {self._sums.shape[1]} layers as before, found {len(hsic)}")
@@ -173,10 +164,7 @@ class CkaAccumulator:
         self._sums = parts if self._sums is None else self._sums + parts
 
     def sums(self) -> Tensor:
-        """All that was added, [4 layers layers] float64: those of several accumulators may be added.
-
-        Raises ValueError where no batch was added, or errors were not asked for.
-        """
+        """All that was added, with errors, [4 layers layers] float64; those of several may be added."""
         if self._sums is None or not self._errors:
             raise ValueError("expected a sum that keeps errors, with at least one batch")
         return self._sums

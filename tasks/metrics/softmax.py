@@ -12,7 +12,6 @@ from torch.nn.functional import threshold
 from tasks.metrics.arrays import ROUNDING, Integers
 
 RATED_BATCH = 256  # images of a batch that learning rates are stated for; they grow with the batch
-
 NOTHING = 1e-30
 """Probabilities below it count as 0: products of numbers near the smallest ones are slow on processors."""
 

@@ -18,7 +18,6 @@ from tasks.metrics.arrays import Floats
 Vectors = NDArray[np.float32]
 
 STILL = 1e-6  # spread of a channel, as a share of its size, below which it is rounding
-
 TOGETHER = 1 << 16  # vectors whose products are summed at once, in float64
 
 
@@ -123,10 +122,7 @@ def position_basis(blank: Tensor, components: int) -> Tensor:
 
 
 def debiased(tokens: Tensor, basis: Tensor) -> Tensor:
-    """Unit tokens [... dim] without what a basis [dim components] spans, scaled to length 1 again.
-
-    An empty basis leaves tokens as they are, bit for bit; their lengths, too.
-    """
+    """Tokens [... dim] of length 1 without what a basis spans; as they are, bit for bit, if it is empty."""
     if not basis.shape[1]:
         return tokens
     unit = functional.normalize(tokens, dim=-1)
