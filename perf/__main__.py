@@ -14,7 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def save(machine: Machine, rows: Iterable[tuple[str, Row]], folder: Path = RESUL
     new = list(rows)
     names = {topic for topic, _ in new}
     kept = [(topic, row) for topic, row in _read(path) if topic not in names]
-    order = [topic.name for topic in TOPICS]
+    order = [*TOPICS]
     every = sorted([*kept, *new], key=lambda one: order.index(one[0]))
     content = {"machine": asdict(machine), "rows": as_data(every)}
     _write(path, json.dumps(content, indent=1) + "\n")
@@ -58,9 +58,8 @@ def _read(path: Path) -> Sequence[tuple[str, Row]]:
     """Rows that are there, of topics that there are."""
     if not path.is_file():
         return ()
-    names = {topic.name for topic in TOPICS}
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [(row["topic"], _row(row)) for row in rows if row["topic"] in names]
+    return [(row["topic"], _row(row)) for row in rows if row["topic"] in TOPICS]
 
 
 def _row(data: dict[str, Any]) -> Row:
@@ -77,41 +76,28 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """Rows that are measured together.
-
-    Attributes:
-        name: By which it is asked for.
-        rows: Measures them.
-    """
-
-    name: str
-    rows: Callable[[Setting], Iterator[Row]]
-
-
-TOPICS = (
-    Topic("pass", pass_rows),
-    Topic("pass-cka", gram_rows),
-    Topic("throughput", throughput_rows),
-    Topic("attention", attention_rows),
-    Topic("memory", memory_rows),
-    Topic("gram", gram_matrix_rows),
-    Topic("cka", cka_rows),
-    Topic("davis", video_rows),
-    Topic("jf", region_rows),
-    Topic("spair", keypoint_rows),
-    Topic("segment", segment_rows),
-    Topic("segment-memory", segment_memory_rows),
-    Topic("knn", neighbour_rows),
-    Topic("sets", set_rows),
-    Topic("sets-memory", set_memory_rows),
-    Topic("board", board_rows),
-    Topic("engines", engine_rows),
-    Topic("report", report_rows),
-    Topic("commands", command_rows),
-    Topic("mini", mini_rows),
-)
+TOPICS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+    "pass": pass_rows,
+    "pass-cka": gram_rows,
+    "throughput": throughput_rows,
+    "attention": attention_rows,
+    "memory": memory_rows,
+    "gram": gram_matrix_rows,
+    "cka": cka_rows,
+    "davis": video_rows,
+    "jf": region_rows,
+    "spair": keypoint_rows,
+    "segment": segment_rows,
+    "segment-memory": segment_memory_rows,
+    "knn": neighbour_rows,
+    "sets": set_rows,
+    "sets-memory": set_memory_rows,
+    "board": board_rows,
+    "engines": engine_rows,
+    "report": report_rows,
+    "commands": command_rows,
+    "mini": mini_rows,
+}  # rows that are measured together, by the name that asks for them
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -139,23 +125,20 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def measured(names: Sequence[str], setting: Setting, data: Path | None = None) -> Iterator[tuple[str, Row]]:
     """Rows of topics, or of all, with their names; what is measured is said on standard error."""
-    for topic in TOPICS:
-        if not names or topic.name in names:
-            print(f"measuring {topic.name} ...", file=sys.stderr, flush=True)
-            rows = partial(board_rows, data=data) if topic.name == "board" else topic.rows
-            try:
-                yield from ((topic.name, row) for row in rows(setting))
-            except Exception as error:  # the other topics are worth having
-                yield topic.name, Row("failed", None, note=" ".join(str(error).split()))
+    for name in (name for name in TOPICS if not names or name in names):
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        rows = partial(board_rows, data=data) if name == "board" else TOPICS[name]
+        try:
+            yield from ((name, row) for row in rows(setting))
+        except Exception as error:  # the other topics are worth having
+            yield name, Row("failed", None, note=" ".join(str(error).split()))
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m perf", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--only", nargs="+", default=(), choices=[topic.name for topic in TOPICS], metavar="NAME"
-    )
+    parser.add_argument("--only", nargs="+", default=(), choices=[*TOPICS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small shapes, one round")
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument(

@@ -26,8 +26,7 @@ from zoo.features.backbone import Backbone
 APART = {"davis", "cost"}
 """Tasks that are measured on their own: matching of videos, and what measures time itself."""
 
-CLASSES, IMAGES = 3, 4
-"""Of the folder that is drawn where a quick look is enough."""
+CLASSES, IMAGES = 3, 4  # of the folder that is drawn where a quick look is enough
 
 
 def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:

@@ -6,6 +6,7 @@ whole frames, one object after the other, and dilates boundaries by a disk with 
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from itertools import cycle
 
@@ -13,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import ndimage
-from torch import Tensor
 
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, nothings
@@ -76,10 +76,10 @@ def drawn_pairs(images: int) -> Keypoints:
 
 OBJECTS = 3
 
+# Why a step stays above its budget there: small products, a fifth too many, that read sources again.
 BOUND = (
     "on a CPU products in windows alone take 1.8 to 2 x as long as so many in one matrix, tiles as they may"
 )
-"""Why a step stays above its budget there: small products, a fifth too many, that read sources again."""
 
 
 def video_rows(setting: Setting) -> Iterator[Row]:
@@ -90,15 +90,13 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     every = torch.randn(3 * (rule.n_last_frames + 1), height, width, dim, generator=seeded).to(setting.device)
     frames = every[: rule.n_last_frames + 1]
     labels = torch.nn.functional.one_hot(torch.arange(height * width) % (OBJECTS + 1)).float()
-    propagator = Propagation(
-        frames[0],
-        labels.view(height, width, -1).to(setting.device),
-        rule.heard,
-    )
+    propagator = Propagation(frames[0], labels.view(height, width, -1).to(setting.device), rule.heard)
     for frame in frames[1:]:
         propagator.step(frame)
     held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
-    tokens, sources = _operands(frames, round(held / (height * width)))
+    # as many sources of each token as its window holds
+    tokens = frames[-1].flatten(0, 1)
+    sources = frames.flatten(0, 2)[: round(held / (height * width))].T.contiguous()
     coming = cycle(every)  # a frame that came twice would tie with itself
     rounds = take_turns(
         {"products": lambda: tokens @ sources, "step": lambda: propagator.step(next(coming))},
@@ -119,12 +117,6 @@ def covered(length: int, radius: int) -> int:
     return sum(min(length, cell + radius + 1) - max(0, cell - radius) for cell in range(length))
 
 
-def _operands(frames: Tensor, sources: int) -> tuple[Tensor, Tensor]:
-    """A frame's tokens [tokens dim], and sources [dim sources] of which each has as many as in its window."""
-    tokens = frames[-1].flatten(0, 1)
-    return tokens, frames.flatten(0, 2)[:sources].T.contiguous()
-
-
 Labels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Dilate = Callable[[Mask, Mask], Mask]
@@ -135,10 +127,7 @@ WITHOUT = "dilated by scipy, which is slower than the evaluator's OpenCV; not ju
 def region_rows(setting: Setting) -> Iterator[Row]:
     """J and F of drawn objects that move, in frames of DAVIS's size."""
     size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
-    truths, predictions = (
-        drawn(size, frames, objects, shift=0),
-        drawn(size, frames, objects, shift=size[0] // 60),
-    )
+    truths, predictions = (drawn(size, frames, objects, shift) for shift in (0, size[0] // 60))
     with_opencv = find_spec("cv2") is not None
     dilate = _by_opencv if with_opencv else _by_scipy
 
@@ -146,9 +135,7 @@ def region_rows(setting: Setting) -> Iterator[Row]:
         scores = score_video(predictions, truths)
         return np.stack([scores.j, scores.f])
 
-    def official() -> NDArray[np.float64]:
-        return official_scores(predictions, truths, objects, dilate)
-
+    official = partial(official_scores, predictions, truths, objects, dilate)
     rounds = take_turns({"official": official, "ours": ours}, setting.rounds, setting.device)
     equal = "exactly equal" if (ours() == official()).all() else "NOT EQUAL"
     yield Row(

@@ -16,15 +16,10 @@ from leaderboards.records.files import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a row should be.
+    """What a row should be."""
 
-    Attributes:
-        limit: In the row's unit.
-        at_least: Whether more is better; else the limit is the most.
-    """
-
-    limit: float
-    at_least: bool = False
+    limit: float  # in the row's unit
+    at_least: bool = False  # whether more is better; else the limit is the most
 
     def met(self, value: float) -> bool:
         """Whether a value is within it."""
@@ -33,23 +28,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        what: What was measured, beside what.
-        value: The median; None where it could not be measured here, and ``note`` says why.
-        unit: Of the value: ``x`` for a ratio, ``ms``, ``s``, ``MB``.
-        budget: What it should be; None where nothing is demanded.
-        figures: Medians behind the value, in milliseconds, by what they are of.
-        note: How to read it.
-    """
-
-    what: str
-    value: float | None
-    unit: str = "x"
-    budget: Budget | None = None
+    what: str  # what was measured, beside what
+    value: float | None  # the median; None where it could not be measured here, and ``note`` says why
+    unit: str = "x"  # of the value: ``x`` for a ratio, ``ms``, ``s``, ``MB``
+    budget: Budget | None = None  # what it should be; None where nothing is demanded
+    # medians behind the value, in milliseconds, by what they are of
     figures: Mapping[str, float] = field(default_factory=dict)
-    note: str = ""
+    note: str = ""  # how to read it
 
     @property
     def met(self) -> bool | None:
@@ -90,21 +77,14 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How it is measured.
+    """How it is measured."""
 
-    Attributes:
-        device: Where backbones and products run.
-        dtype: Of forwards.
-        rounds: How often everything takes its turn, after one round that warms up.
-        quick: Whether small shapes stand for the true ones: shows that it works, not how fast.
-        batch: Images of a batch of a pass.
-    """
-
+    # where backbones and products run
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    dtype: torch.dtype = torch.float32
-    rounds: int = 5
-    quick: bool = False
-    batch: int = 8
+    dtype: torch.dtype = torch.float32  # of forwards
+    rounds: int = 5  # how often everything takes its turn, after one round that warms up
+    quick: bool = False  # whether small shapes stand for the true ones: shows that it works, not how fast
+    batch: int = 8  # images of a batch of a pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +133,15 @@ def processors() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What numbers were measured on.
+    """What numbers were measured on."""
 
-    Attributes:
-        device: Name of the processor with its threads, or of the graphics card.
-        processors: How many there are.
-        torch: Version of torch.
-        python: Version of Python.
-        version: Version of this package.
-        dtype: Of forwards.
-        load: Processes that were running before it began, on the average of a minute; None where it is not
-            known.
-    """
-
-    device: str
-    processors: int
-    torch: str
-    python: str
-    version: str
-    dtype: str
+    device: str  # name of the processor with its threads, or of the graphics card
+    processors: int  # how many there are
+    torch: str  # version of torch
+    python: str  # version of Python
+    version: str  # version of this package
+    dtype: str  # of forwards
+    # processes that were running before it began, on the average of a minute; None where it is not known
     load: float | None
 
     @property

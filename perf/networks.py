@@ -55,7 +55,7 @@ def write_vit(folder: Path, size: str) -> None:
 
 
 def write_resnet(folder: Path) -> None:
-    """Save a ResNet-50 in the same way."""
+    """Save a ResNet-50, random weights of seed 0, in Hugging Face format."""
     from transformers import ResNetConfig, ResNetModel
 
     torch.manual_seed(0)
@@ -109,7 +109,6 @@ class Nothing:
         return Image.new("RGB", (SIDE, SIDE))
 
     def signature(self) -> str:
-        """Its name."""
         return self.key
 
     def mask(self) -> NDArray[np.uint8]:

@@ -25,15 +25,10 @@ LARGEST_DIFFERENCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GpuStep:
-    """Commands that are run in turn until one fails.
+    """Commands that are run in turn until one fails."""
 
-    Attributes:
-        commands: The words of each.
-        seconds: How long they may take together.
-    """
-
-    commands: tuple[tuple[str, ...], ...]
-    seconds: int
+    commands: tuple[tuple[str, ...], ...]  # the words of each
+    seconds: int  # how long they may take together
 
 
 @dataclass(frozen=True, slots=True)

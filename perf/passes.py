@@ -17,8 +17,7 @@ from zoo.features import Shown
 from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 
-GRAM_BATCH = 256
-"""Images of a batch of CKA."""
+GRAM_BATCH = 256  # images of a batch of CKA
 
 
 def pass_rows(setting: Setting) -> Iterator[Row]:

@@ -17,15 +17,14 @@ from tasks.datasets.scenes import Scene
 from tasks.metrics.label_vote import ROWS_CPU, SIMILARITIES_CPU
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.segmentation.in_context import Memories, QueryMeasurer
+from tasks.segmentation.in_context import Memories, QueryMeasurer, SetsQueryMeasurer
 from zoo.spec import Layer
 
 CLASSES = 21
 PHOTO = (500, 375)
 LAYERS = tuple(Layer(number) for number in range(1, 14))
 WIDTH = 384
-DRAWN = 4096
-"""Rows that are drawn at a time."""
+DRAWN = 4096  # rows that are drawn at a time
 
 
 def segment_rows(setting: Setting) -> Iterator[Row]:
@@ -108,15 +107,25 @@ def grids(images: int, cells: int, width: int) -> Tensor:
     return torch.randn(images, cells, cells, width, generator=torch.Generator().manual_seed(1))
 
 
-def labelled(memories: Memories, grid: Tensor) -> object:
-    """What is kept of images of which every layer has the same grids [images height width dim]."""
+def labelled(
+    memories: Memories, grid: Tensor, layers: Sequence[Layer] = LAYERS, sets: Sequence[Layer] = ()
+) -> object:
+    """What is kept of images of which every layer has the same grids [images height width dim].
+
+    Args:
+        memories: What layers remember.
+        grid: The grids.
+        layers: Layers that are shown.
+        sets: Sets of them that label in their place.
+    """
     random = np.random.default_rng(0)
     truth: NDArray[np.uint8] = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
     scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
-    measurer = QueryMeasurer(lambda _: truth, CLASSES, scenes, config_of(STANDARD, "segment").vote, memories)
-    for layer in LAYERS:
+    labels = QueryMeasurer(lambda _: truth, CLASSES, scenes, config_of(STANDARD, "segment").vote, memories)
+    measurer = SetsQueryMeasurer(labels, memories, sets) if sets else labels
+    for layer in layers:
         measurer.update(layer, range(len(grid)), grid)
-    finished = {layer: measurer.finish(layer) for layer in LAYERS}
+    finished = {layer: measurer.finish(layer) for layer in sets or layers}
     return measurer.settle(
         {layer: {name: array.cpu() for name, array in arrays.items()} for layer, arrays in finished.items()}
     )

@@ -1,23 +1,19 @@
 """Sets of layers: what they take beside their layers alone, and beside tokens side by side; their memory."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from perf.measuring import Row, Setting, take_turns
 from perf.memory import BUDGET, not_here, peak
-from perf.segments import CLASSES, LAYERS, PHOTO, WIDTH, Remembered, grids, labelled
-from tasks.datasets.base import FileSample
-from tasks.datasets.scenes import Scene
+from perf.segments import LAYERS, WIDTH, Remembered, grids, labelled
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
 from tasks.metrics.propagation import Propagation, PropagationOfSets
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.segmentation.in_context import Memories, QueryMeasurer, SetsQueryMeasurer
+from tasks.segmentation.in_context import Memories
 from tasks.sets import sets_of
 from zoo.spec import Layer
 
@@ -122,30 +118,13 @@ def _segment_rows(setting: Setting) -> Iterator[Row]:
     rounds = take_turns(
         {
             "layers": lambda: labelled(memories, grid),
-            "named": lambda: labelled_by_sets(memories, grid, NAMED),
+            "named": lambda: labelled(memories, grid, BLOCKS, NAMED),
         },
         max(1, setting.rounds // 4),
         setting.device,
     )
     what = f"segment, an image of {cells} x {cells} cells by 3 named sets of 12 layers, {rows:,} cells each"
     yield Row(f"{what}, over 13 layers one by one", rounds.ratio("named", "layers"), figures=rounds.figures())
-
-
-def labelled_by_sets(memories: Memories, grid: Tensor, sets: Sequence[Layer]) -> object:
-    """What is kept of images by sets of layers, of which every one has the same grids."""
-    random = np.random.default_rng(0)
-    truth = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
-    scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
-    labels = QueryMeasurer(lambda _: truth, CLASSES, scenes, config_of(STANDARD, "segment").vote, memories)
-    measurer = SetsQueryMeasurer(labels, memories, sets)
-    for layer in BLOCKS:
-        measurer.update(layer, range(len(grid)), grid)
-    finished = {layer_set: measurer.finish(layer_set) for layer_set in sets}
-    there: Mapping[Layer, Mapping[str, Tensor]] = {
-        layer_set: {name: array.cpu() for name, array in arrays.items()}
-        for layer_set, arrays in finished.items()
-    }
-    return measurer.settle(there)
 
 
 def labelling(cells: str, rows: str, sets: str) -> Callable[[], None]:
@@ -155,6 +134,6 @@ def labelling(cells: str, rows: str, sets: str) -> Callable[[], None]:
     def work() -> None:
         labelled(memories, grid)
         if int(sets):
-            labelled_by_sets(memories, grid, NAMED[: int(sets)])
+            labelled(memories, grid, BLOCKS, NAMED[: int(sets)])
 
     return work

@@ -7,6 +7,7 @@ follow from the specs and the datasets' official counts; throughputs are `Assume
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from tabulate import tabulate
 
 from benchmark.plan.plan import view_for
@@ -18,65 +19,39 @@ from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec
 from zoo.view.views import View
 
-SPAIR_IMAGES = 1800
-"""All images of SPair-71k (Min et al., 2019, table 1)."""
-
+SPAIR_IMAGES = 1800  # all images of SPair-71k (Min et al., 2019, table 1)
 FRAME, PHOTO = (854, 480), (640, 480)
 """Width and height of a DAVIS frame at 480p, and what stands for the others'."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What is assumed of the machine; each is a number to replace by one's own.
+    """What is assumed of the machine; each is a number to replace by one's own."""
 
-    Attributes:
-        cards: Graphics cards.
-        peak: Operations a second of a card in bfloat16, dense (NVIDIA's data sheet of the H100 SXM).
-        used: Share of it that forwards reach, all layers kept.
-        products: Operations a second of a card in products of float32, top-k included.
-        scaling: Share of a card's throughput that is left of each where all work.
-        cores: Processor cores of the machine.
-        decoding: Core seconds of an image that is read, decoded and resized.
-        masks: Core seconds of J and F, a frame, object and layer.
-        clustering: Operations a second of a core in k-means.
-        iterations: Of k-means, a start.
-        storage: Bytes a second of the folder of features, read or written.
-        reads: How often the vectors are read: k-NN, few-shot, linear probe.
-    """
-
-    cards: int = 8
+    cards: int = 8  # graphics cards
+    # operations a second of a card in bfloat16, dense (NVIDIA's data sheet of the H100 SXM)
     peak: float = 989e12
-    used: float = 0.4
-    products: float = 25e12
-    scaling: float = 0.9
-    cores: int = 128
-    decoding: float = 0.010
-    masks: float = 0.004
-    clustering: float = 5e9
-    iterations: int = 50
-    storage: float = 2e9
-    reads: int = 3
+    used: float = 0.4  # share of it that forwards reach, all layers kept
+    products: float = 25e12  # operations a second of a card in products of float32, top-k included
+    scaling: float = 0.9  # share of a card's throughput that is left of each where all work
+    cores: int = 128  # processor cores of the machine
+    decoding: float = 0.010  # core seconds of an image that is read, decoded and resized
+    masks: float = 0.004  # core seconds of J and F, a frame, object and layer
+    clustering: float = 5e9  # operations a second of a core in k-means
+    iterations: int = 50  # of k-means, a start
+    storage: float = 2e9  # bytes a second of the folder of features, read or written
+    reads: int = 3  # how often the vectors are read: k-NN, few-shot, linear probe
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What backbones need of a machine.
+    """What backbones need of a machine."""
 
-    Attributes:
-        backbones: How many.
-        forwards: Images through them.
-        cards: Seconds of all cards together.
-        cores: Seconds of all cores together.
-        storage: Seconds of reading and writing vectors.
-        disk: Bytes of the vectors, float32.
-    """
-
-    backbones: int
-    forwards: int
-    cards: float
-    cores: float
-    storage: float
-    disk: float
+    forwards: float  # images through them
+    cards: float  # seconds of all cards together
+    cores: float  # seconds of all cores together
+    storage: float  # seconds of reading and writing vectors
+    disk: float  # bytes of the vectors, float32
 
     @property
     def hours(self) -> tuple[float, float]:
@@ -126,19 +101,13 @@ def shown(spec: BackboneSpec) -> Iterator[tuple[int, float]]:
 
 def need(specs: Sequence[BackboneSpec], assumed: Assumed = Assumed()) -> Need:
     """What so many backbones need, on all real datasets, protocol `standard`, all layers."""
-    every = [_of_one(spec, assumed) for spec in specs]
-    return Need(
-        len(specs),
-        sum(each.forwards for each in every),
-        sum(each.cards for each in every) / (assumed.cards * assumed.scaling),
-        sum(each.cores for each in every) / assumed.cores,
-        sum(each.storage for each in every),
-        sum(each.disk for each in every),
-    )
+    every = np.sum([_of_one(spec, assumed) for spec in specs], axis=0)
+    together = (1, assumed.cards * assumed.scaling, assumed.cores, 1, 1)
+    return Need(*(every / together))
 
 
-def _of_one(spec: BackboneSpec, assumed: Assumed) -> Need:
-    """Seconds of one card, one core and the storage."""
+def _of_one(spec: BackboneSpec, assumed: Assumed) -> tuple[float, ...]:
+    """The numbers of `Need` of a backbone, of one card and of one core."""
     sources = [*shown(spec)]
     images, forwards = sum(count for count, _ in sources), sum(count * each for count, each in sources)
     widths = sum(spec.stage_of(layer).width for layer in spec.layers) * (2 if spec.has_cls else 1)
@@ -158,26 +127,22 @@ def _of_one(spec: BackboneSpec, assumed: Assumed) -> Need:
     grouped = 5000 * 50 + 7300 * REAL.object_clusters + 4000 * REAL.part_clusters
     cores = images * assumed.decoding + masks + 2.0 * starts * grouped * widths / assumed.clustering
     disk = 4.0 * vectors * widths
-    return Need(1, images, cards, cores, disk * (1 + assumed.reads) / assumed.storage, disk)
+    return images, cards, cores, disk * (1 + assumed.reads) / assumed.storage, disk
 
 
 def _size(spec: BackboneSpec, view: View, size: tuple[int, int]) -> tuple[int, int]:
     return view_for(spec, view).geometry(size).size
 
 
-def real_specs() -> tuple[BackboneSpec, ...]:
-    """The backbones of the registry that were trained by others."""
-    return tuple(spec for spec in all_specs() if spec.checkpoint not in ("packaged", "generated"))
-
-
 def table() -> str:
     """What the suites need, as Markdown."""
     rows = []
     standard, paper = (find(suite.backbones) for suite in (STANDARD_SUITE, PAPER_SUITE))
+    real = [spec for spec in all_specs() if spec.checkpoint not in ("packaged", "generated")]
     for name, specs in (
         ("`standard`, 7 backbones", standard),
         ("backbones of `paper`, 20", paper),
-        (f"all {len(real_specs())} of the registry", real_specs()),
+        (f"all {len(real)} of the registry", real),
     ):
         needed = need(specs)
         parts = (needed.cards, needed.cores, needed.storage)

@@ -16,14 +16,12 @@ from tasks.metrics.similarity import CkaAccumulator
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 
-PATCHES = 196 * 768
-"""Channels of all patch tokens of an image of a ViT-B/16."""
-
+PATCHES = 196 * 768  # channels of all patch tokens of an image of a ViT-B/16
 FEW = 16
+# Why the Gram matrix of few images stays at about twice the product and more on a CPU.
 OF_FEW = (
     "a value takes part in 16 products only: its mean and its difference take as long, from the cache too"
 )
-"""Why the Gram matrix of few images stays at about twice the product and more on a CPU."""
 
 
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
@@ -31,15 +29,14 @@ def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     for images in (4,) if setting.quick else (FEW, 256):
         gram = Grams(one_batch(images), config_of(STANDARD, "cka")).gram
         features = _noise(setting, images, PATCHES)
-        candidates = {"product": partial(_product, features), "gram": partial(gram, features)}
+        candidates = {
+            "product": partial(torch.matmul, features, features.mT),
+            "gram": partial(gram, features),
+        }
         rounds = take_turns(candidates, 4 * setting.rounds, setting.device)
         what = f"Gram matrix of {images} x {PATCHES:,}, over the bare product"
         note = "" if images > FEW else OF_FEW
         yield Row(what, rounds.ratio("gram", "product"), "x", Budget(1.6), rounds.figures(), note)
-
-
-def _product(features: Tensor) -> Tensor:
-    return features @ features.mT
 
 
 def cka_rows(setting: Setting) -> Iterator[Row]:
@@ -95,8 +92,7 @@ def _noise(setting: Setting, rows: int, width: int, seed: int = 0) -> Tensor:
     return torch.randn(rows, width, generator=seeded).to(setting.device)
 
 
-CHUNK = 500
-"""Queries that torch takes at once."""
+CHUNK = 500  # queries that torch takes at once
 
 
 def neighbour_rows(setting: Setting) -> Iterator[Row]:
