@@ -11,19 +11,11 @@ from torch.utils.hooks import RemovableHandle
 
 from zoo.architecture import Parts, StreamLayout, knows
 from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
+from zoo.features import AttentionMaps, BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
 from zoo.features.backbone import Backbone
 from zoo.features.layers import Cells, cells_of, features_of, in_words
 from zoo.features.receptive import receptive_fields
-from zoo.features.taps import (
-    after,
-    attention_maps,
-    before,
-    eager,
-    gives_probabilities,
-    watch_attention,
-    watch_inside,
-)
+from zoo.features.taps import after, before, eager, gives_probabilities, watch_attention, watch_inside
 from zoo.features.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
@@ -52,20 +44,17 @@ def exact_float32() -> Iterator[None]:
 
     The process's settings are put back after.
     """
-    matmul, conv = torch.backends.cuda.matmul, getattr(torch.backends.cudnn, "conv", None)
-    settings: tuple[tuple[object, str, object], ...]
-    if conv is not None:  # torch 2.9 renamed them
-        settings = (matmul, "fp32_precision", "ieee"), (conv, "fp32_precision", "ieee")
-    else:
-        settings = (matmul, "allow_tf32", False), (torch.backends.cudnn, "allow_tf32", False)
-    usual = [getattr(holder, name) for holder, name, _ in settings]
-    for holder, name, value in settings:
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    conv = getattr(cudnn, "conv", None)
+    name, value = ("fp32_precision", "ieee") if conv is not None else ("allow_tf32", False)  # since torch 2.9
+    usual = [(holder, getattr(holder, name)) for holder in (matmul, conv or cudnn)]
+    for holder, _ in usual:
         setattr(holder, name, value)
     try:
         yield
     finally:
-        for (holder, name, _), value in zip(settings, usual, strict=True):
-            setattr(holder, name, value)
+        for holder, earlier in usual:
+            setattr(holder, name, earlier)
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
@@ -98,31 +87,28 @@ class HookedBackbone(Backbone):
     ) -> None:
         super().__init__(spec, identity, device, dtype)
         self._network = network
+        self._parts = [part for part in (network.body, network.final_norm) if part is not None]
         is_convolutional = set(network.layouts) == {"maps"}
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format
-        for part in (network.body, network.final_norm):
-            if part is not None:
-                part.to(device=device, dtype=dtype)
+        for part in self._parts:
+            part.to(device=device, dtype=dtype)
         network.body.to(memory_format=self._format)  # type: ignore[call-overload]  # missing in torch's stubs
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
     def fields_refusal(self) -> str:
-        """Why it cannot say which pixels move a cell: it runs in less than float32."""
         if self.dtype == torch.float32:
             return ""
         name = str(self.dtype).removeprefix("torch.")
         return f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
 
     def weights(self) -> Weights:
-        """Filters, position embeddings and position biases of the network."""
         return weights_of(self.spec, self._network.body)
 
     def release(self, used: Collection[nn.Parameter]) -> None:
         """Give the memory of all weights back but of these; no forward may reach what reads the others."""
         needed = {id(weight) for weight in used}
-        parts = (self._network.body, self._network.final_norm)
-        for module in (module for part in parts if part is not None for module in part.modules()):
+        for module in (module for part in self._parts for module in part.modules()):
             for name, weight in module.named_parameters(recurse=False):
                 if id(weight) not in needed:
                     setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
@@ -152,8 +138,7 @@ class HookedBackbone(Backbone):
 
     def _normalised(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""
-        images = pixels.to(self.device, non_blocking=True).float()
-        images = images.mul_(self._scale).add_(self._shift)
+        images = pixels.to(self.device, non_blocking=True).float().mul_(self._scale).add_(self._shift)
         return images.to(self.dtype, memory_format=self._format)
 
     def _forward(self, images: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
@@ -178,10 +163,18 @@ class HookedBackbone(Backbone):
             )
 
     def _shown(self, layer: Layer, activation: Tensor | None, batch: int, cells: Cells) -> Shown:
-        if activation is None or layer.tap == "probabilities":
-            return attention_maps(self.spec, layer, activation, batch, cells)
-        layout = self._network.layouts[layer.index]
-        return features_of(self.spec, layer, activation, layout, batch, cells)
+        spec = self.spec
+        if activation is not None and layer.tap != "probabilities":
+            layout = self._network.layouts[layer.index]
+            return features_of(spec, layer, activation, layout, batch, cells)
+        tokens = spec.prefix_tokens + cells[0] * cells[1]
+        if activation is None or tuple(activation.shape) != (batch, spec.heads, tokens, tokens):
+            raise InputError(
+                f"{spec.name}: the probabilities of layer {layer} should be [batch heads queries keys] with "
+                f"{spec.heads} heads and {tokens} tokens; the network gives "
+                f"{'none' if activation is None else list(activation.shape)}."
+            )
+        return AttentionMaps(layer, activation, spec.prefix_tokens, cells)
 
     def _watch(self, layer: Layer, show: _Show) -> Iterator[RemovableHandle]:
         """Hooks that show a layer when the forward reaches it."""

@@ -93,10 +93,26 @@ def features_of(
     ``cells`` are those of the coarsest grid, which is that of mask units. Raises InputError where the
     activation is not what the entry promises.
     """
-    if layout == "units":
-        return _token_features(spec, layer, in_rows(stream, cells), batch, cells)
-    split = _token_features if layout.startswith("tokens") else _map_features
-    return split(spec, layer, with_batch_first(stream, layout), batch, cells)
+    stream = in_rows(stream, cells) if layout == "units" else with_batch_first(stream, layout)
+    are_maps, prefix = layout in ("maps", "cells"), spec.prefix_tokens
+    shapes = shapes_of(spec, layer, cells, stream.shape[1 if are_maps else -1])
+    for rows, columns, width in shapes:
+        if are_maps and stream.shape == (batch, width, rows, columns):
+            return LayerFeatures(layer, None, stream.permute(0, 2, 3, 1))
+        if not are_maps and stream.shape == (batch, prefix + rows * columns, width):
+            cls = stream[:, 0] if spec.has_cls else None
+            return LayerFeatures(layer, cls, grid_of(stream, prefix, (rows, columns)))
+    rows, columns, width = shapes[0]
+    if are_maps:
+        expected = f"feature maps [batch channels height width] {[batch, width, rows, columns]}"
+    else:
+        expected = (
+            f"{prefix} prefix tokens and {rows} x {columns} patch tokens of width {width}, "
+            f"[batch tokens width] {[batch, prefix + rows * columns, width]}"
+        )
+    raise InputError(
+        f"{spec.name}: layer {layer} should be {expected}; the network gives {list(stream.shape)}."
+    )
 
 
 def with_batch_first(stream: Tensor, layout: Layout) -> Tensor:
@@ -106,41 +122,9 @@ def with_batch_first(stream: Tensor, layout: Layout) -> Tensor:
     return stream.permute(0, 3, 1, 2) if layout == "cells" else stream
 
 
-def _token_features(
-    spec: BackboneSpec, layer: Layer, tokens: Tensor, batch: int, cells: Cells
-) -> LayerFeatures:
-    """Features of a layer from its tokens [batch tokens dim]."""
-    shapes = shapes_of(spec, layer, cells, tokens.shape[-1])
-    expected: list[tuple[int, ...]] = [
-        (batch, spec.prefix_tokens + rows * columns, width) for rows, columns, width in shapes
-    ]
-    if tuple(tokens.shape) not in expected:
-        rows, columns, width = shapes[0]
-        raise InputError(
-            f"{spec.name}: layer {layer} should be {spec.prefix_tokens} prefix tokens and {rows} x {columns} "
-            f"patch tokens of width {width}, [batch tokens width] {list(expected[0])}; the network gives "
-            f"{list(tokens.shape)}."
-        )
-    rows, columns, _ = shapes[expected.index(tuple(tokens.shape))]
-    grid = grid_of(tokens, spec.prefix_tokens, (rows, columns))
-    return LayerFeatures(layer, tokens[:, 0] if spec.has_cls else None, grid)
-
-
 def grid_of(tokens: Tensor, prefix: int, cells: Cells) -> Tensor:
     """Patch tokens in their places, [batch rows columns dim]: a view of [batch tokens dim]."""
     return tokens[:, prefix:].view(len(tokens), *cells, tokens.shape[-1])
-
-
-def _map_features(spec: BackboneSpec, layer: Layer, maps: Tensor, batch: int, cells: Cells) -> LayerFeatures:
-    """Features of a layer from its feature maps [batch dim height width]."""
-    shapes = shapes_of(spec, layer, cells, maps.shape[1])
-    expected = [(batch, width, rows, columns) for rows, columns, width in shapes]
-    if tuple(maps.shape) not in expected:
-        raise InputError(
-            f"{spec.name}: layer {layer} should be feature maps [batch channels height width] "
-            f"{list(expected[0])}; the network gives {list(maps.shape)}."
-        )
-    return LayerFeatures(layer, None, maps.permute(0, 2, 3, 1))
 
 
 def in_rows(tokens: Tensor, units: Cells) -> Tensor:

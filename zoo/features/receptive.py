@@ -5,7 +5,6 @@ and appendix C.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -13,19 +12,9 @@ from torch import Tensor
 from zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
 from zoo.spec import Layer
 
+# Runs a network on its normalised input [batch 3 height width] and shows layers, their graph attached.
 Forward = Callable[[Tensor, Visitor], None]
-"""Runs a network on its normalised input [batch 3 height width] and shows layers, their graph attached."""
-
-
 EQUAL = 1e-4  # how far a sum may be from its parts, relative to the largest
-
-
-@dataclass(frozen=True, slots=True)
-class _Centre:
-    """The centre cell of a layer's grid of so many rows and columns: [batch channels], with its graph."""
-
-    values: Tensor
-    cells: tuple[int, int]
 
 
 def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tuple[ReceptiveField, ...]:
@@ -36,36 +25,37 @@ def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tu
     layers: the graph of the forward is there until all are done.
     """
     images = images.detach().requires_grad_()
-    centres: dict[Layer, _Centre] = {}
+    centres: dict[Layer, Tensor] = {}  # [batch channels], with their graph
+    cells: dict[Layer, tuple[int, int]] = {}
 
     def visitor(shown: Shown) -> None:
         assert isinstance(shown, LayerFeatures)
         rows, columns, width = shown.grid.shape[1:]
+        cells[shown.layer] = rows, columns
         # a copy: a network may write the sum of a block into what it shows here
         chosen = torch.tensor(channels(width), device=images.device)
-        centre = shown.grid[:, rows // 2, columns // 2].index_select(1, chosen)
-        centres[shown.layer] = _Centre(centre, (rows, columns))
+        centres[shown.layer] = shown.grid[:, rows // 2, columns // 2].index_select(1, chosen)
 
     with torch.enable_grad():
         forward(images, visitor)
         strength = _strength(centres, images)
-    return tuple(ReceptiveField(layer, strength[layer], centre.cells) for layer, centre in centres.items())
+    return tuple(ReceptiveField(layer, strength[layer], cells[layer]) for layer in centres)
 
 
-def _strength(centres: Mapping[Layer, _Centre], images: Tensor) -> dict[Layer, Tensor]:
+def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Tensor]:
     """Derivatives of each centre in size, mean over channels: [height width], float32."""
     parts = {layer: summands for layer in centres if (summands := _parts(layer, centres))}
     strength = {layer: torch.zeros(images.shape[2:], device=images.device) for layer in centres}
-    for channel in range(max((centre.values.shape[1] for centre in centres.values()), default=0)):
+    for channel in range(max((centre.shape[1] for centre in centres.values()), default=0)):
         gradients: dict[Layer, Tensor] = {}
         for layer, centre in centres.items():
-            if channel >= centre.values.shape[1]:
+            if channel >= centre.shape[1]:
                 continue
             if layer in parts:
                 gradients[layer] = gradients[parts[layer][0]] + gradients[parts[layer][1]]
             else:
-                gradients[layer] = _gradient(centre.values[:, channel], images)
-            strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / centre.values.shape[1]
+                gradients[layer] = _gradient(centre[:, channel], images)
+            strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / centre.shape[1]
             for gone in [old for old in gradients if old.index < layer.index - 1]:
                 del gradients[gone]
     return strength
@@ -79,7 +69,7 @@ def _gradient(centre: Tensor, images: Tensor) -> Tensor:
     return torch.autograd.grad(centre.sum(), images, retain_graph=True, materialize_grads=True)[0]
 
 
-def _parts(layer: Layer, centres: Mapping[Layer, _Centre]) -> tuple[Layer, Layer] | None:
+def _parts(layer: Layer, centres: Mapping[Layer, Tensor]) -> tuple[Layer, Layer] | None:
     """The two places in the stream of a transformer whose sum this one is; None where that is not seen."""
     parts = {
         "mid": (Layer(layer.index - 1), Layer(layer.index, "attention")),
@@ -87,7 +77,7 @@ def _parts(layer: Layer, centres: Mapping[Layer, _Centre]) -> tuple[Layer, Layer
     }.get(layer.tap)
     if parts is None or not all(part in centres for part in parts):
         return None
-    first, second, whole = (centres[summand].values.detach() for summand in (*parts, layer))
+    first, second, whole = (centres[summand].detach() for summand in (*parts, layer))
     if not first.shape == second.shape == whole.shape:
         return None
     far = (first + second - whole).abs().max() > EQUAL * whole.abs().max()

@@ -14,15 +14,13 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from zoo.architecture import Parts, Residual, Sublayers
-from zoo.errors import InputError
-from zoo.features import AttentionMaps
-from zoo.features.layers import Cells, first_tensor
-from zoo.spec import BackboneSpec, Layer, Tap
+from zoo.features.layers import first_tensor
+from zoo.spec import Tap
 
 Show = Callable[[Tensor], None]
 
+# Cosines and sines of a rotary position embedding, [tokens dim] each, for all channels of one head.
 Rotary = tuple[Tensor, Tensor]
-"""Cosines and sines of a rotary position embedding, [tokens dim] each, for all channels of one head."""
 
 
 def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
@@ -136,11 +134,8 @@ def rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 def gives_probabilities(body: nn.Module, parts: Parts) -> bool:
     """Whether a network can be made to compute its attention probabilities as tensors."""
-    return (
-        isinstance(parts, Sublayers)
-        and parts.gives_probabilities
-        and hasattr(getattr(body, "config", None), "_attn_implementation")
-    )
+    has_choice = hasattr(getattr(body, "config", None), "_attn_implementation")
+    return has_choice and isinstance(parts, Sublayers) and parts.gives_probabilities
 
 
 @contextmanager
@@ -173,21 +168,3 @@ def watch_attention(parts: Parts, block: nn.Module, show: Callable[[Tensor | Non
         return output[0], None
 
     return block.get_submodule(parts.attends).register_forward_hook(hook)
-
-
-def attention_maps(
-    spec: BackboneSpec, layer: Layer, probabilities: Tensor | None, batch: int, cells: Cells
-) -> AttentionMaps:
-    """Attention of a layer from its probabilities [batch heads queries keys].
-
-    Raises:
-        InputError: They are not those that the entry promises.
-    """
-    tokens = spec.prefix_tokens + cells[0] * cells[1]
-    if probabilities is None or tuple(probabilities.shape) != (batch, spec.heads, tokens, tokens):
-        raise InputError(
-            f"{spec.name}: the probabilities of layer {layer} should be [batch heads queries keys] with "
-            f"{spec.heads} heads and {tokens} tokens; the network gives "
-            f"{'none' if probabilities is None else list(probabilities.shape)}."
-        )
-    return AttentionMaps(layer, probabilities, spec.prefix_tokens, cells)

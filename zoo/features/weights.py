@@ -9,8 +9,8 @@ from zoo.features import Weights
 from zoo.spec import BackboneSpec
 
 CHANNELS = 3  # of an image
+# Last rows of a table of relative positions: class token to patch, patch to it, and to itself (BEiT).
 OUTSIDE_GRID = 3
-"""Last rows of a table of relative positions: class token to patch, patch to it, and to itself (BEiT)."""
 
 
 def weights_of(spec: BackboneSpec, body: nn.Module) -> Weights:
