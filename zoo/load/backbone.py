@@ -25,13 +25,9 @@ FLOOR_REVISION = f"seed-{SEED}"
 
 
 def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
-    """A backbone, ready to be visited.
+    """A backbone of an entry of `zoo.registry.find`, ready to be visited.
 
-    Args:
-        spec: Entry of the registry, or what `zoo.load.infer.infer` made of a Hub id or directory.
-        device: Where the forward runs.
-        dtype: Type of weights and activations.
-        cache_dir: Where downloads and generated weights are kept.
+    Downloads and generated weights are kept in ``cache_dir``.
 
     Raises:
         InputError: The files cannot be had, are damaged, or are not what the entry says; no such device.
@@ -55,11 +51,7 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
 
 
 def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> BackboneIdentity:
-    """BackboneIdentity of a backbone, from its files but without building it.
-
-    Raises:
-        InputError: Its files cannot be had.
-    """
+    """BackboneIdentity of a backbone, from its files alone; InputError where they cannot be had."""
     if spec.is_floor:
         return identity_of(spec, FLOOR_REVISION, dtype)
     if spec.checkpoint == "object":
@@ -74,28 +66,15 @@ def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> Backbo
     """BackboneIdentity of a backbone whose revision is known."""
     is_hub = not revision.startswith(("sha256:", "seed-"))
     facts: tuple[object, ...] = (
-        FORMAT,
-        spec.repository if is_hub else spec.family,
-        revision,
-        str(dtype),
-        spec.stages,
-        spec.heads,
-        spec.prefix_tokens,
-        spec.has_cls,
-        spec.mean,
-        spec.std,
+        *(FORMAT, spec.repository if is_hub else spec.family, revision, str(dtype), spec.stages, spec.heads),
+        *(spec.prefix_tokens, spec.has_cls, spec.mean, spec.std),
+        *((spec.interpolation,) if spec.interpolation != "huggingface" else ()),
     )
-    if spec.interpolation != "huggingface":
-        facts = (*facts, spec.interpolation)
     return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
 
 
 def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
-    """Files of a backbone, fetched or generated if need be.
-
-    Raises:
-        InputError: They cannot be had.
-    """
+    """Files of a backbone, fetched or generated if need be; InputError where they cannot be had."""
     if spec.checkpoint in ("packaged", "generated"):
         directory_of = find_object(spec.repository)
         assert callable(directory_of)

@@ -18,26 +18,21 @@ from torch import Tensor
 
 from zoo.errors import InputError, first_line
 
+# Names that weights may have, the preferred first; an index lists the parts of a split file.
 WEIGHT_FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
+    *("model.safetensors", "model.safetensors.index.json"),
+    *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
-"""Names that weights may have, the preferred first; an index lists the parts of a split file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Files of one version of a backbone: a commit of its repository, or the digest of the files.
-
-    ``config.json`` and ``preprocessor_config.json`` are None where there are none.
-    """
+    """Files of one version of a backbone."""
 
     weights: tuple[Path, ...]
-    config: Path | None
-    preprocessor: Path | None
-    revision: str
+    config: Path | None  # config.json, where there is one
+    preprocessor: Path | None  # preprocessor_config.json, where there is one
+    revision: str  # commit of its repository, or digest of the files
 
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
@@ -65,11 +60,7 @@ def single_file(path: Path) -> Checkpoint:
 
 
 def shards(index: Path) -> tuple[Path, ...]:
-    """Files that an index lists, beside it.
-
-    Raises:
-        InputError: The index is damaged, or names a file of another directory.
-    """
+    """Files that an index lists, beside it; InputError where it is damaged or names others."""
     files = read_json(index).get("weight_map")
     names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
     if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
@@ -78,11 +69,7 @@ def shards(index: Path) -> tuple[Path, ...]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Content of a JSON file.
-
-    Raises:
-        InputError: The file cannot be read, or is not a JSON object.
-    """
+    """Content of a JSON file; InputError where it cannot be read, or is not a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -95,8 +82,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
     """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary.
 
-    Raises:
-        InputError: A file is missing, damaged, or holds anything but plain data.
+    Raises InputError where a file is missing, damaged, or holds anything but plain data.
     """
     tensors: dict[str, Tensor] = {}
     for path in paths:
@@ -106,9 +92,8 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
         try:
             tensors |= load_file(path)
         except Exception as error:
-            raise InputError(
-                f"{path} is not a readable safetensors file ({first_line(error)}); fetch it again."
-            ) from error
+            reason = f"is not a readable safetensors file ({first_line(error)})"
+            raise InputError(f"{path} {reason}; fetch it again.") from error
     return tensors
 
 
@@ -131,9 +116,8 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
         ) from error
     except Exception as error:  # Of any kind: what a damaged pickle runs into is up to its bytes.
-        raise InputError(
-            f"{path} is not a readable file of weights ({first_line(error)}); fetch it again."
-        ) from error
+        reason = f"is not a readable file of weights ({first_line(error)})"
+        raise InputError(f"{path} {reason}; fetch it again.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
     return content
@@ -149,11 +133,7 @@ def _is_program(path: Path) -> bool:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Digest of the content of files, in that order.
-
-    Raises:
-        InputError: A file cannot be read.
-    """
+    """Digest of the content of files, in that order; InputError where one cannot be read."""
     combined = hashlib.sha256()
     for path in paths:
         try:

@@ -14,14 +14,14 @@ from zoo.errors import InputError
 from zoo.load import rotary_vit
 from zoo.load.adapters import WITHOUT_SKIP
 
+# Types of image-text models, and the type of their vision towers.
 _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.tower_of}
-"""Types of image-text models, and the type of their vision towers."""
-
+# Keys that are no fields of a configuration's class, and say something of its network.
 _FREE_KEYS = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
-"""Keys that are no fields of a configuration's class, and say something of its network."""
 
 _RADIO_CLASS = "RADIOModel"  # what ``architectures`` names in the repositories of RADIO's authors
 
+# Channels, blocks, heads and channels inside the MLP of the networks that RADIO's authors name.
 RADIO_SIZES = {
     "small": (384, 12, 6, 1536),
     "base": (768, 12, 12, 3072),
@@ -30,8 +30,10 @@ RADIO_SIZES = {
     "so400m_v2": (1152, 27, 16, 4320),
     "huge": (1280, 32, 16, 5120),
 }
-"""Channels, blocks, heads and channels inside the MLP of the networks that RADIO's authors name."""
-
+_ENCODER = (  # keys of the configuration of a ViTMAE that are of its encoder
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"),
+    *("layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias"),
+)
 _RADIO_NAME = re.compile(r"vit_([a-z0-9_]+?)_patch(\d+)_224")
 
 
@@ -59,16 +61,17 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     kind = str(values.get("model_type"))
     if kind in _TOWERS:
         kind, values = _TOWERS[kind], dict(values.get("vision_config") or values)
-    for architecture in ARCHITECTURES:
-        if architecture.model_type == kind and architecture.checkpoint_class in (None, *classes):
-            break
-    else:
+    fitting = (one for one in ARCHITECTURES if one.checkpoint_class in (None, *classes))
+    architecture = next((one for one in fitting if one.model_type == kind), None)
+    if architecture is None:
         raise InputError(
             f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
             f"supported are {', '.join(supported_types())}."
         )
     if kind == "vit_mae":
-        return architecture, _encoder_of_mae(_known(ViTMAEConfig, values))
+        # its encoder as a plain ViT: ViTMAE itself shuffles the patches at every call
+        mae = ViTMAEConfig.from_dict(_known(ViTMAEConfig, values))
+        return architecture, ViTConfig(**{name: getattr(mae, name) for name in _ENCODER})
     config_class = model_class(architecture).config_class or PreTrainedConfig
     config: PreTrainedConfig = config_class.from_dict(_known(config_class, values))
     if architecture.pooling_key:
@@ -83,29 +86,16 @@ def _known(config_class: type[PreTrainedConfig], values: dict[str, Any]) -> dict
     (an implementation of attention on the Hub, say), which is not for a file to choose.
     """
     fields = config_class.__dataclass_fields__.keys() - PreTrainedConfig.__dataclass_fields__.keys()
-    names = {name for name in fields if not name.startswith("_")}
-    names |= set(config_class.attribute_map) | _FREE_KEYS
+    names = {name for name in fields if not name.startswith("_")} | {*config_class.attribute_map, *_FREE_KEYS}
     return {key: value for key, value in values.items() if key in names}
-
-
-def _encoder_of_mae(values: dict[str, Any]) -> PreTrainedConfig:
-    """The encoder of a ViTMAE as a plain ViT: ViTMAE itself shuffles the patches at every call."""
-    config = ViTMAEConfig.from_dict(values)
-    names = (
-        *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"),
-        *("layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias"),
-    )
-    return ViTConfig(**{name: getattr(config, name) for name in names})
 
 
 def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """A ``config.json`` of RADIO's authors as ``RadioConfig`` of transformers describes the same network.
 
     Each teacher has its own class token, where the authors' options say so. Registers fill class tokens up to
-    a multiple, or are counted by an option of their own: ``cls_token.py`` of the authors.
-
-    Raises:
-        InputError: The network is of a kind that is not supported.
+    a multiple, or are counted by an option of their own: ``cls_token.py`` of the authors. Raises InputError
+    where the network is of a kind that is not supported.
     """
     options: Mapping[str, Any] = values["args"]
     named = _RADIO_NAME.fullmatch(str(options.get("model")))

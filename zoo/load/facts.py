@@ -1,7 +1,7 @@
 """What a configuration says about a backbone, and whether that is what its entry says."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
         raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
     numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
     channels = getattr(config, "num_channels", getattr(config, "in_chans", 3))
-    if facts.heads is not None:
-        numbers.append(facts.heads)
-    if min(numbers, default=0) < 1:
+    if min(numbers, default=0) < 1 or (facts.heads is not None and facts.heads < 1):
         raise InputError(f"{path} gives a number of blocks, channels, heads or pixels below 1.")
     if channels != 3:
         raise InputError(f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
@@ -67,35 +65,31 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
         return _convolutional_facts(facts, config)
     if architecture.hierarchical:
         heads = getattr(config, "num_heads", None)
-        return replace(
-            facts,
-            stages=_hierarchical_stages(config),
-            heads=int(heads[-1]) if heads else None,
-            trained_size=_side(config.image_size),
-        )
-    has_cls, lacks_norm = architecture.has_cls, architecture.mean_pooled and bool(config.use_mean_pooling)
+        if isinstance(config, HieraConfig):
+            stages = _hiera_stages(config)
+        else:
+            widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+            stages = _stages(config.depths, widths, _side(config.patch_size))
+        heads = int(heads[-1]) if heads else None
+        return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
+    lacks_norm = architecture.mean_pooled and bool(config.use_mean_pooling)
+    first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
+    has_cls, registers = architecture.has_cls, getattr(config, "num_register_tokens", 0)
     if isinstance(config, RotaryViTConfig):
-        has_cls, lacks_norm = config.class_token, config.norm_after == "none"
+        first, has_cls, lacks_norm = config.class_token, config.class_token, config.norm_after == "none"
+    elif isinstance(config, RadioConfig):
+        first, registers = config.num_cls_tokens, config.num_registers
     mlp_width = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
     return replace(
         facts,
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
         heads=int(config.num_attention_heads),
-        prefix_tokens=_prefix_tokens(architecture, config),
+        prefix_tokens=int(first) + int(registers),
         has_cls=has_cls,
         has_final=facts.has_final and not lacks_norm,
         trained_size=_side(getattr(config, "image_size", None) or config.crop_size),
-        mlp_width=int(config.hidden_size * config.mlp_ratio) if mlp_width is None else int(mlp_width),
+        mlp_width=int(config.hidden_size * config.mlp_ratio if mlp_width is None else mlp_width),
     )
-
-
-def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
-    """Tokens before the patch tokens."""
-    if isinstance(config, RadioConfig):
-        return int(config.num_cls_tokens) + int(config.num_registers)
-    usual = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
-    first = config.class_token if isinstance(config, RotaryViTConfig) else usual
-    return int(first) + int(getattr(config, "num_register_tokens", 0))
 
 
 def _convolutional_facts(facts: BackboneSpec, config: PreTrainedConfig) -> BackboneSpec:
@@ -111,21 +105,12 @@ def _convolutional_facts(facts: BackboneSpec, config: PreTrainedConfig) -> Backb
     )
 
 
-def _hierarchical_stages(config: PreTrainedConfig) -> tuple[Stage, ...]:
-    if isinstance(config, HieraConfig):
-        return _hiera_stages(config)
-    widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
-    return _stages(config.depths, widths, _side(config.patch_size))
-
-
 def _hiera_stages(config: HieraConfig) -> tuple[Stage, ...]:
     """Stages of a Hiera that pools before each of them but the first, down to one cell a mask unit.
 
     The repositories of the pre-training (``-mae-hf``) say that the last stage is not pooled, since their
-    decoder wants it finer; the others hold the same weights and pool it.
-
-    Raises:
-        InputError: It pools elsewhere, otherwise than by twos, or ends with units of more cells.
+    decoder wants it finer; the others hold the same weights and pool it. Raises InputError where it pools
+    elsewhere, otherwise than by twos, or ends with units of more cells.
     """
     pools = len(config.depths) - 1
     first = int(config.patch_stride[0])
@@ -153,11 +138,7 @@ def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[S
 
 
 def _side(size: int | Sequence[int]) -> int:
-    """One side of a square given as a number or as a pair.
-
-    Raises:
-        InputError: The sides differ.
-    """
+    """One side of a square given as a number or as a pair; InputError where the sides differ."""
     if isinstance(size, int):
         return size
     first, second = size
@@ -172,12 +153,11 @@ def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
     """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
     pairs: dict[str, tuple[object, object]] = {}
     if len(spec.stages) == len(facts.stages) == 1:
-        (said,), (read,) = spec.stages, facts.stages
-        pairs["blocks"] = said.blocks, read.blocks
-        pairs["width"] = said.width, read.width
-        pairs["patch size"] = said.stride, read.stride
+        numbers = zip(astuple(spec.stages[0]), astuple(facts.stages[0]), strict=True)
+        pairs |= dict(zip(("blocks", "width", "patch size"), numbers, strict=True))
     else:
-        pairs["stages (blocks, width, stride)"] = _numbers(spec.stages), _numbers(facts.stages)
+        stages = [list(map(astuple, one.stages)) for one in (spec, facts)]
+        pairs["stages (blocks, width, stride)"] = stages[0], stages[1]
     pairs |= {
         "attention heads": (spec.heads, facts.heads),
         "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
@@ -193,7 +173,3 @@ def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
         raise InputError(
             f"{spec.name}: the checkpoint {spec.repository} differs from the entry: {'; '.join(differences)}."
         )
-
-
-def _numbers(stages: Sequence[Stage]) -> list[tuple[int, int, int]]:
-    return [(stage.blocks, stage.width, stage.stride) for stage in stages]

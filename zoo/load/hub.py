@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from huggingface_hub import hf_hub_download
@@ -26,18 +26,11 @@ _SMALL_FILES = ("config.json", "preprocessor_config.json")
 
 
 def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:
-    """Files of a repository of the Hub.
+    """Files of a repository of the Hub: of a commit, branch or tag, or of its main branch if that is None.
 
     The user's own cache of the Hub is read and never written; what is not complete there is downloaded below
-    ``cache_dir``.
-
-    Args:
-        repository: Hub id.
-        revision: Commit, branch or tag; the main branch if None.
-        cache_dir: Where downloads are kept; nothing is downloaded if None.
-
-    Raises:
-        InputError: The repository, the revision or its weights cannot be had.
+    ``cache_dir``, nothing if that is None. Raises InputError where the repository, the revision or its
+    weights cannot be had.
     """
     folder = _folder(repository, revision, None, offline=True)
     if folder is None and cache_dir is not None:
@@ -88,10 +81,8 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
     try:
         folder = _weights(get, revision, offline=offline)
         for name in _SMALL_FILES:
-            try:
+            with suppress(EntryNotFoundError):
                 get(name, folder.name)
-            except EntryNotFoundError:
-                continue
     except LocalEntryNotFoundError:
         return None
     except HFValidationError:
@@ -102,11 +93,7 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
 
 
 def _weights(get: Callable[[str, str | None], Path], revision: str | None, *, offline: bool) -> Path:
-    """Directory of the snapshot, after its weights were fetched in the first form that exists.
-
-    Raises:
-        EntryNotFoundError: There are none, or (as ``LocalEntryNotFoundError``) none here.
-    """
+    """Directory of the snapshot, after its weights were fetched in the first form that exists."""
     for name in WEIGHT_FILES:
         try:
             path = get(name, revision)

@@ -4,7 +4,6 @@ import logging
 from dataclasses import replace
 from math import isclose, isfinite
 from pathlib import Path
-from typing import Any
 
 from zoo.architecture import Architecture
 from zoo.errors import InputError
@@ -23,17 +22,11 @@ _LOG = logging.getLogger(__name__)
 
 
 def infer(repository: str, revision: str | None, cache_dir: Path | None) -> BackboneSpec:
-    """Spec of a Hub repository or of a local directory.
+    """Spec of a Hub repository, of that commit, branch or tag, or of a local directory.
 
-    Its name is the Hub id or the path as given, with ``@revision`` where one is asked for.
-
-    Args:
-        repository: Hub id, or path of a directory.
-        revision: Commit, branch or tag of the repository.
-        cache_dir: Where files from the Hub are kept; nothing is downloaded if None.
-
-    Raises:
-        InputError: Its files cannot be had, or its model type is not supported.
+    Its name is the Hub id or the path as given, with ``@revision`` where one is asked for. Nothing is
+    downloaded if ``cache_dir`` is None. Raises InputError where its files cannot be had, or its model type is
+    not supported.
     """
     directory = Path(repository)
     checkpoint = in_directory(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
@@ -69,54 +62,38 @@ def _preprocessing(
             architecture.normalisation.std,
         )
         return architecture.normalisation, None
-    values = read_json(checkpoint.preprocessor)
+    path, usual = checkpoint.preprocessor, architecture.normalisation
+    values = read_json(path)
     size = values.get("crop_size") or values.get("size")
     if isinstance(size, dict):
         size = size.get("height") or size.get("shortest_edge")
     side = size if isinstance(size, int) else None
-    brightest = _brightest(values, checkpoint.preprocessor)
-    if values.get("do_normalize") is False:
-        return _in_units((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), brightest), side
-    usual = architecture.normalisation
-    mean = _three(values.get("image_mean", usual.mean), "image_mean", checkpoint.preprocessor)
-    std = _three(values.get("image_std", usual.std), "image_std", checkpoint.preprocessor)
-    if min(std) <= 0:
-        raise InputError(f"{checkpoint.preprocessor} should give an 'image_std' above 0, not {std}.")
-    return _in_units(mean, std, brightest), side
-
-
-def _brightest(values: dict[str, Any], path: Path) -> float:
-    """What a white pixel, 255, is before it is normalised: 1 unless the file rescales by another factor."""
     factor = values.get("rescale_factor", 1 / 255) if values.get("do_rescale", True) else 1
     if not isinstance(factor, int | float) or not isfinite(factor) or factor <= 0:
         raise InputError(f"{path} should give a number above 0 as 'rescale_factor', not {factor!r}.")
-    return 1.0 if isclose(255 * factor, 1) else 255.0 * factor
-
-
-def _in_units(mean: _Three, std: _Three, brightest: float) -> Normalisation:
-    """Normalisation of pixels in [0, 1] that does what this one does to pixels in [0, brightest]."""
-    red, green, blue = (value / brightest for value in mean)
-    spreads = tuple(value / brightest for value in std)
-    return Normalisation((red, green, blue), (spreads[0], spreads[1], spreads[2]))
+    mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    if values.get("do_normalize") is not False:
+        mean = _three(values.get("image_mean", usual.mean), "image_mean", path)
+        std = _three(values.get("image_std", usual.std), "image_std", path)
+        if min(std) <= 0:
+            raise InputError(f"{path} should give an 'image_std' above 0, not {std}.")
+    # what a white pixel, 255, is before it is normalised; the spec's are of pixels in [0, 1]
+    white = 1.0 if isclose(255 * factor, 1) else 255.0 * factor
+    red, green, blue = (value / white for value in mean)
+    of_red, of_green, of_blue = (value / white for value in std)
+    return Normalisation((red, green, blue), (of_red, of_green, of_blue)), side
 
 
 def _three(values: object, key: str, path: Path) -> _Three:
-    if (
-        isinstance(values, list | tuple)
-        and len(values) == 3
-        and all(isinstance(v, int | float) and isfinite(v) for v in values)
-    ):
-        red, green, blue = (float(value) for value in values)
-        return red, green, blue
-    raise InputError(f"{path} should give three numbers as '{key}', not {values!r}.")
+    listed = values if isinstance(values, list | tuple) and len(values) == 3 else ()
+    numbers = [float(value) for value in listed if isinstance(value, int | float) and isfinite(value)]
+    if len(numbers) != 3:
+        raise InputError(f"{path} should give three numbers as '{key}', not {values!r}.")
+    return numbers[0], numbers[1], numbers[2]
 
 
 def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
-    """One line about a spec that `zoo.load` inferred: its facts, and where each came from.
-
-    Raises:
-        InputError: Its files cannot be had any more.
-    """
+    """One line about a spec that `zoo.load` inferred: its facts, and where each came from."""
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
     if spec.checkpoint == "module":
@@ -136,14 +113,16 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
 
 
 def _shape(spec: BackboneSpec) -> str:
-    widths = dict.fromkeys(stage.width for stage in spec.stages)
-    strides = dict.fromkeys(stage.stride for stage in spec.stages)
+    widths, strides = (
+        "/".join(map(str, dict.fromkeys(getattr(stage, name) for stage in spec.stages)))
+        for name in ("width", "stride")
+    )
     tokens = "a class token" if spec.has_cls else "no class token"
     parts = [
-        f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'} of width {_join(widths)}",
+        f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'} of width {widths}",
         f"{spec.heads} heads" if spec.heads else "no attention",
         f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'} ({tokens})",
-        f"patch size {_join(strides)} px",
+        f"patch size {strides} px",
         "a final norm" if spec.has_final else "no final norm",
     ]
     return ", ".join(parts)
@@ -152,7 +131,3 @@ def _shape(spec: BackboneSpec) -> str:
 def _images(spec: BackboneSpec) -> str:
     mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
     return f"images at {spec.input_size} px; mean ({mean}) and std ({std})"
-
-
-def _join(numbers: dict[int, None]) -> str:
-    return "/".join(str(number) for number in numbers)
