@@ -23,8 +23,7 @@ WEIGHTS = Path(__file__).parent / "weights"  # folder of the trained backbones, 
 def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
     """Directory of a trained mini backbone, whose digest is its revision.
 
-    Raises:
-        InputError: This installation lacks them.
+    Raises InputError: this installation lacks them.
     """
     folder = WEIGHTS / spec.entry
     if not (folder / "model.safetensors").is_file():
@@ -61,8 +60,7 @@ def install(folder: Path, name: str) -> Path:
 def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
     """Directory and revision of an untrained mini backbone, written below ``cache_dir`` when first asked for.
 
-    Raises:
-        InputError: They cannot be written, or there is no folder for them.
+    Raises InputError: they cannot be written, or there is no folder for them.
     """
     if cache_dir is None:
         raise InputError(f"{spec.name} needs a cache directory for its generated weights.")

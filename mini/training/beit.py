@@ -57,8 +57,7 @@ class Tokenizer(nn.Module):
 def fit(patches: Tensor, how: Tokenizing, generator: torch.Generator) -> Tokenizer:
     """A tokenizer from patches [patches pixels].
 
-    Raises:
-        InputError: There are fewer patches than visual tokens.
+    Raises InputError: there are fewer patches than visual tokens.
     """
     if len(patches) < how.codes:
         raise InputError(

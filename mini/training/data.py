@@ -64,8 +64,7 @@ class Pictures:
     def part(self, share: float, seed: int) -> "Pictures":
         """A seeded share of the images of every class, at least one of each.
 
-        Raises:
-            InputError: The share is not above 0 and at most 1.
+        Raises InputError: the share is not above 0 and at most 1.
         """
         require_share(share)
         if share == 1:

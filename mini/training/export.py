@@ -41,8 +41,7 @@ class Card:
 def export(backbone: PreTrainedModel, spec: BackboneSpec, card: Card, folder: Path) -> None:
     """Write ``config.json``, float16 weights, the input normalisation, the history and the model card.
 
-    Raises:
-        InputError: A weight is not finite in float16.
+    Raises InputError: a weight is not finite in float16.
     """
     tensors = {name: _half(name, tensor) for name, tensor in backbone.state_dict().items()}
     folder.mkdir(parents=True, exist_ok=True)

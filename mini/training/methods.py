@@ -27,18 +27,13 @@ class Method:
     def objective(self, spec: BackboneSpec, data: Pictures, seed: int) -> Objective:
         """The objective of an entry with fresh weights; the process's random state stays as it is.
 
-        Raises:
-            InputError: The data or the recipe does not fit.
+        Raises InputError: the data or the recipe does not fit.
         """
         with torch.random.fork_rng(devices=[]):
             return self.make(spec, self.recipe, data, seed)
 
     def tuned(self, **changes: object) -> "Method":
-        """The method with other numbers in its recipe.
-
-        Raises:
-            InputError: Its recipe has no such number.
-        """
+        """The method with other numbers in its recipe; raises InputError (its recipe has no such number)."""
         numbers = {field.name for field in fields(self.recipe)}
         for name in changes:
             if name not in numbers:
@@ -60,11 +55,7 @@ METHODS: tuple[Method, ...] = (
 
 
 def method(name: str) -> Method:
-    """The method of that name.
-
-    Raises:
-        InputError: There is none.
-    """
+    """The method of that name; raises InputError (there is none)."""
     by_name = {each.name: each for each in METHODS}
     if name not in by_name:
         raise InputError(f"no objective is called {name!r}; there are {', '.join(by_name)}")

@@ -33,8 +33,7 @@ class Checkpoint:
     def load(self, device: torch.device) -> dict[str, Any] | None:
         """The state to go on from, its tensors on a device; None if there is none, or it is not wanted.
 
-        Raises:
-            InputError: It is damaged, or another training's.
+        Raises InputError: it is damaged, or another training's.
         """
         if not self.resume or not self.path.is_file():
             return None
