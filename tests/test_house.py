@@ -17,7 +17,6 @@ EXCEPTIONS = {
 """By file: where such a name is the noun."""
 
 SHORT = {
-    "benchmark/commands/pretrain.py",  # its form stands with the training, which needs it
     "tasks/metrics/arrays.py",  # names of types that all metrics share
 }
 """Files under thirty lines that are nobody's part."""

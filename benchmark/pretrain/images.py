@@ -18,37 +18,28 @@ from mini.training.data import Pictures
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-FORMAT = 2
-"""Version of the files: raise it when they change."""
-
-CHUNK = 250
-"""Images that are rendered as one piece; an interrupted rendering loses at most one a process."""
-
-SEEDS = 2**32
-"""Images that a seed has for itself."""
-
-LARGEST = 2048
-"""Side in pixels up to which pictures are drawn."""
-
-HELD_OUT = 2**31
-"""Number of the first image of a seed that is never trained on."""
+FORMAT = 2  # version of the files: raise it when they change
+CHUNK = 250  # images that are rendered as one piece; an interrupted rendering loses at most one a process
+SEEDS = 2**32  # images that a seed has for itself
+LARGEST = 2048  # side in pixels up to which pictures are drawn
+HELD_OUT = 2**31  # number of the first image of a seed that is never trained on
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which images.
-
-    Attributes:
-        seed: Images of different seeds differ.
-        first: Number of the first image of the seed.
-        count: How many.
-        side: Height and width in pixels.
-    """
+    """Which images: numbers of a seed, whose images are its own; raises InputError for what cannot be."""
 
     seed: int
     first: int
     count: int
-    side: int
+    side: int  # in pixels
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.seed < SEEDS and 0 < self.count <= HELD_OUT and 16 <= self.side <= LARGEST):
+            raise InputError(
+                f"expected a seed from 0 to {SEEDS - 1}, 1 to {HELD_OUT} images and at least 16 pixels a "
+                f"side, at most {LARGEST}; found seed {self.seed}, {self.count} images and {self.side} pixels"
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -73,42 +64,10 @@ class _Chunk:
         return range(start, min(start + CHUNK, self.wanted.count))
 
 
-def training_images(
-    seed: int, count: int, side: int, cache: Path, workers: int, report: Reporter
-) -> Pictures:
-    """Images to train on, class after class, memory-mapped from the cache; rendered if they are not there.
-
-    Args:
-        seed: Images of different seeds differ.
-        count: How many, from 1.
-        side: Height and width in pixels.
-        cache: Folder of everything that can be computed again.
-        workers: Processes that render.
-        report: Hears of the rendering.
-
-    Raises:
-        InputError: A number is out of its range, or the cache cannot be written.
-    """
-    if not 0 <= seed < SEEDS or not 0 < count <= HELD_OUT or not 16 <= side <= LARGEST:
-        raise InputError(
-            f"expected a seed from 0 to {SEEDS - 1}, 1 to {HELD_OUT} images and at least 16 pixels a side, "
-            f"at most {LARGEST}; found seed {seed}, {count} images and {side} pixels"
-        )
-    return rendered(Wanted(seed, 0, count, side), cache, workers, report)
-
-
-def held_out_images(
-    seed: int, count: int, side: int, cache: Path, workers: int, report: Reporter
-) -> Pictures:
-    """Images that no training of that seed sees, for probes; arguments as in `training_images`."""
-    return rendered(Wanted(seed, HELD_OUT, count, side), cache, workers, report)
-
-
 def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pictures:
-    """Images of the renderer with labels and captions, memory-mapped.
+    """Images with labels and captions, class after class, memory-mapped; rendered if they are not there.
 
-    Raises:
-        InputError: The cache cannot be written.
+    Raises InputError where the cache cannot be written.
     """
     folder = cache / "rendered" / f"images-{wanted.fingerprint}"
     try:
@@ -130,10 +89,9 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
     folder.mkdir(parents=True, exist_ok=True)
     chunks = [_Chunk(folder, wanted, number) for number in range(-(-wanted.count // CHUNK))]
     missing = [chunk for chunk in chunks if not chunk.path.is_file()]
-    done = wanted.count - sum(len(chunk.places) for chunk in missing)
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(missing) > 1 else LocalEngine()
     with report.bar("rendering", wanted.count, "images") as advance:
-        advance(done)
+        advance(wanted.count - sum(len(chunk.places) for chunk in missing))
         engine.map(render_chunk, missing, OneBar(advance, report))
     _join(chunks, folder)
 
@@ -141,30 +99,30 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
 def render_chunk(chunk: _Chunk, report: Reporter) -> None:
     """Render the images of a chunk into its file; at module level, so that a spawned process finds it."""
     side, wanted = chunk.wanted.side, chunk.wanted
-    pixels: list[NDArray[np.uint8]] = []
-    labels, captions = [], []
+    images = []
     with report.bar("rendering", len(chunk.places), "images") as advance:
         for index in chunk.places:
             number = wanted.seed * SEEDS + wanted.first + index
-            image = sample_image(number, index % len(TEMPLATES), (side, side))
-            pixels.append(image.pixels.transpose(2, 0, 1))
-            labels.append(image.class_index)
-            captions.append(image.caption)
+            images.append(sample_image(number, index % len(TEMPLATES), (side, side)))
             advance(1)
+    content = {
+        "images": np.stack([image.pixels.transpose(2, 0, 1) for image in images]),
+        "labels": np.array([image.class_index for image in images]),
+        "captions": np.array([image.caption for image in images]),
+    }
     with whole_file(chunk.path) as draft, draft.open("wb") as file:
-        np.savez(file, images=np.stack(pixels), labels=np.array(labels), captions=np.array(captions))
+        np.savez(file, allow_pickle=False, **content)
 
 
 def _join(chunks: list[_Chunk], folder: Path) -> None:
     """Make one array of all chunks; facts.json, which is written last, says that everything is there."""
     wanted = chunks[0].wanted
-    shape = (wanted.count, 3, wanted.side, wanted.side)
     labels: list[int] = []
     captions: list[str] = []
     header = {
         "descr": np.lib.format.dtype_to_descr(np.dtype(np.uint8)),
         "fortran_order": False,
-        "shape": shape,
+        "shape": (wanted.count, 3, wanted.side, wanted.side),
     }
     # written, not mapped into memory: there a full disk ends the process without an error
     with whole_file(folder / "images.npy") as draft, draft.open("wb") as file:

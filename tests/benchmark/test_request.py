@@ -23,12 +23,12 @@ from benchmark.commands.compare import CompareRequest
 from benchmark.commands.export import ExportRequest
 from benchmark.commands.leaderboard import LeaderboardRequest
 from benchmark.commands.merge import MergeRequest
+from benchmark.commands.pretrain import Pretraining
 from benchmark.commands.report import ReportRequest
 from benchmark.commands.reproduce import ReproduceRequest
 from benchmark.commands.run import RunCommand
 from benchmark.option import declared
 from benchmark.parsers import default_cache, default_workers
-from benchmark.pretrain.options import Pretraining
 from benchmark.request import Request
 from tests.benchmark.runs import command
 from zoo.errors import InputError

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.commands.pretrain import OBJECTIVES, Pretraining
 from benchmark.engines.progress import Silent
 from benchmark.pretrain import images as rendering
 from benchmark.pretrain import pretrain as pretraining
-from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, held_out_images, rendered, training_images
-from benchmark.pretrain.options import OBJECTIVES, Pretraining
+from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, rendered
 from benchmark.pretrain.pretrain import commit, find_dtype, pretrain, tuned
 from mini.checkpoints import install
 from mini.render import TEMPLATES, sample_image
@@ -56,13 +56,13 @@ def _small_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rendered images of the small trainings; not to be changed."""
     place = tmp_path_factory.mktemp("cache")
-    training_images(0, 24, 32, place, 1, Silent())
-    held_out_images(0, len(TEMPLATES) + 6, 32, place, 1, Silent())
+    rendered(Wanted(0, 0, 24, 32), place, 1, Silent())
+    rendered(Wanted(0, HELD_OUT, len(TEMPLATES) + 6, 32), place, 1, Silent())
     return place
 
 
 def test_rendered_images_are_the_renderers(cache: Path) -> None:
-    found = training_images(0, 24, 32, cache, 1, Silent())
+    found = rendered(Wanted(0, 0, 24, 32), cache, 1, Silent())
     expected = sample_image(7, 7, (32, 32))
     assert np.array_equal(found.images[7], expected.pixels.transpose(2, 0, 1))
     assert found.captions[7] == expected.caption
@@ -103,7 +103,7 @@ def test_chunks_can_be_sent_to_other_processes(tmp_path: Path) -> None:
 
 def test_what_images_follow_from_is_in_their_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = Wanted(0, 0, 12, 32)
-    others = [replace(wanted, **{name: 7}) for name in ("seed", "first", "count", "side")]
+    others = [replace(wanted, **{name: 17}) for name in ("seed", "first", "count", "side")]
     prints = {one.fingerprint for one in (wanted, *others)}
     monkeypatch.setattr(rendering, "MINI_VERSION", "other")
     assert len(prints | {wanted.fingerprint}) == 6
@@ -296,18 +296,18 @@ def test_an_output_that_cannot_be_written_costs_no_rendering(capsys: Capture, tm
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot be used: .*; choose another --cache"):
-        training_images(0, 4, 32, tmp_path / "file", 1, Silent())
+        rendered(Wanted(0, 0, 4, 32), tmp_path / "file", 1, Silent())
 
 
 @pytest.mark.parametrize("name", ["images.npy", "facts.json"])
 def test_damaged_images_are_not_trained_on(tmp_path: Path, name: str) -> None:
-    training_images(0, 4, 32, tmp_path, 1, Silent())
+    rendered(Wanted(0, 0, 4, 32), tmp_path, 1, Silent())
     (path,) = tmp_path.rglob(name)
     content = path.read_bytes()
     place = content.index(b"[") + 1 if name == "facts.json" else len(content) // 2
     path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
     with pytest.raises(InputError, match="is damaged; remove it and run again"):
-        training_images(0, 4, 32, tmp_path, 1, Silent())
+        rendered(Wanted(0, 0, 4, 32), tmp_path, 1, Silent())
 
 
 def test_a_package_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
