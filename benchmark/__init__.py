@@ -24,22 +24,22 @@ from benchmark.commands.run import forecast, run
 from benchmark.commands.show import best, show
 from leaderboards.records.files import VERSION
 
-__all__ = [
-    "__version__",
+__all__ = [  # noqa: RUF022  # in the order in which they are described
+    "run",
     "best",
-    "cka",
+    "recommend",
+    "show",
     "compare",
-    "export",
-    "features",
+    "cka",
     "forecast",
+    "load",
     "from_module",
     "list_backbones",
-    "load",
+    "features",
     "merge",
-    "recommend",
+    "export",
     "report",
-    "run",
-    "show",
+    "__version__",
 ]
 
 __version__ = VERSION
@@ -54,9 +54,4 @@ def _described(function: Callable[..., object]) -> str:
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 
 
-_PUBLIC: tuple[Callable[..., object], ...] = (
-    *(run, best, recommend, show, compare, cka),
-    *(forecast, load, from_module, list_backbones, features, merge, export, report),
-)
-
-__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])
+__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *(_described(globals()[name]) for name in __all__[:-1])])

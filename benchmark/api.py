@@ -30,36 +30,22 @@ from tasks.protocols import EvaluationProtocol
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What came of a request.
+    """What came of a request."""
 
-    Attributes:
-        suite: Name under which its records are filed.
-        output: Folder of records, items and pages.
-        plan: What there was to do.
-        done: What was done.
-        seconds: For how long.
-        records: All of the suite's records in that folder, those of earlier runs among them.
-        board: What they say; None where there are none.
-        pages: The suite's pages.
-    """
-
-    suite: str
-    output: Path
-    plan: Plan
+    suite: str  # name under which its records are filed
+    output: Path  # folder of records, items and pages
+    plan: Plan  # what there was to do
     done: PassResult
     seconds: float
-    records: pd.DataFrame
-    board: Board | None
+    records: pd.DataFrame  # all of the suite's in that folder, those of earlier runs among them
+    board: Board | None  # what they say; None where there are none
     pages: tuple[Path, ...]
 
 
 def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
     """Plan, run, and write the pages; raises InputError before any work where the request is wrong.
 
-    Args:
-        request: What was asked for.
-        report: Hears how far it is.
-        steps: Protocols in place of the request's, of whose records no pages are written.
+    Steps are protocols in place of the request's, of whose records no pages are written.
     """
     prepared = prepare(request, report, protocols=steps)
     for files in prepared.current:
@@ -79,19 +65,13 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     if not request.examples:
         remove_thumbnails(request.output, former)
 
-    suite = prepared.suite
-    records = suite_records(request.output / "records", suite)
-    board = _board(records, suite, request.output) if len(records) else None
-    pages = write_board(board, request.output / "tables") if board and not steps else []
+    output, suite = request.output, prepared.suite
+    records, board = suite_records(output / "records", suite), None
+    if len(records):
+        board = Board.of(with_seen(records), suite, items=output / "items", arrays=output / "arrays")
+    pages = write_board(board, output / "tables") if board and not steps else []
     done = replace(done, failures=failures)
-    return RunSummary(
-        suite, request.output, prepared.plan, done, seconds, records, board, tuple(sorted(pages))
-    )
-
-
-def _board(records: pd.DataFrame, suite: str, output: Path) -> Board:
-    """What the records of a run say, with what is kept beside them."""
-    return Board.of(with_seen(records), suite, items=output / "items", arrays=output / "arrays")
+    return RunSummary(suite, output, prepared.plan, done, seconds, records, board, tuple(sorted(pages)))
 
 
 class PassesAndScores:
@@ -104,7 +84,6 @@ class PassesAndScores:
         self._cache: BackboneCache | None = None
 
     def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
-        """Carry out a piece."""
         if self._cache is None or self._cache.setup != jobs.setup:
             self._cache = BackboneCache(jobs.setup)
         passed = run_passes(jobs.passes, self._cache, report)

@@ -1,7 +1,7 @@
 """Stored vectors of backbones as files: one for each task, layer and pooling."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter
-from benchmark.extraction.failures import Failure, failure
+from benchmark.extraction.failures import failure
+from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.prepare import identified, pass_job, score_job, understand
@@ -25,23 +26,7 @@ from zoo.atomic import whole_file
 from zoo.errors import InputError
 
 Arrays = Mapping[str, NDArray[np.generic]]
-
-
-@dataclass(frozen=True)
-class Written:
-    """What came of it.
-
-    Attributes:
-        files: The files, each with how it is scored.
-        images: Images that went through backbones.
-        left_out: What has no file, and why.
-        failures: What went wrong.
-    """
-
-    files: tuple[tuple[str, Path], ...] = ()
-    images: int = 0
-    left_out: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
+Written = tuple[tuple[tuple[str, Path], ...], PassResult]  # files, each with how it is scored; what has none
 
 
 def write_vectors(request: Request, report: Reporter) -> Written:
@@ -59,16 +44,9 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     setups, failures = identified(plan, request, suite, devices[0])
     jobs = [_jobs(tasks, setup) for setup in setups]
     engine = find_engine([job.setup.spec for job in jobs], request, devices)
-    parts = [
-        Written(failures=tuple(failures)),
-        *engine.map(partial(write_backbone, request.poolings), jobs, report),
-    ]
-    return Written(
-        tuple(file for part in parts for file in part.files),
-        sum(part.images for part in parts),
-        tuple(dict.fromkeys(line for part in parts for line in part.left_out)),
-        tuple(each for part in parts for each in part.failures),
-    )
+    parts = engine.map(partial(write_backbone, request.poolings), jobs, report)
+    done = PassResult.joined([PassResult(failures=tuple(failures)), *(result for _, result in parts)])
+    return tuple(file for files, _ in parts for file in files), done
 
 
 def _exported(plan: Plan, *, named: bool) -> list[Task]:
@@ -104,18 +82,14 @@ def _jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
 def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -> Written:
     """The passes of one backbone as far as they are not there, and the files of its tasks.
 
-    Args:
-        asked: Poolings that are written; of the random floor, whose poolings say the same, one alone.
-        jobs: The passes and the tasks.
-        report: Hears how far it is.
+    Poolings that were asked for are written; of the random floor, whose poolings say the same, one alone.
     """
     passed = run_passes(jobs.passes, BackboneCache(jobs.setup), report)
     lost = {failure.key for failure in passed.failures}
     spec = jobs.setup.spec
     poolings = jobs.setup.poolings if spec.is_floor else asked
     files: list[tuple[str, Path]] = []
-    left_out: list[str] = list(passed.unreadable)
-    failures = list(passed.failures)
+    left_out, failures = [*passed.unreadable], [*passed.failures]
     with report.bar(f"{spec.name}  writing", len(jobs.scores), "tasks") as advance:
         for job in jobs.scores:
             task = job.task
@@ -125,7 +99,7 @@ def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -
             except InputError as error:
                 failures.append(failure(error, spec.name, task.entry.name, task.key))
             advance(1)
-    return Written(tuple(files), passed.images, tuple(left_out), tuple(failures))
+    return tuple(files), PassResult(passed.images, tuple(left_out), tuple(failures))
 
 
 def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iterator[tuple[str, Arrays]]:
@@ -134,9 +108,7 @@ def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iter
     stored = next(iter(readers.values())).poolings()
     left_out += [f"{name} has no vectors {pooling}" for pooling in poolings if pooling not in stored]
     for layer in job.setup.layers:
-        for pooling in poolings:
-            if pooling not in stored:
-                continue
+        for pooling in (pooling for pooling in poolings if pooling in stored):
             vectors = {source: reader.read(layer, pooling) for source, reader in readers.items()}
             if all(np.isfinite(vectors[source][reader.shown]).all() for source, reader in readers.items()):
                 yield f"{layer}.{pooling}", job.task.exported(vectors)

@@ -1,5 +1,4 @@
 """The commands and Python's functions, each in one file: its options, what it does, and how it prints.
 
-The command line has those of `benchmark.commands.app.COMMANDS`; ``import benchmark`` gives the functions.
 Files import what is heavy inside functions, so that ``--help`` and ``list`` stay fast.
 """

@@ -30,18 +30,18 @@ from benchmark.parsers import require_working_folder
 from leaderboards.records.files import VERSION
 from zoo.errors import InputError, shortened
 
+# in the order of the help
 COMMANDS = (
     *(run_command, show_command, list_command, check_command, leaderboard_command, report_command),
     *(reproduce_command, compare_command, decompose_command, recommend_command, features_command),
     *(merge_command, export_command, pretrain_command, *SCORE_COMMANDS, pack_command),
 )
-"""In the order of the help."""
 
+# first words of commands of two, with their help
 GROUPS = {
     "score": "Scorers on their own, for features or predictions that any code has exported.",
     "data": "Datasets in another form than their official one.",
 }
-"""First words of commands of two, with their help."""
 
 
 def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
@@ -92,11 +92,9 @@ def spread(arguments: list[str]) -> list[str]:
     for argument in arguments:
         if argument.startswith("-"):
             option = argument if argument in several else ""
-            result.append(argument)
         elif option and result[-1] != option:
-            result += [option, argument]
-        else:
-            result.append(argument)
+            result.append(option)
+        result.append(argument)
     return result
 
 
@@ -113,35 +111,30 @@ def _several(arguments: list[str]) -> set[str]:
 
 def main() -> None:
     """Run the command line; bad input is one sentence and exit code 2."""
+    sentence: str | None
     try:
         require_working_folder()
         app(spread(sys.argv[1:]))
     except (InputError, WorkerDiedError) as error:
-        _say_error(str(error))
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        sentence, code = str(error), 2 if isinstance(error, InputError) else 1
     except (OSError, MemoryError, RuntimeError) as error:
-        sentence = _sentence_of(error) if isinstance(error, OSError) else _sentence_of_memory(error)
+        sentence, code = _sentence_of(error), 2
         if sentence is None:
             raise
-        _say_error(sentence)
-        sys.exit(2)
-
-
-def _say_error(sentence: str) -> None:
+    else:
+        return
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
+    sys.exit(code)
 
 
-def _sentence_of_memory(error: Exception) -> str | None:
-    """What is said where memory was short outside of any task; None where it was not."""
+def _sentence_of(error: Exception) -> str | None:
+    """What an error says of what the user gave, or of the memory; None where it is no fault of theirs."""
+    if isinstance(error, OSError):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "no space is left on the disk; free some and run again: what is finished is kept"
+        if error.errno in (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.EROFS):
+            return f"{shortened(error.filename)} cannot be used: {error.strerror}"
+        return None
     from benchmark.extraction.failures import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
-
-
-def _sentence_of(error: OSError) -> str | None:
-    """What a system's error says of what the user gave; None where it is no fault of theirs."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "no space is left on the disk; free some and run again: what is finished is kept"
-    if error.errno in (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.EROFS):
-        return f"{shortened(error.filename)} cannot be used: {error.strerror}"
-    return None

@@ -24,19 +24,17 @@ def features_command(request: Request) -> int:
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
         from benchmark.vectors import write_vectors
 
-        written = write_vectors(request, report)
-    report.say(
-        f"{written.images or 'no'} {'image' if written.images == 1 else 'images'} went through a backbone"
-    )
-    for line in written.left_out:
+        files, done = write_vectors(request, report)
+    report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
+    for line in done.unreadable:
         report.say(f"left out: {line}")
-    for failure in written.failures:
+    for failure in done.failures:
         report.say(f"failed: {failure}")
-    for folder, count in Counter(path.parent for _, path in written.files).items():
+    for folder, count in Counter(path.parent for _, path in files).items():
         report.say(f"wrote {counted(count, 'file')} in {folder}")
-    for option, path in dict(written.files).items():
+    for option, path in dict(files).items():
         report.say(f"for example: python -m benchmark {option} {path}")
-    return exit_code(written.failures)
+    return exit_code(done.failures)
 
 
 @called_with(RunCall, without=WITHOUT)
@@ -63,15 +61,14 @@ def features(call: RunCall) -> Files:
     from benchmark.engines.progress import reporter_for
     from benchmark.vectors import write_vectors
 
-    written = write_vectors(call.request, reporter_for(call.progress))
-    paths = tuple(path for _, path in written.files)
-    rows = [(*path.parts[-3:-1], *path.stem.rsplit(".", 1), str(path)) for path in paths]
-    failures = tuple(map(str, written.failures))
-    left_out = [f"Left out: {reason}." for reason in written.left_out]
+    files, done = write_vectors(call.request, reporter_for(call.progress))
+    rows = [(*path.parts[-3:-1], *path.stem.rsplit(".", 1), str(path)) for _, path in files]
+    failures = tuple(map(str, done.failures))
+    left_out = [f"Left out: {reason}." for reason in done.unreadable]
     return Files(
-        title=f"{counted(len(paths), 'file')} of vectors",
+        title=f"{counted(len(files), 'file')} of vectors",
         frame=pd.DataFrame(rows, columns=["backbone", "task", "layer", "pooling", "path"]),
         notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
-        paths=paths,
+        paths=tuple(path for _, path in files),
         failures=failures,
     )
