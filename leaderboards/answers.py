@@ -13,9 +13,7 @@ from leaderboards.scores.column import BetterPooling, Column
 from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.ties import Ties
 
-MOST_NAMED = 3
-"""Backbones that are named in a row of the table; of more, their number is said."""
-
+MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
 _COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
@@ -25,45 +23,29 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a column says.
+    """What a column says."""
 
-    Attributes:
-        column: Task, dataset, protocol and metric.
-        backbone: The backbone that scores best, the first of equal ones in the order of the tables.
-        layer: Its best block, from 1, the lower one of equal ones.
-        depth: Its number of blocks.
-        pooling: Pooling of the vectors, or ``grid``.
-        score: Its score, in percent.
-        ci_low: Lower end of the score's 95 % interval; NaN where there is none.
-        ci_high: Upper end.
-        honest: Score of the layer when it is chosen on other data than it is scored on; NaN where no data
-            were split.
-        rivals: Backbones of which the data cannot tell that they are worse: together with the best, they
-            hold the true best with 95 %.
-        untested: Backbones that could not be compared with the best.
-        compared: Number of other backbones that were compared with the best.
-        layers: Further blocks of the best backbone of which the data cannot tell that they are worse.
-        better: The best layer of this backbone in another pooling, where that scores higher.
-        milliseconds: Time of one image up to the layer; NaN where it was not measured.
-        device: Name of the device that it was measured on; "" where it was not.
-    """
-
-    column: Column
-    backbone: str
-    layer: int
-    depth: int
-    pooling: str
-    score: float
-    ci_low: float
-    ci_high: float
+    column: Column  # task, dataset, protocol and metric
+    backbone: str  # the backbone that scores best, the first of equal ones in the order of the tables
+    layer: int  # its best block, from 1, the lower one of equal ones
+    depth: int  # its number of blocks
+    pooling: str  # pooling of the vectors, or ``grid``
+    score: float  # its score, in percent
+    ci_low: float  # lower end of the score's 95 % interval; NaN where there is none
+    ci_high: float  # upper end
+    # score of the layer when it is chosen on other data than it is scored on; NaN where no data were split
     honest: float
+    # backbones of which the data cannot tell that they are worse: together with the best, they hold the true
+    # best with 95 %
     rivals: tuple[str, ...]
-    untested: tuple[str, ...]
-    compared: int
+    untested: tuple[str, ...]  # backbones that could not be compared with the best
+    compared: int  # number of other backbones that were compared with the best
+    # further blocks of the best backbone of which the data cannot tell that they are worse
     layers: tuple[int, ...]
+    # the best layer of this backbone in another pooling, where that scores higher
     better: BetterPooling | None
-    milliseconds: float
-    device: str
+    milliseconds: float  # time of one image up to the layer; NaN where it was not measured
+    device: str  # name of the device that it was measured on; "" where it was not
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:

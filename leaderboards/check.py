@@ -16,9 +16,7 @@ from leaderboards.records.record import suites_of
 from zoo.errors import InputError
 
 Row = dict[str, str]
-Group = tuple[str, str, str, str]
-"""Backbone, task, dataset and protocol."""
-
+Group = tuple[str, str, str, str]  # backbone, task, dataset and protocol
 Rows = dict[RecordKey, Row]
 """Rows of one group and set of data; the key tells them apart by anything but the data."""
 

@@ -18,26 +18,17 @@ from leaderboards.board import Board
 from leaderboards.display import task_display
 from zoo.errors import InputError
 
-TASK_TYPE = "image-feature-extraction"
-"""Task of the Hub that a frozen backbone does."""
-
-METRICS = {"top-1": "accuracy"}
-"""Metrics whose name on the Hub is another one."""
-
+TASK_TYPE = "image-feature-extraction"  # task of the Hub that a frozen backbone does
+METRICS = {"top-1": "accuracy"}  # metrics whose name on the Hub is another one
 DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class HubBenchmark:
-    """A benchmark of the Hub that a dataset of ours is.
+    """A benchmark of the Hub that a dataset of ours is."""
 
-    Attributes:
-        dataset: Its id, ``owner/name``.
-        task: Its task, as the dataset's ``eval.yaml`` calls it.
-    """
-
-    dataset: str
-    task: str
+    dataset: str  # its id, ``owner/name``
+    task: str  # its task, as the dataset's ``eval.yaml`` calls it
 
 
 def model_indices(board: Board) -> dict[str, str]:

@@ -12,27 +12,18 @@ CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half"),
     *("ms", "parameters", "gflops", "dim", "licence"),
 ]
-MOST_NAMED = 5
-"""Backbones that a sentence names one by one."""
-
+MOST_NAMED = 5  # backbones that a sentence names one by one
 FACTS = ["backbone", "layer", "dim", "parameters", "licence"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be chosen; None is no limit.
+    """What may be chosen; None is no limit."""
 
-    Attributes:
-        ms: Most milliseconds of one image up to the layer.
-        dim: Most channels of a vector.
-        parameters: Most weights up to the layer.
-        commercial: Whether the licence must be known to allow commercial use.
-    """
-
-    ms: float | None = None
-    dim: int | None = None
-    parameters: int | None = None
-    commercial: bool = False
+    ms: float | None = None  # most milliseconds of one image up to the layer
+    dim: int | None = None  # most channels of a vector
+    parameters: int | None = None  # most weights up to the layer
+    commercial: bool = False  # whether the licence must be known to allow commercial use
 
     def refused(self, rows: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
         """For each limit, in the words of the command, which rows it refuses: what is not known, too."""

@@ -60,68 +60,44 @@ PublishedProtocol = Literal[
 Rule = Literal["best", "layer", "last", "final", "draws"]
 Printed = Literal["percent", "fraction"]
 
-INPUT_SIZE = 224
-"""Side in pixels of the backbones' input in every source of ours; views scale with it."""
-
-SIZE = "input_size"
-"""Column of the input size, which few sources need."""
-
-FURTHER = (SIZE, "transform", "claim")
-"""Columns that a file may have after the others, in this order."""
+INPUT_SIZE = 224  # side in pixels of the backbones' input in every source of ours; views scale with it
+SIZE = "input_size"  # column of the input size, which few sources need
+FURTHER = (SIZE, "transform", "claim")  # columns that a file may have after the others, in this order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One published number, and what a run must be to be compared with it.
+    """One published number, and what a run must be to be compared with it."""
 
-    Attributes:
-        source: Key of its source in `SOURCES`.
-        table: Where in the source it stands.
-        backbone: Our name of the backbone, whether or not the registry has it.
-        task: Our name of the task; of a task that we lack where nothing is comparable.
-        dataset: Our name of the dataset.
-        protocol: The protocol of a comparable run; ``none`` where there is none.
-        metric: Our name of the metric.
-        pooling: ``cls``, ``mean`` or ``grid``.
-        tap: ``block`` or ``final``.
-        rule: Whose score it is: the ``best`` block's, that of the block ``layer``, of the ``last`` block, of
-            the ``final`` norm, or the mean over the random floor's ``draws``.
-        layer: The block of the rule ``layer``, or the best one, counted from 1; None where not published.
-        chosen_decimals: Decimals to which the source rounded percents before it chose the best block; None
-            where it chose on what it computed.
-        value: Percent.
-        decimals: Decimals of the percent that were printed.
-        printed: As what the source printed it.
-        second_hand: Whether it was read from a third party's transcription.
-        not_comparable: Why no run of ours can be compared with it; "" where one can.
-        conditions: How it was measured, as far as the protocol does not say so, or differs.
-        input_size: Side in pixels of the backbone's input, as records tell it: 224 where the protocol says
-            how large images are.
-        transform: What was done to the features before, as records tell it; "" for nothing.
-        claim: What is said to be measured, where other numbers of the same claim are published that it may
-            disagree with, whatever their protocols; "" for nothing that others measured.
-    """
-
-    source: str
-    table: str
-    backbone: str
-    task: str
-    dataset: str
-    protocol: PublishedProtocol
-    metric: str
-    pooling: str
-    tap: Tap
+    source: str  # key of its source in `SOURCES`
+    table: str  # where in the source it stands
+    backbone: str  # our name of the backbone, whether or not the registry has it
+    task: str  # our name of the task; of a task that we lack where nothing is comparable
+    dataset: str  # our name of the dataset
+    protocol: PublishedProtocol  # the protocol of a comparable run; ``none`` where there is none
+    metric: str  # our name of the metric
+    pooling: str  # ``cls``, ``mean`` or ``grid``
+    tap: Tap  # ``block`` or ``final``
+    # whose score it is: the ``best`` block's, that of the block ``layer``, of the ``last`` block, of the
+    # ``final`` norm, or the mean over the random floor's ``draws``
     rule: Rule
+    # the block of the rule ``layer``, or the best one, counted from 1; None where not published
     layer: int | None
+    # decimals to which the source rounded percents before it chose the best block; None where it chose on
+    # what it computed
     chosen_decimals: int | None
-    value: float
-    decimals: int
-    printed: Printed
-    second_hand: bool
-    not_comparable: str
-    conditions: str
+    value: float  # percent
+    decimals: int  # decimals of the percent that were printed
+    printed: Printed  # as what the source printed it
+    second_hand: bool  # whether it was read from a third party's transcription
+    not_comparable: str  # why no run of ours can be compared with it; "" where one can
+    conditions: str  # how it was measured, as far as the protocol does not say so, or differs
+    # side in pixels of the backbone's input, as records tell it: 224 where the protocol says how large images
+    # are
     input_size: int = INPUT_SIZE
-    transform: str = ""
+    transform: str = ""  # what was done to the features before, as records tell it; "" for nothing
+    # what is said to be measured, where other numbers of the same claim are published that it may disagree
+    # with, whatever their protocols; "" for nothing that others measured
     claim: str = ""
 
     @property

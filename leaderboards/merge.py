@@ -38,23 +38,15 @@ COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 
 @dataclass(frozen=True)
 class StoredResult:
-    """The records of one backbone (or pair) and task, and the files that belong to them.
+    """The records of one backbone (or pair) and task, and the files that belong to them."""
 
-    Attributes:
-        folder: The output folder.
-        name: Path of the records below ``folder/records``.
-        records: The records, as they were written.
-        suites: Suites that they belong to.
-        companions: Folders of what belongs to them (items, arrays, examples), and digests of the files.
-        pictures: Files of the small pictures that its examples need.
-    """
-
-    folder: Path
-    name: Path
-    records: pd.DataFrame
-    suites: tuple[str, ...]
+    folder: Path  # the output folder
+    name: Path  # path of the records below ``folder/records``
+    records: pd.DataFrame  # the records, as they were written
+    suites: tuple[str, ...]  # suites that they belong to
+    # folders of what belongs to them (items, arrays, examples), and digests of the files
     companions: Mapping[str, str]
-    pictures: tuple[str, ...]
+    pictures: tuple[str, ...]  # files of the small pictures that its examples need
 
     @property
     def path(self) -> Path:

@@ -17,8 +17,7 @@ HOPELESS = 2.0
 """Intervals of two scores, added up, times this: what is so far below the best needs no test. Whatever the
 pairing, that is 3.9 standard errors of the difference."""
 
-Candidate = tuple[str, int]
-"""A backbone and a block of it."""
+Candidate = tuple[str, int]  # A backbone and a block of it
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
@@ -33,15 +32,10 @@ PARETO = [
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """Candidates of one column.
+    """Candidates of one column."""
 
-    Attributes:
-        rows: Those that may be the best, with 95 %, the best first; columns of the candidates.
-        untested: Those whose items are not there, of other images or too few.
-    """
-
-    rows: pd.DataFrame
-    untested: tuple[Candidate, ...] = ()
+    rows: pd.DataFrame  # those that may be the best, with 95 %, the best first; columns of the candidates
+    untested: tuple[Candidate, ...] = ()  # those whose items are not there, of other images or too few
 
     @property
     def best(self) -> "pd.Series":
@@ -88,20 +82,15 @@ def _items(rows: pd.DataFrame, column: Column, folder: Path) -> list[Items | Non
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A backbone, and the layer of it to take in each column.
+    """A backbone, and the layer of it to take in each column."""
 
-    Attributes:
-        backbone: Its name.
-        rows: For each column the candidate: the cheapest that may be the best, of one layer for all columns
-            where there is one.
-        others: Further blocks that may be the best in every column, in order.
-        loss: Points that it scores below the best in the column where it loses most; 0 where it may be the
-            best in all of them.
-    """
-
-    backbone: str
+    backbone: str  # its name
+    # for each column the candidate: the cheapest that may be the best, of one layer for all columns where
+    # there is one
     rows: Mapping[Column, pd.Series]
-    others: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()  # further blocks that may be the best in every column, in order
+    # points that it scores below the best in the column where it loses most; 0 where it may be the best in
+    # all of them
     loss: float = 0.0
 
     @property
@@ -167,24 +156,17 @@ def _highest(rows: pd.DataFrame, name: str) -> pd.Series:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use.
+    """What to use."""
 
-    Attributes:
-        picks: Backbones with layers, the cheapest first. Where none may be the best in every column, the one
-            that loses least.
-        possible: For each column, all layers that may be the best.
-        fronts: For each column, the layers above which none scores that takes no longer; empty without times.
-        device: Where times were measured; "" where none were.
-        notes: What a reader must know, one sentence each.
-        code: For each pick, lines of Python that give its vectors.
-    """
-
+    # backbones with layers, the cheapest first. Where none may be the best in every column, the one that
+    # loses least.
     picks: tuple[Pick, ...]
-    possible: Mapping[Column, Possible]
+    possible: Mapping[Column, Possible]  # for each column, all layers that may be the best
+    # for each column, the layers above which none scores that takes no longer; empty without times
     fronts: Mapping[Column, pd.DataFrame]
-    device: str
-    notes: tuple[str, ...]
-    code: tuple[str, ...]
+    device: str  # where times were measured; "" where none were
+    notes: tuple[str, ...]  # what a reader must know, one sentence each
+    code: tuple[str, ...]  # for each pick, lines of Python that give its vectors
 
     @property
     def frame(self) -> pd.DataFrame:

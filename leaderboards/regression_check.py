@@ -14,11 +14,8 @@ from leaderboards.records.key import Limit, RecordKey, Tolerance, keys_of
 from leaderboards.records.record import read_records, suites_of
 from zoo.errors import InputError, unknown
 
-SHOWN = 20
-"""Rows of a table of what moved; the others are counted."""
-
-_DESCRIBING = (".inside.csv", ".cost.csv")
-"""Ends of the names of files whose numbers do not rank."""
+SHOWN = 20  # rows of a table of what moved; the others are counted
+_DESCRIBING = (".inside.csv", ".cost.csv")  # ends of the names of files whose numbers do not rank
 
 
 Row = dict[str, str]
@@ -26,17 +23,11 @@ Row = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A number of the baseline that is another one now, or is not there.
+    """A number of the baseline that is another one now, or is not there."""
 
-    Attributes:
-        row: The row of the baseline, columns `TIDY`.
-        now: The number of today as text; "" where there is none.
-        reason: Why it counts as moved.
-    """
-
-    row: Row
-    now: str
-    reason: str
+    row: Row  # the row of the baseline, columns `TIDY`
+    now: str  # the number of today as text; "" where there is none
+    reason: str  # why it counts as moved
 
     @property
     def distance(self) -> float:
@@ -48,15 +39,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class RegressionCheck:
-    """What became of a baseline.
+    """What became of a baseline."""
 
-    Attributes:
-        count: Its numbers that were looked at.
-        moved: Those that moved, the furthest first.
-    """
-
-    count: int
-    moved: tuple[Moved, ...]
+    count: int  # its numbers that were looked at
+    moved: tuple[Moved, ...]  # those that moved, the furthest first
 
 
 def regression_check(

@@ -13,15 +13,9 @@ from leaderboards.scores.frames import best_rows, floor_draws, is_floor, newest
 from zoo.spec import entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""Every verdict, in the order of summaries."""
-
-NOT_MEASURED = ("not run", "not comparable")
-"""Verdicts of numbers beside which nothing was measured."""
-
-DECIMALS = 4
-"""Decimals of measured percents in a frame."""
-
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
+NOT_MEASURED = ("not run", "not comparable")  # verdicts of numbers beside which nothing was measured
+DECIMALS = 4  # decimals of measured percents in a frame
 _SAID = ("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric")
 COLUMNS = (
     *(*_SAID, "pooling", "tap", "rule", "published", "decimals", "published_layer"),
@@ -37,23 +31,14 @@ _Run = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNumber:
-    """What a run says about a published number.
+    """What a run says about a published number."""
 
-    Attributes:
-        value: Percent; NaN where there is none.
-        low: Lower end of its 95 % interval; NaN where none was computed.
-        high: Upper end.
-        layer: Its block, counted from 1; None for a mean over draws.
-        partial: Whether its data differ from the official ones.
-        note: What else there is to say; for a value that is NaN, why.
-    """
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    layer: int | None = None
-    partial: bool = False
-    note: str = ""
+    value: float  # percent; NaN where there is none
+    low: float = math.nan  # lower end of its 95 % interval; NaN where none was computed
+    high: float = math.nan  # upper end
+    layer: int | None = None  # its block, counted from 1; None for a mean over draws
+    partial: bool = False  # whether its data differ from the official ones
+    note: str = ""  # what else there is to say; for a value that is NaN, why
 
     @property
     def has_interval(self) -> bool:

@@ -32,18 +32,12 @@ CLUSTERINGS = ("cluster-object", "cluster-part")
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The best layer of a backbone in a column, and the ceiling of its grid, in percent.
+    """The best layer of a backbone in a column, and the ceiling of its grid, in percent."""
 
-    Attributes:
-        layer: The backbone's best block.
-        score: Score of that block.
-        ceiling: What the ground truth gets on its grid.
-        by_area: What it gets where cells know exactly how much of them is of what; NaN where nobody asks.
-    """
-
-    layer: int
-    score: float
-    ceiling: float
+    layer: int  # the backbone's best block
+    score: float  # score of that block
+    ceiling: float  # what the ground truth gets on its grid
+    # what it gets where cells know exactly how much of them is of what; NaN where nobody asks
     by_area: float = math.nan
 
     def __str__(self) -> str:

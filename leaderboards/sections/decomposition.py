@@ -43,47 +43,31 @@ Chosen = Literal["best", "fixed"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one choice changes in a backbone's score.
+    """What one choice changes in a backbone's score."""
 
-    Attributes:
-        backbone: Name of the backbone.
-        chosen: ``best``: the best block before and the best block after; ``fixed``: the best block of the
-            first protocol before and after. Where a stop reads the last block behind the final norm, that.
-        layers: Layers before and after.
-        step: Which choice, from 1.
-        before: Score before, in percent.
-        after: Score after.
-        low: Lower end of the 95 % interval of after - before, paired over what both are measured on; NaN
-            where that is too little.
-        high: Upper end.
-        alone: What only this choice changes in the first protocol.
-        last: What only this choice changes before the second protocol.
-        gained: Items whose value rises.
-        lost: Items whose value falls.
-        ceiling_before: What the ground truth itself gets on the layer's grid before, in percent; NaN if
-            unknown.
-        ceiling_after: The same after.
-        pull: Mean share, in percent, of a soft arg-max after the choice that lies where nothing is similar;
-            NaN without one.
-        forward: Whether the choice shows images otherwise.
-    """
-
-    backbone: str
+    backbone: str  # name of the backbone
+    # ``best``: the best block before and the best block after; ``fixed``: the best block of the first
+    # protocol before and after. Where a stop reads the last block behind the final norm, that.
     chosen: Chosen
-    layers: tuple[Layer, Layer]
-    step: int
-    before: float
-    after: float
+    layers: tuple[Layer, Layer]  # layers before and after
+    step: int  # which choice, from 1
+    before: float  # score before, in percent
+    after: float  # score after
+    # lower end of the 95 % interval of after - before, paired over what both are measured on; NaN where that
+    # is too little
     low: float
-    high: float
-    alone: float
-    last: float
-    gained: int
-    lost: int
+    high: float  # upper end
+    alone: float  # what only this choice changes in the first protocol
+    last: float  # what only this choice changes before the second protocol
+    gained: int  # items whose value rises
+    lost: int  # items whose value falls
+    # what the ground truth itself gets on the layer's grid before, in percent; NaN if unknown
     ceiling_before: float
-    ceiling_after: float
+    ceiling_after: float  # the same after
+    # mean share, in percent, of a soft arg-max after the choice that lies where nothing is similar; NaN
+    # without one
     pull: float
-    forward: bool
+    forward: bool  # whether the choice shows images otherwise
 
     @property
     def delta(self) -> float:

@@ -17,8 +17,7 @@ from leaderboards.sections.tables import (
 )
 from tasks.blocks import Block, Heading, Table, said, wrapped
 
-SHOWN_SHARE = 0.05
-"""Blocks that fewer of the splits chose are not listed."""
+SHOWN_SHARE = 0.05  # blocks that fewer of the splits chose are not listed
 
 NOTE = """\
 Layer k is the output of block k, before any final norm. The bold score of each row is the one in the table

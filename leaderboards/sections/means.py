@@ -12,8 +12,7 @@ from leaderboards.scores.column import Column
 from leaderboards.scores.frames import half_widths
 from tasks.blocks import Block, Bullets, Cell, said
 
-LEAST = 2
-"""Datasets that a mean is taken over at least."""
+LEAST = 2  # datasets that a mean is taken over at least
 
 MEANS = """\
 Means over datasets are plain means of a backbone's scores in the columns to their left, each at that
@@ -24,37 +23,26 @@ are not compared, and none is marked. What they are over:"""
 
 @dataclass(frozen=True, slots=True)
 class MeanScore:
-    """A backbone's mean over datasets.
+    """A backbone's mean over datasets."""
 
-    Attributes:
-        value: Mean of its scores, each at the best layer of that dataset.
-        spread: What ± is of the scores, of their mean where the datasets are independent; NaN where one has
-            none.
-    """
-
-    value: float
+    value: float  # mean of its scores, each at the best layer of that dataset
+    # what ± is of the scores, of their mean where the datasets are independent; NaN where one has none
     spread: float
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetMean:
-    """The means of a task over several datasets, by one protocol and metric.
+    """The means of a task over several datasets, by one protocol and metric."""
 
-    Attributes:
-        after: The last of the task's columns.
-        heading: The heading of its column of means.
-        columns: Columns of the datasets that every backbone with any score of the task has a score on.
-        left_out: The other datasets' columns, and which backbones lack a score there.
-        scores: Means of the backbones by name; none where fewer than two datasets are left.
-        floors: Means of the random floors by name, each the mean of its draws.
-    """
-
-    after: Column
-    heading: str
+    after: Column  # the last of the task's columns
+    heading: str  # the heading of its column of means
+    # columns of the datasets that every backbone with any score of the task has a score on
     columns: tuple[Column, ...]
+    # the other datasets' columns, and which backbones lack a score there
     left_out: Mapping[Column, tuple[str, ...]]
+    # means of the backbones by name; none where fewer than two datasets are left
     scores: Mapping[str, MeanScore]
-    floors: Mapping[str, MeanScore]
+    floors: Mapping[str, MeanScore]  # means of the random floors by name, each the mean of its draws
 
 
 def dataset_means(board: Board) -> tuple[DatasetMean, ...]:

@@ -23,15 +23,10 @@ Place = Literal["beyond", "tables"]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the leaderboard.
+    """A section of the leaderboard."""
 
-    Attributes:
-        blocks: What stands in it; nothing where the board has nothing for it.
-        report: Where the report has it.
-    """
-
-    blocks: Callable[[Board], list[Block]]
-    report: Place = "tables"
+    blocks: Callable[[Board], list[Block]]  # what stands in it; nothing where the board has nothing for it
+    report: Place = "tables"  # where the report has it
 
 
 SECTIONS: tuple[Section, ...] = (

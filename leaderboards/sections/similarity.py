@@ -18,21 +18,13 @@ the same up to rotation and scale, 0 is unrelated. It says how similar features 
 
 @dataclass(frozen=True, slots=True)
 class CkaTable:
-    """What one table of CKA is about.
+    """What one table of CKA is about."""
 
-    Attributes:
-        dataset: Name of the dataset.
-        protocol: How it was measured.
-        pooling: The tokens that were compared.
-        data: Digest of the images.
-        apart: Whether there are tables of the same dataset and protocol with other images.
-    """
-
-    dataset: str
-    protocol: str
-    pooling: str
-    data: str = ""
-    apart: bool = False
+    dataset: str  # name of the dataset
+    protocol: str  # how it was measured
+    pooling: str  # the tokens that were compared
+    data: str = ""  # digest of the images
+    apart: bool = False  # whether there are tables of the same dataset and protocol with other images
 
     @property
     def dataset_name(self) -> str:

@@ -16,16 +16,13 @@ from tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
 
 EMPTY = Cell("")
 
-BETTER = "↑"
-"""Stands behind a score that another pooling of the backbone's layers exceeds."""
+BETTER = "↑"  # stands behind a score that another pooling of the backbone's layers exceeds
 
 TURNS, LEVELS = (
     tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
     for kinds in (AZIMUTH, KINDS)
 )
-KIND_NAMES = (*LEVELS, *TURNS, MISTAKABLE)
-"""Kinds of keypoints, in the order of tables."""
-
+KIND_NAMES = (*LEVELS, *TURNS, MISTAKABLE)  # kinds of keypoints, in the order of tables
 CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
 
 

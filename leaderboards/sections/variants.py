@@ -19,8 +19,7 @@ from leaderboards.sections.similarity import CkaTable, cka_tables
 from tasks.blocks import Block, Heading, Plot, Table, said, slug
 from tasks.metrics.locality import Partition, partition
 
-PRIMARY = "patch"
-"""Pooling that is drawn; of the others there are tables."""
+PRIMARY = "patch"  # pooling that is drawn; of the others there are tables
 
 NOTE = """\
 CKA of each block of `{reference}` with the same block of another training of the same network: 1 where the
@@ -35,34 +34,22 @@ nothing."""
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A training that differs from its reference.
+    """A training that differs from its reference."""
 
-    Attributes:
-        name: The backbone.
-        change: What is different, in a few words.
-        without_skip: Block that it was trained without skip connections in, from 1; 0 where all have them.
-    """
-
-    name: str
-    change: str
+    name: str  # the backbone
+    change: str  # what is different, in a few words
+    # block that it was trained without skip connections in, from 1; 0 where all have them
     without_skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingVariants:
-    """Trainings of one network.
+    """Trainings of one network."""
 
-    Attributes:
-        reference: The backbone that the others are compared with.
-        seed: The same training from another seed: as alike as two trainings get; "" where there is none.
-        untrained: The network with random weights: as alike as no training makes; "" where there is none.
-        variants: Trainings that differ.
-    """
-
-    reference: str
-    seed: str
-    untrained: str
-    variants: tuple[Variant, ...]
+    reference: str  # the backbone that the others are compared with
+    seed: str  # the same training from another seed: as alike as two trainings get; "" where there is none
+    untrained: str  # the network with random weights: as alike as no training makes; "" where there is none
+    variants: tuple[Variant, ...]  # trainings that differ
 
     @property
     def members(self) -> tuple[tuple[str, str], ...]:
