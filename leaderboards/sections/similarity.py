@@ -1,6 +1,6 @@
 """The section on CKA: how alike two layers are, within and across backbones."""
 
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass
 
 import pandas as pd
@@ -20,8 +20,8 @@ the same up to rotation and scale, 0 is unrelated. It says how similar features 
 class CkaTable:
     """What one table of CKA is about."""
 
-    dataset: str  # name of the dataset
-    protocol: str  # how it was measured
+    dataset: str
+    protocol: str
     pooling: str  # the tokens that were compared
     data: str = ""  # digest of the images
     apart: bool = False  # whether there are tables of the same dataset and protocol with other images
@@ -46,29 +46,19 @@ def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
     """One comparison for each dataset, protocol, pooling and set of images of records, in order."""
     columns = ["dataset", "protocol", "pooling", "data"]
     keys = [*pairs.loc[pairs["other"] != "", columns].drop_duplicates().itertuples(index=False, name=None)]
-    data: dict[tuple[str, str], set[str]] = {}
-    for key in keys:
-        data.setdefault(key[:2], set()).add(key[3])
-    ordered = sorted(
-        keys, key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2]), key[3])
-    )
-    return tuple(
-        CkaTable(dataset, protocol, pooling, digest, len(data[dataset, protocol]) > 1)
-        for dataset, protocol, pooling, digest in ordered
-    )
+    several = Counter(key[:2] for key in {(key[0], key[1], key[3]) for key in keys})
+    keys.sort(key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2]), key[3]))
+    return tuple(CkaTable(*key, apart=several[key[:2]] > 1) for key in keys)
 
 
 def similarity_blocks(board: Board) -> list[Block]:
     """The section on CKA; nothing where no layers were compared."""
-    tables = cka_tables(board.pairs)
-    if not tables:
-        return []
-    blocks: list[Block] = [Heading(2, "How similar the backbones are (CKA)"), said(NOTE)]
-    for table in tables:
+    blocks: list[Block] = []
+    for table in cka_tables(board.pairs):
         mark = " †" if table.rows(board.pairs)["partial"].any() else ""
         title = f"CKA: {table.title}{mark}"
         blocks += [Heading(3, title), *_table_blocks(board, table, title)]
-    return blocks
+    return [Heading(2, "How similar the backbones are (CKA)"), said(NOTE), *blocks] if blocks else []
 
 
 def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
@@ -79,11 +69,9 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
             said("The last blocks were not compared, only other layers, whose numbers are in the records.")
         ]
     units = units_text(rows)
+    note = "The last block of each backbone against each other's{units}:"
     blocks: list[Block] = [
-        said(
-            "The last block of each backbone against each other's{units}:",
-            units=f", {units}" if units else "",
-        ),
+        said(note, units=f", {units}" if units else ""),
         Table(lasts, caption=f"{title}: last blocks"),
         partial_line(rows),
     ]
@@ -109,12 +97,9 @@ def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
-    """For each two different backbones their most similar blocks, the most similar two first.
+    """For each two different backbones their most similar blocks, the most similar two first, as text.
 
     Blocks count from 1; ties go to the lower layers; the random floor takes no part.
-
-    Returns:
-        Columns backbone, block, other backbone, its block, CKA; as text, blocks as ``layer/depth``.
     """
     depths = {backbone.name: backbone.depth for backbone in board.backbones}
     floors = {backbone.name for backbone in board.backbones if backbone.floor}
@@ -126,15 +111,12 @@ def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
     rows = rows.sort_values(["value", "layer", "other_layer"], ascending=[False, True, True], kind="stable")
     rows = rows.drop_duplicates(["backbone", "other"])
 
-    def blocks(names: Iterable[str], layers: Iterable[int]) -> list[str]:
-        return [f"{layer}/{depths[name]}" for name, layer in zip(names, layers, strict=True)]
-
-    return pd.DataFrame(
-        {
-            "backbone": rows["backbone"].map(dict(board.labels)).tolist(),
-            "block": blocks(rows["backbone"], rows["layer"]),
-            "other backbone": rows["other"].map(dict(board.labels)).tolist(),
-            "its block": blocks(rows["other"], rows["other_layer"]),
-            "CKA": list(map(similarity_text, rows["value"], half_widths(rows))),
-        }
-    )
+    fields = rows[["backbone", "layer", "other", "other_layer", "value"]].assign(spread=half_widths(rows))
+    body = [
+        (
+            *(board.labels[name], f"{layer}/{depths[name]}", board.labels[other], f"{at}/{depths[other]}"),
+            similarity_text(value, spread),
+        )
+        for name, layer, other, at, value, spread in fields.itertuples(index=False, name=None)
+    ]
+    return pd.DataFrame(body, columns=["backbone", "block", "other backbone", "its block", "CKA"])

@@ -5,19 +5,16 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.sections.variants import (
-    VARIANTS,
-    TrainingVariants,
-    Variant,
-    parting,
+    parting_table,
     partition_of,
     same_blocks,
+    trainings_of,
     variant_blocks,
 )
 from tasks.blocks import Heading, Plot, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"
-RECIPE = TrainingVariants(FULL, SEED, RAW, (Variant(NOSKIP, "block 2 without skips", without_skip=2),))
 
 
 def pairs(one: str, other: str, table, **changes):  # type: ignore[no-untyped-def]
@@ -68,13 +65,13 @@ def test_a_block_without_skips_parts_its_network():
     records = frame(planted())
     assert partition_of(records, NOSKIP, 2).score == 1
     assert partition_of(records, FULL, 2).score == 0
-    ((variant, own, full),) = parting(records, RECIPE)
-    assert (variant.name, own.score - full.score) == (NOSKIP, 1)
-    assert parting(frame(pairs(FULL, FULL, np.ones((3, 3)))), RECIPE) == []
+    (row,) = parting_table(records, FULL, [SEED, NOSKIP]).to_dict("records")
+    assert (row["backbone"], row["more by"]) == (NOSKIP, "1.000")
+    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, [NOSKIP]).empty
 
 
 def test_the_section_has_the_ceiling_first_and_the_floor_last():
-    blocks = variant_blocks(Board.of(frame(planted())), (RECIPE,))
+    blocks = variant_blocks(Board.of(frame(planted())))
     assert next(one.text for one in blocks if isinstance(one, Heading)) == "What another training changes"
     same, parted = (one.frame for one in blocks if isinstance(one, Table))
     assert same["training"].tolist() == [
@@ -92,13 +89,31 @@ def test_the_section_has_the_ceiling_first_and_the_floor_last():
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
-    cls = variant_blocks(Board.of(records.assign(pooling="cls")), (RECIPE,))
+    cls = variant_blocks(Board.of(records.assign(pooling="cls")))
     assert [type(one) for one in cls].count(Table) == 1
     assert not any(isinstance(one, Plot) for one in cls)
-    assert variant_blocks(Board.of(frame(pairs(FULL, "other", np.eye(3)))), (RECIPE,)) == []
-    assert variant_blocks(Board.of(frame(planted()))) == []  # none of the recipes of the package
+    assert variant_blocks(Board.of(frame(pairs(FULL, "other", np.eye(3))))) == []
 
 
-def test_recipes_name_each_backbone_once():
-    names = [name for recipe in VARIANTS for name in (recipe.reference, *dict(recipe.members))]
-    assert len(set(names)) == len(names)
+def test_trainings_belong_together_by_their_names():
+    names = {
+        *(FULL, SEED, NOSKIP, RAW),
+        "full-10pct",
+        "full-mean",
+        "full-large",
+        "fuller-seed1",
+        "other-untrained",
+    }
+    assert trainings_of({*names, "other"}) == {
+        FULL: {
+            SEED: "another seed",
+            "full-10pct": "a tenth of the data",
+            "full-mean": "class read from the mean of the patches",
+            NOSKIP: "block 2 without skips",
+            RAW: "untrained",
+        }
+    }
+
+
+def test_an_untrained_network_alone_has_no_section():
+    assert variant_blocks(Board.of(frame(pairs(FULL, RAW, np.eye(3))))) == []
