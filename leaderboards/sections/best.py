@@ -17,9 +17,9 @@ from leaderboards.display import (
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import is_floor
 from leaderboards.sections.means import mean_blocks, with_means
-from leaderboards.sections.provenance import join
+from leaderboards.sections.provenance import join, listed
 from leaderboards.sections.tables import board_table, main_table, mark_of
-from tasks.blocks import Block, Bullets, Cell, Heading, Table, Text, said, wrapped
+from tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
 
 CAPTION = "The best layer of each backbone"
 
@@ -89,36 +89,34 @@ def best_blocks(board: Board) -> list[Block]:
     """The leaderboard, how to read it, and what its columns ask; nothing where nothing was scored."""
     if not board.columns:
         return []
+    compared = any(ties.tied or ties.apart for ties in board.ties.values())
+    reading = READING.format(
+        cell=UNCERTAIN_CELL if board.has_intervals else CERTAIN_CELL,
+        sure=INTERVAL if board.has_intervals else "",
+        tied=COLUMN_TIES if compared else "",
+    )
+    apart = [column for column in board.columns if column.apart]
+    honest = honest_table(board)
     return [
-        _reading(board),
+        wrapped(reading),
         Heading(2, CAPTION),
         Table(with_means(main_table(board), board), left=2, caption=CAPTION, head=1),
         _pooling_note(board),
         *_better_blocks(board),
         *mean_blocks(board),
-        *_apart_blocks(board),
+        *listed(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
         *_partial_blocks(board),
-        _tie_note(board),
-        *_honest_blocks(board),
+        _tie_note(board, compared=compared),
+        said(OPTIMISM if honest.empty else HONEST),
+        *(
+            []
+            if honest.empty
+            else [Table(honest, left=2, caption=f"{CAPTION} with an honest choice", head=1)]
+        ),
         *_floor_notes(board),
         said("What the columns ask:"),
         Table(_legend(board), left=3, caption="What the columns ask"),
     ]
-
-
-def _reading(board: Board) -> Text:
-    """How to read the leaderboard."""
-    text = READING.format(
-        cell=UNCERTAIN_CELL if board.has_intervals else CERTAIN_CELL,
-        sure=INTERVAL if board.has_intervals else "",
-        tied=COLUMN_TIES if _any_compared(board) else "",
-    )
-    return wrapped(text)
-
-
-def _any_compared(board: Board) -> bool:
-    """Whether any backbone was compared with the best of its column."""
-    return any(ties.tied or ties.apart for ties in board.ties.values())
 
 
 def _pooling_note(board: Board) -> Text:
@@ -142,36 +140,27 @@ def _pooling_note(board: Board) -> Text:
 
 def _better_blocks(board: Board) -> list[Block]:
     """One line a column with the backbones that score higher in another pooling; none without any."""
-    lines = []
-    for column in board.columns:
-        texts = [
+    texts = {
+        column.heading: [
             f"{label} {score_text(better.value)} "
             f"({better.layer}/{better.depth}, {pooling_name(better.pooling)})"
             for name, label in board.labels.items()
             if (better := column.better_poolings.get(name))
         ]
-        if texts:
-            lines.append(f"{column.heading}: {', '.join(texts)}")
-    return [said(BETTER), Bullets(tuple(lines))] if lines else []
-
-
-def _apart_blocks(board: Board) -> list[Block]:
-    """Which columns hold scores of one dataset over different images, and what each is over."""
-    lines = [f"{column.heading}: {join(column.rows['coverage'])}" for column in board.columns if column.apart]
-    return [said(APART), Bullets(tuple(lines))] if lines else []
+        for column in board.columns
+    }
+    return listed(BETTER, [f"{heading}: {', '.join(names)}" for heading, names in texts.items() if names])
 
 
 def _partial_blocks(board: Board) -> list[Block]:
     """What the mark † means, where something is marked."""
-    if not any(column.partial for column in board.columns):
-        return []
     rows = pd.concat([column.rows for column in board.columns])
-    rows = rows[rows["partial"].astype(bool)]
-    lines = [f"{name}: {join(part['coverage'])}" for name, part in rows.groupby("dataset", sort=True)]
-    return [said(PARTIAL), Bullets(tuple(lines))]
+    parts = rows[rows["partial"].astype(bool)].groupby("dataset", sort=True)
+    marked = any(column.partial for column in board.columns)
+    return listed(PARTIAL, [f"{name}: {join(part['coverage'])}" for name, part in parts] if marked else [])
 
 
-def _tie_note(board: Board) -> Text:
+def _tie_note(board: Board, *, compared: bool) -> Text:
     """Which backbones were not compared; no words where all were or nothing says how sure a score is."""
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     if len(labels) < 2 or not board.has_intervals:
@@ -179,7 +168,7 @@ def _tie_note(board: Board) -> Text:
     if not board.ties:
         return said(NO_ITEMS)
     untested = {column.heading: board.ties[column.key].untested for column in board.columns}
-    if any(untested.values()) and not _any_compared(board):
+    if any(untested.values()) and not compared:
         return said(NOTHING_COMPARED)
     lines = [
         f"{heading} ({', '.join(label for name, label in labels.items() if name in names)})"
@@ -189,22 +178,10 @@ def _tie_note(board: Board) -> Text:
     return said(UNTESTED, names="; ".join(lines)) if lines else Text(())
 
 
-def _honest_blocks(board: Board) -> Iterator[Block]:
-    """The leaderboard with honest choices of the layer, or that there are none."""
-    table = honest_table(board)
-    if table.empty:
-        yield said(OPTIMISM)
-    else:
-        yield said(HONEST)
-        yield Table(table, left=2, caption=f"{CAPTION} with an honest choice", head=1)
-
-
 def honest_table(board: Board) -> pd.DataFrame:
     """The leaderboard with honest choices: cells ``score (what the choice took off)``.
 
-    Returns:
-        Rows and columns as in `leaderboards.sections.tables.main_table`, without the random floor, each
-        column's best marked; empty where no data were split.
+    Each column's best is marked. It has no random floor, and no rows where no data were split.
     """
     if not any(column.honest for column in board.columns):
         return pd.DataFrame()
@@ -234,8 +211,6 @@ def _legend(board: Board) -> pd.DataFrame:
     """What each task of the columns asks and counts."""
     tasks = [task_display(name) for name in dict.fromkeys(column.task for column in board.columns)]
     return pd.DataFrame(
-        [
-            {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
-            for task in tasks
-        ]
+        {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
+        for task in tasks
     )

@@ -10,7 +10,8 @@ from leaderboards.board import Board
 from leaderboards.display import score_text
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import half_widths
-from tasks.blocks import Block, Bullets, Cell, said
+from leaderboards.sections.provenance import listed
+from tasks.blocks import Block, Cell
 
 LEAST = 2  # datasets that a mean is taken over at least
 
@@ -23,11 +24,10 @@ are not compared, and none is marked. What they are over:"""
 
 @dataclass(frozen=True, slots=True)
 class MeanScore:
-    """A backbone's mean over datasets."""
+    """A score of a backbone, or its mean over datasets, and what stands behind ±."""
 
-    value: float  # mean of its scores, each at the best layer of that dataset
-    # what ± is of the scores, of their mean where the datasets are independent; NaN where one has none
-    spread: float
+    value: float
+    spread: float  # NaN where there is none; of means as of independent datasets
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,11 @@ class DatasetMean:
     """The means of a task over several datasets, by one protocol and metric."""
 
     after: Column  # the last of the task's columns
-    heading: str  # the heading of its column of means
-    # columns of the datasets that every backbone with any score of the task has a score on
-    columns: tuple[Column, ...]
-    # the other datasets' columns, and which backbones lack a score there
-    left_out: Mapping[Column, tuple[str, ...]]
-    # means of the backbones by name; none where fewer than two datasets are left
-    scores: Mapping[str, MeanScore]
-    floors: Mapping[str, MeanScore]  # means of the random floors by name, each the mean of its draws
+    heading: str
+    columns: tuple[Column, ...]  # of the datasets on which every backbone with a score of the task has one
+    left_out: Mapping[Column, tuple[str, ...]]  # the others, and which backbones lack a score there
+    scores: Mapping[str, MeanScore]  # by backbone; none where fewer than two datasets are left
+    floors: Mapping[str, MeanScore]  # of random floors, each the mean of its draws
 
 
 def dataset_means(board: Board) -> tuple[DatasetMean, ...]:
@@ -63,7 +60,7 @@ def dataset_means(board: Board) -> tuple[DatasetMean, ...]:
 
 def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
     """The mean of one task; its heading may name the protocol."""
-    scores = {column: _best_scores(column) for column in group}
+    scores = {column: _scores(column.best.assign(spread=half_widths(column.best))) for column in group}
     backbones = sorted({name for by_name in scores.values() for name in by_name})
     lacking = {
         column: tuple(name for name in backbones if name not in by_name) for column, by_name in scores.items()
@@ -72,35 +69,34 @@ def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
     heading = f"{group[0].task} {group[0].metric}, mean of {len(taken)} datasets"
     heading += f" ({group[0].protocol})" if named else ""
     heading += " †" if any(column.partial for column in taken) else ""
+    draws = [
+        _scores(column.floors.rename(columns={"mean": "value", "deviation": "spread"})) for column in taken
+    ]
     enough = len(taken) >= LEAST
-    floors = {column: _floor_scores(column) for column in taken}
-    common = set.intersection(*(set(by_name) for by_name in floors.values())) if enough else set()
     return DatasetMean(
         group[-1],
         heading,
         taken,
         {column: names for column, names in lacking.items() if names},
-        {name: _over([scores[column][name] for column in taken]) for name in backbones if enough},
-        {name: _over([floors[column][name] for column in taken]) for name in sorted(common)},
+        _over([scores[column] for column in taken]) if enough else {},
+        _over(draws) if enough else {},
     )
 
 
-def _best_scores(column: Column) -> dict[str, MeanScore]:
-    """The score of each backbone in a column."""
-    fields = zip(column.best["backbone"], column.best["value"], half_widths(column.best), strict=True)
+def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
+    """The score of each backbone."""
+    fields = rows[["backbone", "value", "spread"]].itertuples(index=False, name=None)
     return {str(name): MeanScore(float(value), float(spread)) for name, value, spread in fields}
 
 
-def _floor_scores(column: Column) -> dict[str, MeanScore]:
-    """Mean and standard deviation of each random floor in a column."""
-    fields = column.floors[["backbone", "mean", "deviation"]].itertuples(index=False, name=None)
-    return {str(name): MeanScore(float(value), float(spread)) for name, value, spread in fields}
-
-
-def _over(scores: Sequence[MeanScore]) -> MeanScore:
-    """The mean of scores on independent datasets."""
-    spread = sqrt(sum(score.spread**2 for score in scores)) / len(scores)
-    return MeanScore(sum(score.value for score in scores) / len(scores), spread)
+def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
+    """The means of the backbones that have scores on all of some independent datasets."""
+    means = {}
+    for name in sorted(set.intersection(*(set(by_name) for by_name in datasets))):
+        scores = [by_name[name] for by_name in datasets]
+        spread = sqrt(sum(score.spread**2 for score in scores)) / len(scores)
+        means[name] = MeanScore(sum(score.value for score in scores) / len(scores), spread)
+    return means
 
 
 def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
@@ -108,12 +104,12 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
     for mean in dataset_means(board):
         if mean.scores:
             scores = {**mean.floors, **mean.scores}
-            texts = (
+            texts = [
                 score_text(scores[backbone.name].value, scores[backbone.name].spread)
                 if backbone.name in scores
                 else ""
                 for backbone in board.scored_backbones
-            )
+            ]
             position = int(table.columns.get_loc(mean.after.heading)) + 1  # type: ignore[arg-type]
             table.insert(position, mean.heading, [Cell(text) for text in texts])
     return table
@@ -121,17 +117,13 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
 
 def mean_blocks(board: Board) -> list[Block]:
     """What the means are over; nothing where no task has several datasets."""
-    lines = tuple(_line(mean, board.labels) for mean in dataset_means(board))
-    return [said(MEANS), Bullets(lines)] if lines else []
-
-
-def _line(mean: DatasetMean, labels: Mapping[str, str]) -> str:
-    """One mean in words."""
-    over = ", ".join(column.dataset_name for column in mean.columns)
-    task = f"{mean.after.task} {mean.after.metric} ({mean.after.protocol})"
-    line = f"{task}: {over}" if mean.scores else f"{task}: no mean"
-    left_out = "; ".join(
-        f"{column.dataset_name} (no score of {', '.join(labels[name] for name in names)})"
-        for column, names in mean.left_out.items()
-    )
-    return f"{line}; left out: {left_out}" if left_out else line
+    lines = []
+    for mean in dataset_means(board):
+        over = ", ".join(column.dataset_name for column in mean.columns) if mean.scores else "no mean"
+        line = f"{mean.after.task} {mean.after.metric} ({mean.after.protocol}): {over}"
+        left_out = "; ".join(
+            f"{column.dataset_name} (no score of {', '.join(board.labels[name] for name in names)})"
+            for column, names in mean.left_out.items()
+        )
+        lines.append(f"{line}; left out: {left_out}" if left_out else line)
+    return listed(MEANS, lines)

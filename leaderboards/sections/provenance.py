@@ -12,13 +12,7 @@ from tasks.protocols import PROTOCOLS
 
 
 def provenance_blocks(board: Board, records: pd.DataFrame, numbers: Numbers) -> list[Block]:
-    """What stands behind the numbers of a page, and the numbers themselves.
-
-    Args:
-        board: What the records are of.
-        records: Those that the page shows.
-        numbers: Its table of numbers.
-    """
+    """What stands behind the numbers of a page, which shows some of a board's records, and the numbers."""
     return [
         Heading(2, "Where the numbers come from"),
         said(
@@ -28,59 +22,53 @@ def provenance_blocks(board: Board, records: pd.DataFrame, numbers: Numbers) -> 
             digest=file_digest(csv_text(numbers)),
         ),
         numbers,
-        Table(datasets_table(records), left=6, caption="What was read of each dataset"),
+        Table(_datasets_table(records), left=6, caption="What was read of each dataset"),
         *unlike_blocks(records),
-        Table(backbones_table(board, records), left=6, caption="Which weights were run"),
+        Table(_backbones_table(board, records), left=6, caption="Which weights were run"),
     ]
 
 
 def unlike_blocks(records: pd.DataFrame) -> list[Block]:
     """What the protocols of some records do not do as their sources do; nothing where there is nothing."""
     present = set(records["protocol"].astype(str))
-    notes = tuple(
+    notes = [
         f"{protocol.name}: {note}"
         for protocol in PROTOCOLS
         if protocol.name in present
         for note in protocol.unlike
-    )
-    return [said("Where a protocol is not what its source does:"), Bullets(notes)] if notes else []
+    ]
+    return listed("Where a protocol is not what its source does:", notes)
 
 
-def datasets_table(records: pd.DataFrame) -> pd.DataFrame:
+def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
     """What was read of each dataset, split and protocol, and whether it was all of the official data."""
-    body = []
-    for (dataset, split, protocol), rows in records.groupby(["dataset", "split", "protocol"], sort=True):
-        body.append(
-            {
-                "dataset": f"{dataset} †" if rows["partial"].any() else dataset,
-                "split": split,
-                "protocol": protocol,
-                "used by": ", ".join(sorted({str(task) for task in rows["task"]}, key=task_rank)),
-                "complete": "PARTIAL" if rows["partial"].any() else "yes",
-                "what was there": join(rows["coverage"]),
-            }
-        )
-    return pd.DataFrame(body)
+    return pd.DataFrame(
+        {
+            "dataset": f"{dataset} †" if rows["partial"].any() else dataset,
+            "split": split,
+            "protocol": protocol,
+            "used by": ", ".join(sorted({str(task) for task in rows["task"]}, key=task_rank)),
+            "complete": "PARTIAL" if rows["partial"].any() else "yes",
+            "what was there": join(rows["coverage"]),
+        }
+        for (dataset, split, protocol), rows in records.groupby(["dataset", "split", "protocol"], sort=True)
+    )
 
 
-def backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
+def _backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
     """Which weights were run, at what size, dtype and on what device."""
-    body = []
-    for backbone in board.backbones_in(records):
-        rows = records[records["backbone"] == backbone.name]
-        if rows.empty:
-            continue
-        body.append(
-            {
-                "backbone": backbone.label,
-                "revision": join(str(revision)[:12] for revision in rows["revision"]),
-                "blocks": "" if backbone.floor else str(backbone.depth),
-                "input": join(f"{size} px" for size in rows["input_size"]),
-                "dtype": join(rows["dtype"]),
-                "device": join(rows["device"]),
-            }
-        )
-    return pd.DataFrame(body)
+    return pd.DataFrame(
+        {
+            "backbone": backbone.label,
+            "revision": join(str(revision)[:12] for revision in rows["revision"]),
+            "blocks": "" if backbone.floor else str(backbone.depth),
+            "input": join(f"{size} px" for size in rows["input_size"]),
+            "dtype": join(rows["dtype"]),
+            "device": join(rows["device"]),
+        }
+        for backbone in board.backbones_in(records)
+        if len(rows := records[records["backbone"] == backbone.name])
+    )
 
 
 def run_sentence(records: pd.DataFrame) -> str:
@@ -109,3 +97,9 @@ def partial_line(rows: pd.DataFrame) -> Text:
 def join(values: Iterable[object]) -> str:
     """Different values in order, separated by commas."""
     return ", ".join(sorted({str(value) for value in values} - {""}))
+
+
+def listed(words: str, lines: Iterable[str]) -> list[Block]:
+    """A sentence of ours and the lines that it is about; nothing where there are none."""
+    items = tuple(lines)
+    return [said(words), Bullets(items)] if items else []

@@ -9,7 +9,8 @@ from leaderboards.board import Board
 from leaderboards.display import fixed
 from leaderboards.disputes import disputes
 from leaderboards.reproduce import NOT_MEASURED
-from tasks.blocks import Block, Bullets, Heading, Table, said
+from leaderboards.sections.provenance import listed
+from tasks.blocks import Block, Heading, Table, said
 
 AGREES = (
     "A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. "
@@ -30,15 +31,13 @@ def published_blocks(board: Board) -> list[Block]:
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
     names = set(zip(frame["backbone"], frame["task"], strict=True))
     sentences = disputes([number for number in board.published if (number.backbone, number.task) in names])
-    blocks: list[Block] = [heading, said(AGREES), table]
-    return [*blocks, said(DISPUTED), Bullets(sentences)] if sentences else blocks
+    return [heading, said(AGREES), table, *listed(DISPUTED, sentences)]
 
 
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of `leaderboards.reproduce.reproduce` as a reader wants them, as text."""
-    return pd.DataFrame(
-        [_cells(row) for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
-    )
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return pd.DataFrame([_cells(row) for row in rows])
 
 
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:

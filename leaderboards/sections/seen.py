@@ -25,21 +25,16 @@ def seen_blocks(board: Board) -> list[Block]:
     rows = board.plain
     if not board.columns or COLUMN not in rows or set(rows[COLUMN].astype(str)) <= set(UNREMARKABLE):
         return []
-    table = Table(_seen_table(board), left=1, caption="What was seen in training")
-    return [Heading(2, "What the trainings have seen"), said(NOTE), table]
-
-
-def _seen_table(board: Board) -> pd.DataFrame:
-    """Backbones by datasets; datasets that no mark is about are left out."""
-    fields = board.plain[["backbone", "dataset", COLUMN]].astype(str).itertuples(index=False, name=None)
-    backbones = [backbone for backbone in board.backbones_in(board.plain) if not backbone.floor]
+    fields = rows[["backbone", "dataset", COLUMN]].astype(str).itertuples(index=False, name=None)
+    backbones = [backbone for backbone in board.backbones_in(rows) if not backbone.floor]
     names = {backbone.name for backbone in backbones}
+    # datasets that no mark is about are left out
     marks = {(name, dataset): mark for name, dataset, mark in fields if mark and name in names}
     datasets = sorted({dataset for _, dataset in marks})
-    return pd.DataFrame(
-        [
-            {"backbone": backbone.label}
-            | {dataset: marks.get((backbone.name, dataset), "") for dataset in datasets}
-            for backbone in backbones
-        ]
-    )
+    body = [
+        {"backbone": backbone.label}
+        | {dataset: marks.get((backbone.name, dataset), "") for dataset in datasets}
+        for backbone in backbones
+    ]
+    table = Table(pd.DataFrame(body), left=1, caption="What was seen in training")
+    return [Heading(2, "What the trainings have seen"), said(NOTE), table]
