@@ -22,6 +22,7 @@ from leaderboards.sections.tables import board_table, main_table, mark_of
 from tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
 
 CAPTION = "The best layer of each backbone"
+HONEST_CAPTION = f"{CAPTION} with an honest choice"
 
 READING = """\
 Each row is a backbone: a pretrained vision network that is used as it is, without any further training.
@@ -108,11 +109,7 @@ def best_blocks(board: Board) -> list[Block]:
         *_partial_blocks(board),
         _tie_note(board, compared=compared),
         said(OPTIMISM if honest.empty else HONEST),
-        *(
-            []
-            if honest.empty
-            else [Table(honest, left=2, caption=f"{CAPTION} with an honest choice", head=1)]
-        ),
+        *([] if honest.empty else [Table(honest, left=2, caption=HONEST_CAPTION, head=1)]),
         *_floor_notes(board),
         said("What the columns ask:"),
         Table(_legend(board), left=3, caption="What the columns ask"),

@@ -34,11 +34,10 @@ CLUSTERINGS = ("cluster-object", "cluster-part")
 class Ceiling:
     """The best layer of a backbone in a column, and the ceiling of its grid, in percent."""
 
-    layer: int  # the backbone's best block
-    score: float  # score of that block
+    layer: int
+    score: float
     ceiling: float  # what the ground truth gets on its grid
-    # what it gets where cells know exactly how much of them is of what; NaN where nobody asks
-    by_area: float = math.nan
+    by_area: float = math.nan  # the same where cells know how much of them is of what; NaN where unknown
 
     def __str__(self) -> str:
         by_area = "" if math.isnan(self.by_area) else f" ({self.by_area:.1f})"
@@ -47,16 +46,15 @@ class Ceiling:
 
 def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
     """Each backbone's best layer in a column with the ceiling of its grid; empty where none is known."""
-    fields = column.at_best[["backbone", "layer", "metric", "value"]].itertuples(index=False, name=None)
     values: dict[tuple[str, int], dict[str, float]] = {}
-    for name, layer, metric, value in fields:
+    fields = column.at_best[["backbone", "layer", "metric", "value"]]
+    for name, layer, metric, value in fields.itertuples(index=False, name=None):
         values.setdefault((str(name), int(layer)), {})[str(metric)] = float(value)
+    ceiling_name, area_name = ceiling_metric(column.metric), area_ceiling_metric(column.metric)
     return {
-        name: Ceiling(
-            layer, metrics[column.metric], ceiling, metrics.get(area_ceiling_metric(column.metric), math.nan)
-        )
+        name: Ceiling(layer, metrics[column.metric], ceiling, metrics.get(area_name, math.nan))
         for (name, layer), metrics in values.items()
-        if (ceiling := metrics.get(ceiling_metric(column.metric), 0.0)) > 0
+        if (ceiling := metrics.get(ceiling_name, 0.0)) > 0
     }
 
 
@@ -71,10 +69,8 @@ def ceiling_blocks(board: Board) -> list[Block]:
         for backbone in board.backbones
         if any(backbone.name in by_name for by_name in ceilings.values())
     ]
-    areas = any(
-        not math.isnan(ceiling.by_area) for by_name in ceilings.values() for ceiling in by_name.values()
-    )
-    notes = [NOTE, *([AREAS] if areas else [])]
+    every = [ceiling for by_name in ceilings.values() for ceiling in by_name.values()]
+    notes = [NOTE, *([AREAS] if any(not math.isnan(ceiling.by_area) for ceiling in every) else [])]
     notes += [REGIONS] if any(column.task in CLUSTERINGS for column in ceilings) else []
     table = Table(pd.DataFrame(body), left=1, caption="Scores beside what the grids allow")
     return [Heading(2, "What the grid allows"), *map(said, notes), table]

@@ -1,6 +1,7 @@
 """A suite's page of costs: what its backbones take on each device that they were measured on."""
 
 import math
+from collections import defaultdict
 
 import pandas as pd
 
@@ -47,21 +48,15 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
         Table(whole_table(rows), caption=f"Each backbone as a whole on {device}"),
     ]
     for metric, title in _TIMES.items():
-        times = rows[rows["metric"] == metric]
-        caption = f"{title}, up to each layer, on {device}"
-        blocks += [
-            said("{title}, up to each layer:", title=title),
-            Table(up_to_table(times), caption=caption),
-        ]
+        times = Table(
+            up_to_table(rows[rows["metric"] == metric]), caption=f"{title}, up to each layer, on {device}"
+        )
+        blocks += [said("{title}, up to each layer:", title=title), times]
     return blocks
 
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """What each backbone costs as a whole, as text; a row a backbone.
-
-    Args:
-        rows: Records of one device that have a number.
-    """
+    """What each backbone costs as a whole, as text; rows are of one device and have numbers."""
     return pd.DataFrame(
         [_whole(rows[rows["backbone"] == backbone.name], backbone) for backbone in backbones_of(rows)]
     )
@@ -69,19 +64,20 @@ def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
     whole, last = (rows[rows["layer"] == layer] for layer in (-1, backbone.depth))
-    costs = dict(zip(whole["metric"], whole["value"].astype(float), strict=True))
+    known = zip(whole["metric"], whole["value"].astype(float), strict=True)
+    costs: dict[str, float] = defaultdict(lambda: math.nan, known)
     dims = last.loc[(last["metric"] == "dim") & (last["tap"] == "block"), "value"]
     dim = float(dims.iloc[0]) if len(dims) else math.nan
-    peak = costs.get("peak-memory", math.nan) / MEGABYTE
+    peak, gflops = costs["peak-memory"] / MEGABYTE, costs["gflops"]
     return {
         "backbone": backbone.label,
-        "images/s": fixed(costs.get("images-per-second", math.nan), 0),
-        "at batch": fixed(costs.get("best-batch", math.nan), 0),
-        "largest batch": fixed(costs.get("largest-batch", math.nan), 0),
-        "latency, ms": ms_text(costs.get("latency", math.nan)),
+        "images/s": fixed(costs["images-per-second"], 0),
+        "at batch": fixed(costs["best-batch"], 0),
+        "largest batch": fixed(costs["largest-batch"], 0),
+        "latency, ms": ms_text(costs["latency"]),
         "peak memory, MB": fixed(peak, 0 if peak >= 100 else 1),
-        "weights": count_text(costs.get("parameters", math.nan)),
-        "GFLOPs": _three(costs.get("gflops", math.nan)),
+        "weights": count_text(costs["parameters"]),
+        "GFLOPs": "" if math.isnan(gflops) else f"{gflops:.3g}",
         "dim": fixed(dim, 0),
         "bytes a vector": fixed(4 * dim, 0),
         "GB a million vectors": fixed(4 * dim / 1000, 2),
@@ -89,11 +85,7 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
 
 
 def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Times up to each block, as text; a row a backbone.
-
-    Args:
-        rows: Records of one device and metric that have a number.
-    """
+    """Times up to each block, as text; rows are of one device and metric and have numbers."""
     rows = rows[rows["tap"] == "block"]
     layers = sorted({int(layer) for layer in rows["layer"]})
     body = []
@@ -102,8 +94,3 @@ def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
         cells = {str(layer): ms_text(times.get(layer, math.nan)) for layer in layers}
         body.append({"backbone": backbone.label} | cells)
     return pd.DataFrame(body)
-
-
-def _three(value: float) -> str:
-    """Three digits that count; "" where there is no number."""
-    return "" if math.isnan(value) else f"{value:.3g}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -39,34 +39,32 @@ FIXED = "The layer that is best by {first}, kept"
 LEVEL = 0.95
 
 Chosen = Literal["best", "fixed"]
+"""The best block before and the best one after, or that of the first protocol before and after. Where a stop
+reads the last block behind the final norm, that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one choice changes in a backbone's score."""
+    """What one choice changes in a backbone's score.
 
-    backbone: str  # name of the backbone
-    # ``best``: the best block before and the best block after; ``fixed``: the best block of the first
-    # protocol before and after. Where a stop reads the last block behind the final norm, that.
+    Scores and ceilings, which are what the ground truth itself gets on the layer's grid, are in percent.
+    """
+
+    backbone: str
     chosen: Chosen
-    layers: tuple[Layer, Layer]  # layers before and after
+    layers: tuple[Layer, Layer]  # before and after
     step: int  # which choice, from 1
-    before: float  # score before, in percent
-    after: float  # score after
-    # lower end of the 95 % interval of after - before, paired over what both are measured on; NaN where that
-    # is too little
-    low: float
-    high: float  # upper end
+    before: float
+    after: float
+    low: float  # of the 95 % interval of after - before, paired; NaN where units are too few
+    high: float
     alone: float  # what only this choice changes in the first protocol
     last: float  # what only this choice changes before the second protocol
     gained: int  # items whose value rises
-    lost: int  # items whose value falls
-    # what the ground truth itself gets on the layer's grid before, in percent; NaN if unknown
-    ceiling_before: float
-    ceiling_after: float  # the same after
-    # mean share, in percent, of a soft arg-max after the choice that lies where nothing is similar; NaN
-    # without one
-    pull: float
+    lost: int
+    ceiling_before: float  # NaN if unknown
+    ceiling_after: float
+    pull: float  # mean share, in percent, of a soft arg-max where nothing is similar; NaN without one
     forward: bool  # whether the choice shows images otherwise
 
     @property
@@ -78,10 +76,7 @@ class Change:
 def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, ...]:
     """What each choice changes, for every backbone with scores by all rules.
 
-    Args:
-        records: Records of the steps of one task and dataset.
-        folder: Folder of the items beside them.
-        steps: The choices and rules.
+    Records are those of the steps of one task and dataset, beside which a folder holds the items.
     """
     changed: list[Change] = []
     for name, rows in records.groupby("backbone", sort=False):
@@ -96,7 +91,6 @@ def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, 
 
 
 def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> Change:
-    """What one choice changes in a backbone."""
     start, end = steps.path[0], steps.path[-1]
     old, new = steps.path[step : step + 2]
 
@@ -108,9 +102,10 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> C
     def value(stop: int) -> float:
         return backbone.scores(stop)[layer(stop)]
 
-    items = backbone.items(old, layer(old)), backbone.items(new, layer(new))
-    low, high = difference_interval(*items)
-    gained, lost = _moved(*items)
+    before, after = backbone.items(old, layer(old)), backbone.items(new, layer(new))
+    low, high = difference_interval(before, after)
+    was, now = _values(*before), _values(*after)
+    moved = [now[key] - was[key] for key in was if key in now]
     return Change(
         backbone=backbone.name,
         chosen=chosen,
@@ -122,8 +117,8 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> C
         high=high,
         alone=value(steps.alone[step]) - value(start),
         last=value(end) - value(steps.last[step]),
-        gained=gained,
-        lost=lost,
+        gained=sum(by > 0 for by in moved),
+        lost=sum(by < 0 for by in moved),
         ceiling_before=backbone.alternative(old, layer(old), CEILING),
         ceiling_after=backbone.alternative(new, layer(new), CEILING),
         pull=backbone.alternative(new, layer(new), PULL),
@@ -184,47 +179,29 @@ class _Backbone:
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
     """Ends of the 95 % interval of a difference of two scores; NaN where units are too few.
 
-    Units (pairs of images, videos) that both scores are measured on are paired, others count for themselves;
-    so scores may be averaged differently or be of other items. By linearisation, with Student's t.
-
-    Args:
-        before: Items, and the name of a statistic of theirs.
-        after: The same of the other score.
+    Each score is given by items and the name of a statistic of theirs. Units (pairs of images, videos) that
+    both are measured on are paired, others count for themselves; so scores may be averaged differently or be
+    of other items. By linearisation, with Student's t.
     """
-    old, new = _effects(*before), _effects(*after)
-    if old is None or new is None:
+    old, old_score, old_freedom = _effects(*before)
+    new, new_score, new_freedom = _effects(*after)
+    if not old or not new:
         return math.nan, math.nan
-    units = {**old.by_unit, **new.by_unit}
-    moved = [new.by_unit.get(name, 0.0) - old.by_unit.get(name, 0.0) for name in units]
-    quantile = float(stdtrit(min(old.freedom, new.freedom), (1 + LEVEL) / 2))
+    moved = [new.get(name, 0.0) - old.get(name, 0.0) for name in {**old, **new}]
+    quantile = float(stdtrit(min(old_freedom, new_freedom), (1 + LEVEL) / 2))
     half = quantile * float(np.sqrt(np.square(moved).sum()))
-    return new.score - old.score - half, new.score - old.score + half
+    return new_score - old_score - half, new_score - old_score + half
 
 
-class _Effects(NamedTuple):
-    """What each unit adds to a score, the score, and its degrees of freedom."""
-
-    by_unit: dict[str, float]
-    score: float
-    freedom: int
-
-
-def _effects(items: Items, metric: str) -> _Effects | None:
-    """The effects of units on a score; None where they are too few."""
+def _effects(items: Items, metric: str) -> tuple[dict[str, float], float, int]:
+    """What each unit adds to a score, the score, and its degrees of freedom; none of too few units."""
     measured = measure([items], metric)
     units, strata = sample(measured)
     if not isinstance(measured, Ratios) or units <= strata:
-        return None
+        return {}, math.nan, 0
     names = np.unique(np.asarray(items.clusters, str))[measured.counts > 0].tolist()
     by_unit = dict(zip(names, influence(measured)[:, 0].tolist(), strict=True))
-    return _Effects(by_unit, float(measured.evaluate()[0, 0]), units - strata)
-
-
-def _moved(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[int, int]:
-    """How many items that both have rise and fall."""
-    old, new = _values(*before), _values(*after)
-    pairs = [(old[key], new[key]) for key in old if key in new]
-    return sum(b > a for a, b in pairs), sum(b < a for a, b in pairs)
+    return by_unit, float(measured.evaluate()[0, 0]), units - strata
 
 
 def _values(items: Items, metric: str) -> dict[str, float]:
@@ -256,12 +233,15 @@ def decomposition_page(
     blocks: list[Block] = [said(READ.strip(), first=first, second=second)]
     for backbone in dict.fromkeys(change.backbone for change in changed):
         rows = [change for change in changed if change.backbone == backbone]
-        best, fixed_layer = ([row for row in rows if row.chosen == chosen] for chosen in get_args(Chosen))
+        best, fixed_layer = (
+            changes_table([row for row in rows if row.chosen == chosen], steps) for chosen in get_args(Chosen)
+        )
+        caption = FIXED.format(first=first)
         blocks += [
             Heading(2, backbone),
-            Table(changes_table(best, steps), left=4, caption=BEST),
-            Heading(3, FIXED.format(first=first)),
-            Table(changes_table(fixed_layer, steps), left=4, caption=FIXED.format(first=first)),
+            Table(best, left=4, caption=BEST),
+            Heading(3, caption),
+            Table(fixed_layer, left=4, caption=caption),
         ]
     blocks += [Heading(2, "What the protocols are not"), Bullets(tuple(unlike))] if unlike else []
     blocks.append(Numbers(_numbers(changed, steps, task), name))
@@ -281,22 +261,21 @@ def changes_table(changed: Sequence[Change], steps: Steps) -> pd.DataFrame:
     for change in changed:
         choice = steps.choices[change.step - 1]
         interval = "" if math.isnan(change.low) else f" [{change.low:+.1f}, {change.high:+.1f}]"
-        rows.append(
-            {
-                "choice": choice.name,
-                "from": choice.old,
-                "to": choice.new,
-                "layer": str(change.layers[1]),
-                "score": f"{change.after:.1f}",
-                "change": f"{change.delta:+.1f}{interval}",
-                "alone": f"{change.alone:+.1f}",
-                "last": f"{change.last:+.1f}",
-                "gained": str(change.gained),
-                "lost": str(change.lost),
-                "ceiling": fixed(change.ceiling_after, 1),
-                "pull": fixed(change.pull, 1),
-            }
-        )
+        row = {
+            "choice": choice.name,
+            "from": choice.old,
+            "to": choice.new,
+            "layer": str(change.layers[1]),
+            "score": f"{change.after:.1f}",
+            "change": f"{change.delta:+.1f}{interval}",
+            "alone": f"{change.alone:+.1f}",
+            "last": f"{change.last:+.1f}",
+            "gained": str(change.gained),
+            "lost": str(change.lost),
+            "ceiling": fixed(change.ceiling_after, 1),
+            "pull": fixed(change.pull, 1),
+        }
+        rows.append(row)
     frame = pd.DataFrame(rows, columns=list(rows[1])).fillna("")
     return frame.drop(columns=[name for name in ("ceiling", "pull") if not frame[name].any()])
 

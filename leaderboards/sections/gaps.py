@@ -66,29 +66,22 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
     Backbones whose scores are of other data, which stand apart, and random floors are left out.
     """
     there = {backbone.name for backbone in column.backbones}
-    elsewhere = {
-        backbone.name
-        for other in board.columns
-        if other.source[:3] == column.source[:3]
-        for backbone in other.backbones
-    } - there
+    same = [other for other in board.columns if other.source[:3] == column.source[:3]]
+    elsewhere = {backbone.name for other in same for backbone in other.backbones} - there
     for backbone in board.backbones_in(board.plain):
         rows = column.rows[column.rows["backbone"] == backbone.name]
         if backbone.floor or backbone.name in elsewhere or (rows["metric"] == "").any():
             continue
         scored = rows[(rows["metric"] == column.metric) & (rows["tap"] == "block")]
-        layers = {int(layer) for layer in scored["layer"]}
-        lacking = {(layer, "block") for layer in range(1, backbone.depth + 1) if layer not in layers}
+        lacking = {*range(1, backbone.depth + 1)} - {*scored["layer"].astype(int)}
         if lacking:
-            yield backbone.name, lacking if layers else set()
+            yield backbone.name, {(layer, "block") for layer in lacking} if len(scored) else set()
 
 
 def empty_analyses(board: Board, records: pd.DataFrame) -> list[str]:
-    """The sentences of analyses; a backbone that one says nothing about is named once, without layers.
+    """The sentences of some records of analyses, or of costs, of a board.
 
-    Args:
-        board: What the records are of.
-        records: Its records of analyses, or of costs.
+    A backbone that one of them says nothing about is named once, without layers.
     """
     backbones = board.backbones_in(records)
     gaps: dict[Gap, set[tuple[int, str]]] = {}
@@ -101,9 +94,8 @@ def empty_analyses(board: Board, records: pd.DataFrame) -> list[str]:
             whole = not rows["value"].notna().any()
             missing = rows.loc[rows["value"].isna(), ["pooling", "reason", "layer", "tap"]]
             for pooling, reason, layer, tap in missing.itertuples(index=False, name=None):
-                gap = Gap(
-                    backbone.name, *key, pooling if several and not whole else "", "", reason or NO_REASON
-                )
+                shown = pooling if several and not whole else ""
+                gap = Gap(backbone.name, *key, shown, "", reason or NO_REASON)
                 gaps.setdefault(gap, set()).update(set() if whole else {(int(layer), tap)})
             compared = (every["other"] == backbone.name).any()
             if rows.empty and not backbone.floor and not compared:
@@ -124,15 +116,11 @@ def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:
     names = [ranges_text(blocks)] if blocks else []
     names += ["final"] if any(tap == "final" for _, tap in layers) else []
     for sublayer in SUBLAYER_TAPS:
-        inside = [layer for layer, tap in layers if tap == sublayer]
-        names += [f"{sublayer} of {_blocks_text(inside)}"] if inside else []
+        if inside := [layer for layer, tap in layers if tap == sublayer]:
+            # scores of no single block have a number below 0
+            names.append(f"{sublayer} of {ranges_text(inside) if min(inside) >= 0 else 'all blocks'}")
     where = f", {'layer' if len(layers) == 1 else 'layers'} {', '.join(names)}" if names else ""
     how = f", {pooling_name(gap.pooling)}" if gap.pooling else ""
     label += f" with {gap.other}" if gap.other else ""
     what = f"{gap.task} on {gap.dataset} ({gap.protocol})"
     return f"{label}: {what}{how}{where}: {gap.reason.rstrip('.')}."
-
-
-def _blocks_text(layers: list[int]) -> str:
-    """Numbers of blocks in words; scores of no single block have a number below 0."""
-    return ranges_text(layers) if min(layers) >= 0 else "all blocks"

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import fixed, pooling_name, score_text
-from leaderboards.scores.column import Column, HonestChoice
+from leaderboards.display import fixed, pooling_name, pooling_rank, score_text
+from leaderboards.scores.column import Column
 from leaderboards.sections.provenance import partial_line, units_text
 from leaderboards.sections.tables import (
     TURNS,
@@ -13,7 +13,6 @@ from leaderboards.sections.tables import (
     kind_table,
     layer_table,
     metrics_table,
-    pooling_names,
 )
 from tasks.blocks import Block, Heading, Table, said, wrapped
 
@@ -59,8 +58,7 @@ def _column_blocks(column: Column) -> list[Block]:
     """The part of one column."""
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
-    blocks: list[Block] = [Heading(3, title)]
-    blocks += _pooling_blocks(column, None, title)
+    blocks: list[Block] = [Heading(3, title), *_pooling_blocks(column, None, title)]
     chosen, metrics, kinds = choice_table(column), metrics_table(column), kind_table(column)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
@@ -80,7 +78,7 @@ def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Blo
     rows, floor = every_layer(column, pooling), floor_sentence(column, pooling)
     if rows.empty:
         return [said("{floor}", floor=floor)]
-    names = pooling_names(rows)
+    names = sorted({str(name) for name in rows["pooling"]}, key=pooling_rank)
     if "cls" in names and pooling is None:
         names = [name for name in names if name != "mean"]
     caption = ", ".join(pooling_name(name) for name in names)
@@ -100,28 +98,22 @@ def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Blo
 def choice_table(column: Column) -> pd.DataFrame:
     """Best and honest score, optimism and chosen blocks of each backbone in one column as text.
 
-    Returns:
-        A row a backbone; empty where no data were split. Blocks are listed with the share of the splits that
-        chose them, from `SHOWN_SHARE` on.
+    Empty where no data were split. Blocks are listed with the share of the splits that chose them, from
+    `SHOWN_SHARE` on.
     """
     best = {str(row["backbone"]): row for row in column.best.to_dict("records")}
     return pd.DataFrame(
-        [
-            {
-                "backbone": backbone.label,
-                "best": f"{score_text(row['value'])} ({row['layer']}/{row['depth']})",
-                "honest": score_text(choice.score),
-                "optimism": score_text(choice.optimism),
-                "blocks chosen": _shares(choice),
-            }
-            for backbone in column.backbones
-            if (row := best.get(backbone.name)) and (choice := column.honest.get(backbone.name))
-        ]
-    )
-
-
-def _shares(choice: HonestChoice) -> str:
-    """Chosen blocks in words: ``9 (62 %), 8 (30 %)``."""
-    return ", ".join(
-        f"{block} ({fixed(100 * share, 0)} %)" for block, share in choice.shares if share >= SHOWN_SHARE
+        {
+            "backbone": backbone.label,
+            "best": f"{score_text(row['value'])} ({row['layer']}/{row['depth']})",
+            "honest": score_text(choice.score),
+            "optimism": score_text(choice.optimism),
+            "blocks chosen": ", ".join(
+                f"{block} ({fixed(100 * share, 0)} %)"
+                for block, share in choice.shares
+                if share >= SHOWN_SHARE
+            ),
+        }
+        for backbone in column.backbones
+        if (row := best.get(backbone.name)) and (choice := column.honest.get(backbone.name))
     )

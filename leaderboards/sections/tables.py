@@ -6,9 +6,9 @@ from dataclasses import replace
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import GLOBAL_AVERAGE, metric_rank, pooling_rank, score_text
+from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
 from leaderboards.scores.column import Column
-from leaderboards.scores.frames import BoardBackbone, best_rows, floor_draws, half_widths, is_floor
+from leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
 from leaderboards.scores.ties import Ties
 from tasks.base import area_ceiling_metric, ceiling_metric
 from tasks.blocks import Cell, Mark
@@ -29,11 +29,6 @@ CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
 def kind_of(metric: str) -> str:
     """The kind of items that a metric is of; "" of all."""
     return next((name for name in KIND_NAMES if metric.endswith(f" {name}")), "")
-
-
-def is_alternative(metric: str) -> bool:
-    """Whether a metric is shown in a table of its own, not among its task's: of kinds, ceilings, a rule."""
-    return bool(kind_of(metric)) or metric == PULL or metric.endswith(CEILINGS)
 
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
@@ -64,12 +59,9 @@ def main_table(board: Board) -> pd.DataFrame:
 def board_table(
     board: Board, cells: Callable[[Column], Mapping[str, Cell]], *, floor: bool = True
 ) -> pd.DataFrame:
-    """A table of the leaderboard's columns.
+    """A table of the leaderboard's columns, by the backbones that have scores, with or without the floor.
 
-    Args:
-        board: Its rows are the backbones that have scores.
-        cells: For a column, the cell of each backbone that has one, by name.
-        floor: Whether the random floor has a row.
+    ``cells`` gives for a column the cell of each backbone that has one, by name.
     """
     backbones = [backbone for backbone in board.scored_backbones if floor or not backbone.floor]
     table: dict[str, list[str] | list[Cell]] = {
@@ -83,16 +75,10 @@ def board_table(
 
 
 def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
-    """Scores of every layer in one column of the leaderboard.
+    """Scores of every layer in one column, in one pooling or in each backbone's primary one.
 
-    Args:
-        column: The column.
-        pooling: The pooling to show; None for each backbone's primary one.
-
-    Returns:
-        A row a backbone without the random floor, columns ``1``..greatest depth and, where there is one,
-        ``final``. Each row's best block, which the leaderboard shows, is marked, and layers that are tied
-        with it.
+    A row a backbone without the random floor, columns ``1``..greatest depth and, where there is one,
+    ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
     """
     rows = every_layer(column, pooling)
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
@@ -106,7 +92,14 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
         cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
     body = [[cells.get((backbone.name, head), EMPTY) for head in heads] for backbone in backbones]
     table = pd.DataFrame(body, columns=heads, index=range(len(backbones)), dtype=object)
-    table.insert(0, "backbone", [_label(backbone, column, pooling) for backbone in backbones])
+    # where the global average stands in for the class token, the name of the row says so
+    averaged = {name for name, primary in column.poolings.items() if primary == "mean"}
+    averaged = averaged if pooling in (None, "mean") else set()
+    labels = [
+        f"{backbone.label}, {GLOBAL_AVERAGE}" if backbone.name in averaged else backbone.label
+        for backbone in backbones
+    ]
+    table.insert(0, "backbone", labels)
     return table
 
 
@@ -117,20 +110,15 @@ def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
     return rows[rows["tap"].isin(["block", "final"])]
 
 
-def _label(backbone: BoardBackbone, column: Column, pooling: str | None) -> str:
-    """The name of a row, which says where the global average stands in for the class token."""
-    averaged = column.poolings.get(backbone.name) == "mean" and pooling in (None, "mean")
-    return f"{backbone.label}, {GLOBAL_AVERAGE}" if averaged else backbone.label
-
-
 def metrics_table(column: Column) -> pd.DataFrame:
     """All metrics of a column's task in the primary pooling, each at its own best layer.
 
-    Returns:
-        Rows and cells as in `main_table`, without the family; empty where there is only one metric.
+    Rows and cells are as in `main_table`, without the family; empty where there is only one metric.
     """
     rows = column.pooled
-    metrics = {str(metric) for metric in rows["metric"] if metric and not is_alternative(str(metric))}
+    # kinds, ceilings and rules are shown in tables of their own
+    metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
+    metrics = {metric for metric in metrics if metric != PULL and not kind_of(metric)}
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
@@ -169,11 +157,6 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
         f"({row['draws']} {'draw' if row['draws'] == 1 else 'draws'})."
         for row in floors[floors["metric"] == column.metric].to_dict("records")
     )
-
-
-def pooling_names(rows: pd.DataFrame) -> list[str]:
-    """The poolings of some rows, in order."""
-    return sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank)
 
 
 def _best_cells(best: pd.DataFrame, ties: Ties) -> dict[str, Cell]:
