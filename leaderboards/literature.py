@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from leaderboards.display import POOLINGS, task_display
+from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS
 from zoo.errors import InputError
 from zoo.spec import Tap
@@ -43,62 +44,50 @@ SOURCES: dict[str, str] = {
 }
 """Where the published numbers come from: for each file below ``published/`` the publication."""
 
-PublishedProtocol = Literal[
-    "standard",
-    "paper",
-    "probe3d",
-    "geoaware",
-    "sd-dino",
-    "insid3",
-    "dift",
-    "dino",
-    "dinov3",
-    "hummingbird",
-    "capi",
-    "none",
-]
 Rule = Literal["best", "layer", "last", "final", "draws"]
-Printed = Literal["percent", "fraction"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "protocol": (*(protocol.name for protocol in PROTOCOLS), "none"),
+    "pooling": tuple(POOLINGS),
+    "tap": get_args(Tap),
+    "rule": get_args(Rule),
+    "printed": ("percent", "fraction"),
+    "second_hand": ("yes", "no"),
+}
+"""What cells of these columns may say."""
 
 INPUT_SIZE = 224  # side in pixels of the backbones' input in every source of ours; views scale with it
-SIZE = "input_size"  # column of the input size, which few sources need
-FURTHER = (SIZE, "transform", "claim")  # columns that a file may have after the others, in this order
+FURTHER = ("input_size", "transform", "claim")  # columns that a file may have after the others, in this order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One published number, and what a run must be to be compared with it."""
+    """One published number, and what a run must be to be compared with it.
+
+    Backbone, task, dataset and metric have our names, whether or not we have them.
+    """
 
     source: str  # key of its source in `SOURCES`
     table: str  # where in the source it stands
-    backbone: str  # our name of the backbone, whether or not the registry has it
-    task: str  # our name of the task; of a task that we lack where nothing is comparable
-    dataset: str  # our name of the dataset
-    protocol: PublishedProtocol  # the protocol of a comparable run; ``none`` where there is none
-    metric: str  # our name of the metric
-    pooling: str  # ``cls``, ``mean`` or ``grid``
-    tap: Tap  # ``block`` or ``final``
-    # whose score it is: the ``best`` block's, that of the block ``layer``, of the ``last`` block, of the
-    # ``final`` norm, or the mean over the random floor's ``draws``
-    rule: Rule
-    # the block of the rule ``layer``, or the best one, counted from 1; None where not published
-    layer: int | None
-    # decimals to which the source rounded percents before it chose the best block; None where it chose on
-    # what it computed
-    chosen_decimals: int | None
+    backbone: str
+    task: str
+    dataset: str
+    protocol: str  # of a comparable run; ``none`` where there is none
+    metric: str
+    pooling: str
+    tap: Tap
+    rule: Rule  # whose score it is: of the best block, a block, the last, the final norm, or the floor's mean
+    layer: int | None  # of the rule ``layer``, or the best one, from 1; None where not published
+    chosen_decimals: int | None  # of percents, before the best block was chosen; None where they were exact
     value: float  # percent
-    decimals: int  # decimals of the percent that were printed
-    printed: Printed  # as what the source printed it
+    decimals: int  # of the percent that were printed
+    printed: str
     second_hand: bool  # whether it was read from a third party's transcription
     not_comparable: str  # why no run of ours can be compared with it; "" where one can
     conditions: str  # how it was measured, as far as the protocol does not say so, or differs
-    # side in pixels of the backbone's input, as records tell it: 224 where the protocol says how large images
-    # are
-    input_size: int = INPUT_SIZE
-    transform: str = ""  # what was done to the features before, as records tell it; "" for nothing
-    # what is said to be measured, where other numbers of the same claim are published that it may disagree
-    # with, whatever their protocols; "" for nothing that others measured
-    claim: str = ""
+    input_size: int = INPUT_SIZE  # as records tell it: 224 where the protocol says how large images are
+    transform: str = ""  # as records tell it
+    claim: str = ""  # what is said to be measured, where others published numbers of the same claim
 
     @property
     def comparable(self) -> bool:
@@ -113,6 +102,8 @@ class Published:
 
 COLUMNS = tuple(field.name for field in fields(Published) if field.name not in FURTHER)
 """Columns of a file, in order; `FURTHER` may follow."""
+
+WHOLE = ("decimals", "layer", "chosen_decimals", "input_size")  # columns of whole numbers
 
 UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling", "rule", "conditions")
 """What no two numbers of a source have in common."""
@@ -132,14 +123,10 @@ def all_published() -> tuple[Published, ...]:
 
 
 def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
-    """The numbers of one source.
+    """The numbers of one source, a CSV file that is called after it.
 
-    Args:
-        path: A CSV file with the columns `COLUMNS`, called after its source; `FURTHER` may follow them.
-        own: Whether the source is the user's and need not be one of `SOURCES`.
-
-    Raises:
-        InputError: It cannot be read, or a row says something that cannot be.
+    The user's own source need not be one of `SOURCES`. Raises InputError where the file cannot be read, or a
+    row says something that cannot be.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -147,7 +134,8 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {error}") from error
-    if not _known_columns(tuple(reader.fieldnames or ())):
+    names = tuple(reader.fieldnames or ())
+    if names != (*COLUMNS, *(name for name in FURTHER if name in names[len(COLUMNS) :])):
         raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
     numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
@@ -165,12 +153,6 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     return tuple(numbers)
 
 
-def _known_columns(names: tuple[str, ...]) -> bool:
-    """Whether a file has the columns that it needs, and then none but some of the further ones, in order."""
-    further = names[len(COLUMNS) :]
-    return names == (*COLUMNS, *(name for name in FURTHER if name in further))
-
-
 def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
     """One row, checked; its source is one of some."""
     if any(not isinstance(text, str) for text in row.values()) or set(row) - {*FURTHER} != {*COLUMNS}:
@@ -178,74 +160,45 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
     empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
     if empty:
         raise InputError(f"{where}: {', '.join(empty)} may not be empty")
-    decimals = _whole(row, "decimals", where)
-    number = Published(
-        source=_one_of(row, "source", sources, where),
-        table=row["table"],
-        backbone=row["backbone"],
-        task=row["task"],
-        dataset=row["dataset"],
-        protocol=cast("PublishedProtocol", _one_of(row, "protocol", get_args(PublishedProtocol), where)),
-        metric=row["metric"],
-        pooling=_one_of(row, "pooling", tuple(POOLINGS), where),
-        tap=cast("Tap", _one_of(row, "tap", get_args(Tap), where)),
-        rule=cast("Rule", _one_of(row, "rule", get_args(Rule), where)),
-        layer=_whole(row, "layer", where),
-        chosen_decimals=_whole(row, "chosen_decimals", where),
-        value=_percent(row["value"], decimals, where),
-        decimals=decimals or 0,
-        printed=cast("Printed", _one_of(row, "printed", get_args(Printed), where)),
-        second_hand=_one_of(row, "second_hand", ("yes", "no"), where) == "yes",
-        not_comparable=row["not_comparable"],
-        conditions=row["conditions"],
-        input_size=(_whole(row, SIZE, where) if SIZE in row else None) or INPUT_SIZE,
-        transform=row.get("transform", ""),
-        claim=row.get("claim", ""),
-    )
-    _require_comparable(number, where)
-    _require_layer(number, where)
+    for column, words in {"source": sources, **CHOICES}.items():
+        if row[column] not in words:
+            raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
+    numbers = {name: _whole(row.get(name, ""), name, where) for name in WHOLE}
+    changed: dict[str, Any] = {
+        **numbers,
+        "value": _percent(row["value"], numbers["decimals"], where),
+        "second_hand": row["second_hand"] == "yes",
+        "input_size": numbers["input_size"] or INPUT_SIZE,
+    }
+    number = Published(**{**row, **changed})
+    if problem := _problem(number):
+        raise InputError(f"{where}: {problem}")
     return number
 
 
-def _require_comparable(number: Published, where: str) -> None:
-    """Raise InputError unless a protocol, a task and a metric of ours are named where a run is comparable."""
+def _problem(number: Published) -> str:
+    """What cannot be: no protocol, task or metric of ours for a run, a layer that does not fit the rule."""
+    known, metrics = [task.name for task in TASKS], task_display(number.task).metrics
     if (number.protocol == "none") == number.comparable:
-        raise InputError(
-            f"{where}: expected a protocol, or the protocol none and the reason in not_comparable; found the "
-            f"protocol {number.protocol} and the reason {number.not_comparable!r}"
+        return (
+            "expected a protocol, or the protocol none and the reason in not_comparable; found the protocol "
+            f"{number.protocol} and the reason {number.not_comparable!r}"
         )
-    known = [task.name for task in TASKS]
     if number.comparable and number.task not in known:
-        raise InputError(f"{where}: there is no task {number.task!r}; known tasks: {', '.join(known)}")
-    metrics = task_display(number.task).metrics
+        return f"there is no task {number.task!r}; known tasks: {', '.join(known)}"
     if number.comparable and number.metric not in metrics:
-        raise InputError(
-            f"{where}: {number.task} has no metric {number.metric!r}; it has {', '.join(metrics)}"
-        )
-
-
-def _require_layer(number: Published, where: str) -> None:
-    """Raise InputError unless tap and layer fit the rule."""
+        return f"{number.task} has no metric {number.metric!r}; it has {', '.join(metrics)}"
     if (number.tap == "final") != (number.rule == "final"):
-        raise InputError(
-            f"{where}: tap and rule are both final or neither is; found {number.tap}, {number.rule}"
-        )
+        return f"tap and rule are both final or neither is; found {number.tap}, {number.rule}"
     if number.rule == "layer" and number.layer is None:
-        raise InputError(f"{where}: the rule layer needs the number of the block in the column layer")
+        return "the rule layer needs the number of the block in the column layer"
     if number.rule not in ("best", "layer") and number.layer is not None:
-        raise InputError(f"{where}: the rule {number.rule} takes no layer; found {number.layer}")
+        return f"the rule {number.rule} takes no layer; found {number.layer}"
+    return ""
 
 
-def _one_of(row: Mapping[str, str], column: str, choices: tuple[str, ...], where: str) -> str:
-    """A cell that is one of some words."""
-    if row[column] not in choices:
-        raise InputError(f"{where}: {column} must be one of {', '.join(choices)}, not {row[column]!r}")
-    return row[column]
-
-
-def _whole(row: Mapping[str, str], column: str, where: str) -> int | None:
+def _whole(text: str, column: str, where: str) -> int | None:
     """A cell that is a whole number, None where it is empty."""
-    text = row[column]
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,4}", text):

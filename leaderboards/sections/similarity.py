@@ -48,7 +48,10 @@ def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
     keys = [*pairs.loc[pairs["other"] != "", columns].drop_duplicates().itertuples(index=False, name=None)]
     several = Counter(key[:2] for key in {(key[0], key[1], key[3]) for key in keys})
     keys.sort(key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2]), key[3]))
-    return tuple(CkaTable(*key, apart=several[key[:2]] > 1) for key in keys)
+    return tuple(
+        CkaTable(dataset, protocol, pooling, digest, several[dataset, protocol] > 1)
+        for dataset, protocol, pooling, digest in keys
+    )
 
 
 def similarity_blocks(board: Board) -> list[Block]:
@@ -69,9 +72,9 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
             said("The last blocks were not compared, only other layers, whose numbers are in the records.")
         ]
     units = units_text(rows)
-    note = "The last block of each backbone against each other's{units}:"
+    words = "The last block of each backbone against each other's{units}:"
     blocks: list[Block] = [
-        said(note, units=f", {units}" if units else ""),
+        said(words, units=f", {units}" if units else ""),
         Table(lasts, caption=f"{title}: last blocks"),
         partial_line(rows),
     ]
