@@ -1,9 +1,9 @@
 """The numbers of keypoint correspondence: one field for each choice in which released evaluations differ."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -12,16 +12,7 @@ from tasks.metrics.correspondence import SoftArgmax
 from zoo.view.released import CornerSquare, OfTokens
 from zoo.view.views import Letterbox, Stretch, View
 
-Pairs = Mapping[str, tuple[KeypointPair, ...]]
-"""Pairs of each category."""
-
-
-class Draw(Protocol):
-    """Which pairs of a split are taken; a frozen dataclass, so that its repr identifies it."""
-
-    def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
-        """Pairs that are taken of each category, categories in the order in which they are given."""
-        ...
+Pairs = Mapping[str, tuple[KeypointPair, ...]]  # of each category
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +23,9 @@ class PairDraw:
     seed: int
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
+        """Pairs that are taken of each category, categories in the order in which they are given."""
         legacy = np.random.RandomState(self.seed)
-        chosen = {}
-        for name, every in pairs.items():
-            ordered = sorted(every, key=lambda pair: pair.key)
-            chosen[name] = tuple(ordered[index] for index in legacy.choice(len(ordered), self.per_category))
-        return chosen
+        return _taken(pairs, lambda count: legacy.choice(count, self.per_category))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +40,15 @@ class PairSample:
     seed: int
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
+        """Pairs that are taken of each category, categories in the order in which they are given."""
         generator = random.Random(self.seed)  # noqa: S311 - the generator of the released code
-        chosen = {}
-        for name, every in pairs.items():
-            ordered = sorted(every, key=lambda pair: pair.key)
-            chosen[name] = tuple(generator.sample(ordered, min(self.most, len(ordered))))
-        return chosen
+        return _taken(pairs, lambda count: generator.sample(range(count), min(self.most, count)))
+
+
+def _taken(pairs: Pairs, rows: Callable[[int], Iterable[int]]) -> dict[str, tuple[KeypointPair, ...]]:
+    """Pairs in those of so many rows, category by category; rows are of pairs in the order of their keys."""
+    ordered = {name: sorted(every, key=lambda pair: pair.key) for name, every in pairs.items()}
+    return {name: tuple(every[row] for row in rows(len(every))) for name, every in ordered.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +90,7 @@ class KeypointConfig:
     said: Literal["centre", "corner", "middle pixel"]
     alphas: tuple[float, ...]
     inclusive: bool
-    draw: Draw | None
+    draw: PairDraw | PairSample | None
     average: Literal["category", "image", "keypoint"]
 
     @property
@@ -113,88 +104,71 @@ class KeypointConfig:
         """Whether pixels are searched."""
         return self.soft is None and self.search != "tokens"
 
+    @property
+    def in_image(self) -> bool:
+        """Whether pixels of the images themselves are searched."""
+        return self.upsampled and self.search == "image pixels"
 
-_GEOAWARE = KeypointConfig(
-    view=OfTokens(Letterbox(side=840, lanczos=True), tokens=60),
+
+_STANDARD = KeypointConfig(
+    view=Letterbox(side=224),
     points="exact",
-    source="token below",
-    unit="tokens",
-    search="tokens",
-    soft=SoftArgmax(beta=0.02, window=5),
+    source="bilinear",
+    unit="both",
+    search="pixels",
+    soft=None,
     said="centre",
     alphas=(0.1, 0.05, 0.01),
     inclusive=False,
     draw=None,
+    average="category",
+)
+_TOKENS = replace(_STANDARD, unit="tokens", search="tokens", said="corner")
+_GEOAWARE = replace(
+    _TOKENS,
+    view=OfTokens(Letterbox(side=840, lanczos=True), tokens=60),
+    source="token below",
+    soft=SoftArgmax(beta=0.02, window=5),
+    said="centre",
     average="image",
 )
 
 CONFIGS = {
-    "standard": KeypointConfig(
-        view=Letterbox(side=224),
-        points="exact",
-        source="bilinear",
-        unit="both",
-        search="pixels",
-        soft=None,
-        said="centre",
-        alphas=(0.1, 0.05, 0.01),
-        inclusive=False,
-        draw=None,
-        average="category",
-    ),
-    "paper": KeypointConfig(
+    "standard": _STANDARD,
+    "paper": replace(
+        _TOKENS,
         view=Letterbox(side=224, lanczos=True),
         points="view pixel",
-        source="bilinear",
-        unit="tokens",
         search="all pixels",
-        soft=None,
-        said="corner",
-        alphas=(0.1, 0.05, 0.01),
-        inclusive=False,
         draw=PairDraw(per_category=20, seed=42),
-        average="category",
     ),
-    "probe3d": KeypointConfig(
+    "probe3d": replace(
+        _TOKENS,
         view=CornerSquare(side=800),
         points="truncated",
         source="corners",
-        unit="tokens",
-        search="tokens",
-        soft=None,
-        said="corner",
         alphas=(0.1,),
-        inclusive=False,
         draw=PairSample(most=200, seed=20),
-        average="category",
     ),
     "geoaware": _GEOAWARE,
     "sd-dino": replace(_GEOAWARE, soft=None, said="middle pixel", average="category"),
-    "insid3": KeypointConfig(
+    "insid3": replace(
+        _TOKENS,
         view=OfTokens(Stretch(side=768, bilinear=True), tokens=48),
-        points="exact",
         source="nearest token",
-        unit="tokens",
-        search="tokens",
         soft=SoftArgmax(beta=0.04, sigma=7.0),
-        said="corner",
         alphas=(0.1, 0.05, 0.15, 0.2),
         inclusive=True,
-        draw=None,
         average="image",
     ),
-    "dift": KeypointConfig(
+    "dift": replace(
+        _TOKENS,
         view=OfTokens(Stretch(side=768), tokens=48),
         points="image pixel",
-        source="bilinear",
         unit="samples",
         search="image pixels",
-        soft=None,
-        said="corner",
         alphas=(0.1,),
         inclusive=True,
-        draw=None,
         average="image",
     ),
 }
-"""By name of the protocol."""

@@ -5,24 +5,14 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.keypoints.config import KeypointConfig
-from tasks.metrics.bilinear import (
-    Places,
-    aligned_places,
-    area_places,
-    official_pixels,
-    official_search,
-    point_places,
-    searched_pixels,
-    searched_places,
-)
+from tasks.metrics import bilinear
+from tasks.metrics.bilinear import Places, official_pixels
 from tasks.metrics.correspondence import Axis
 from zoo.view.geometry import Geometry
 from zoo.view.released import CornerSquare
 from zoo.view.views import View
 
-Size = tuple[int, int]
-"""Height and width of a grid of tokens."""
-
+Size = tuple[int, int]  # height and width of a grid of tokens
 Floats = NDArray[np.float64]
 
 
@@ -32,56 +22,35 @@ def stated(view: View, size: tuple[int, int]) -> Geometry:
 
 
 def source_places(config: KeypointConfig, points: Floats, seen: Geometry, size: Size) -> Places:
-    """Where the vectors of points are taken.
-
-    Args:
-        config: Its ``points`` and ``source``.
-        points: [n 2] as annotated, in pixels of the image.
-        seen: How the image is shown.
-        size: Of the grid of tokens.
-    """
+    """Where on a grid of tokens the vectors of points [n 2] are taken, annotated in pixels of the image."""
     side = seen.size[0]
     points_shown = torch.from_numpy(_shown(config, points, seen))
     if config.source == "bilinear":
-        return point_places(points_shown, size, side / size[0])
+        return bilinear.point_places(points_shown, size, side / size[0])
     if config.source == "corners":
-        return aligned_places(points_shown, size, side)
+        return bilinear.aligned_places(points_shown, size, side)
     cells = points_shown * size[1] / side
     token = cells.floor() if config.source == "token below" else cells.round()
     most = torch.tensor([size[1] - 1, size[0] - 1], dtype=torch.float64)
-    return point_places(torch.minimum(token.clamp_min(0), most) + 0.5, size, 1.0)
+    return bilinear.point_places(torch.minimum(token.clamp_min(0), most) + 0.5, size, 1.0)
 
 
 def searched_area(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
-    """The pixels that are searched.
-
-    Args:
-        config: Its ``search``.
-        image: Width and height of the image.
-        seen: How it is shown.
-        size: Of the grid of tokens.
-    """
+    """The pixels that are searched of an image of that width and height, on its grid of tokens."""
     if config.search == "all pixels":
-        return official_search(seen.size[0], size)
-    if config.search == "image pixels":
-        columns, rows = (torch.arange(length, dtype=torch.float64) + 0.5 for length in image)
-        cell = seen.size[0] / size[1], seen.size[1] / size[0]
-        across, down = (
-            (pixels * seen.scale[axis] + seen.offset[axis]) / cell[axis]
-            for axis, pixels in enumerate((columns, rows))
-        )
-        return area_places(across, down, size)
-    return searched_places(seen.size[0], size, seen.content)
+        return bilinear.official_search(seen.size[0], size)
+    if config.search != "image pixels":
+        return bilinear.searched_places(seen.size[0], size, seen.content)
+    across, down = (
+        ((torch.arange(image[axis], dtype=torch.float64) + 0.5) * seen.scale[axis] + seen.offset[axis])
+        / (seen.size[axis] / size[1 - axis])
+        for axis in (0, 1)
+    )
+    return bilinear.area_places(across, down, size)
 
 
 def true_places(config: KeypointConfig, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
-    """Where true points are taken to be, in the view and in the image: [n 2] each.
-
-    Args:
-        config: Its ``points``.
-        points: [n 2] as annotated, in pixels of the image.
-        seen: How the image is shown.
-    """
+    """Where true points are taken to be, annotated in pixels of the image: in view and image, [n 2] each."""
     if config.points == "truncated":
         in_view = np.trunc(seen.to_view(points))
         return in_view, seen.to_image(in_view)
@@ -95,25 +64,18 @@ def before_said(config: KeypointConfig, cell: float) -> float:
 
 
 def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
-    """The places that a rule can say of an image: columns and rows, in pixels of the image.
-
-    Args:
-        config: Its ``search``, ``soft`` and ``said``.
-        image: Width and height of the image.
-        seen: How it is shown.
-        size: Of the grid of tokens.
-    """
+    """Columns and rows, in its pixels, that a rule can say of an image of that width and height."""
     axes = []
     for axis in (0, 1):
         start, stop, cell = 0, size[1 - axis], seen.size[axis] / size[1 - axis]
         scale, offset = seen.scale[axis], seen.offset[axis]
-        if config.upsampled and config.search == "image pixels":
+        if config.in_image:
             start, stop, cell, scale, offset = 0, image[axis], 1.0, 1.0, 0.0
         elif config.upsampled:
             content = (0.0, float(seen.size[axis]))
             if config.search == "pixels":
                 content = seen.content[axis], seen.content[axis + 2]
-            pixels = searched_pixels(*content, seen.size[axis])
+            pixels = bilinear.searched_pixels(*content, seen.size[axis])
             start, stop, cell = pixels.start, pixels.stop, 1.0
         first = start * cell + before_said(config, cell)
         axes.append(Axis((first - offset) / scale, cell / scale, stop - start, config.soft is not None))

@@ -3,6 +3,7 @@
 Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair``.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,7 @@ from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.examples import Predicted, by_key, drawn
 from tasks.keypoints.config import CONFIGS, KeypointConfig
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, KeypointSetsMeasurer, Matcher
+from tasks.metrics.arrays import Floats
 from tasks.metrics.correspondence import pck_averages
 from tasks.registry import TaskEntry
 from tasks.task import MeasuredTask
@@ -48,6 +50,12 @@ AZIMUTH = {"azimuth": tuple(str(eighths) for eighths in range(5))}
 MISTAKABLE = "geometry-aware"
 """Points whose target image shows another point that stands for the same (Zhang et al., CVPR 2024)."""
 
+PAIRS = 16  # of which the points are kept, the categories in turn
+PULL = "pull"  # mean share of a soft arg-max, in percent, that lies where similarities count as next to 0
+
+OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
+"""What the mean is over, by `KeypointConfig.average`."""
+
 
 def pair_kinds(pairs: Sequence[KeypointPair]) -> Mapping[str, NDArray[np.bool_]]:
     """For each kind, which points of the pairs are of it, [points]; a kind without a point is left out.
@@ -56,44 +64,24 @@ def pair_kinds(pairs: Sequence[KeypointPair]) -> Mapping[str, NDArray[np.bool_]]
     where of some pair it is not known which points its target image shows, and no azimuth where of some image
     it is not known.
     """
-    facts = [pair.facts for pair in pairs]
     counts = [len(pair.source_points) for pair in pairs]
-    there = [fact for fact in facts if fact is not None]
-    kinds: dict[str, NDArray[np.bool_]] = {}
-    if len(there) == len(facts):
-        levels = {field: [getattr(fact, field) for fact in there] for field in KINDS}
-        kinds |= _by_level(KINDS, levels, counts)
-    if all(pair.turn is not None for pair in pairs):
-        kinds |= _by_level(AZIMUTH, {"azimuth": [pair.turn for pair in pairs]}, counts)
-    flags = [fact.mistakable for fact in there if fact.mistakable is not None]
-    if len(flags) == len(facts):
-        kinds[MISTAKABLE] = np.array([flag for each in flags for flag in each], bool)
-    return {name: points for name, points in kinds.items() if points.any()}
-
-
-def _by_level(
-    names: Mapping[str, Sequence[str]], levels: Mapping[str, Sequence[int | None]], counts: Sequence[int]
-) -> dict[str, NDArray[np.bool_]]:
-    """Which points are of each level, of pairs with so many points each."""
-    return {
+    levels = {field: [getattr(pair.facts, field, None) for pair in pairs] for field in KINDS}
+    levels["azimuth"] = [pair.turn for pair in pairs]
+    kinds = {
         f"{field} {name}": np.repeat([level == number for level in levels[field]], counts)
-        for field, each in names.items()
-        for number, name in enumerate(each)
+        for field, names in (KINDS | AZIMUTH).items()
+        for number, name in enumerate(names)
+        if None not in levels[field]
     }
-
-
-PAIRS = 16
-"""Pairs of which the points are kept, the categories in turn."""
+    flags = [pair.facts and pair.facts.mistakable for pair in pairs]
+    if None not in flags:
+        kinds[MISTAKABLE] = np.array([flag for each in flags for flag in each or ()], bool)
+    return {name: points for name, points in kinds.items() if points.any()}
 
 
 @dataclass(frozen=True)
 class KeypointExamples:
-    """Pairs of images and where layers find their points.
-
-    Attributes:
-        samples: The images.
-        pairs: All pairs of each category.
-    """
+    """Pairs of images, of each category, and where layers find their points."""
 
     samples: tuple[Sample, ...]
     pairs: Mapping[str, tuple[KeypointPair, ...]]
@@ -112,21 +100,16 @@ class KeypointExamples:
     def predicted(self, points: NDArray[np.float32], right: NDArray[np.bool_]) -> Predicted:
         """Where a layer finds the examples' points.
 
-        Args:
-            points: [points 2] in pixels of the target images.
-            right: Whether each point of all pairs was found, [all points].
+        ``points`` [points 2] are in pixels of the target images; ``right`` says whether each point of all
+        pairs was found, [all points].
         """
-        return {"point": points, "right": right[self._rows]} if len(self._rows) else {}
-
-    @cached_property
-    def _rows(self) -> NDArray[np.int64]:
-        """Places of the examples' points among those of all pairs."""
         flags = [
             np.full(len(pair.source_points), row in self.places[name])
             for name, pairs in self.pairs.items()
             for row, pair in enumerate(pairs)
         ]
-        return np.flatnonzero(np.concatenate(flags))
+        rows = np.flatnonzero(np.concatenate(flags))
+        return {"point": points, "right": right[rows]} if len(rows) else {}
 
     def facts(self) -> Predicted:
         pairs = [self.pairs[name][row] for name, places in self.places.items() for row in places]
@@ -150,14 +133,6 @@ class KeypointExamples:
         return by_key(self.samples, [str(key) for side in ("source", "target") for key in facts[side]])
 
 
-PULL = "pull"
-"""Mean share of a soft arg-max, in percent, that lies where similarities count as next to 0."""
-
-OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
-"""What the mean is over, by `KeypointConfig.average`."""
-
-
-@dataclass(frozen=True, eq=False)
 class KeypointTask(MeasuredTask):
     """Keypoint correspondence on the pairs of a split, category by category."""
 
@@ -220,9 +195,19 @@ class KeypointTask(MeasuredTask):
         return KeypointExamples(self.data.samples, self.pairs)
 
     @cached_property
+    def _ordered(self) -> list[KeypointPair]:
+        """All pairs, category by category."""
+        return [pair for pairs in self.pairs.values() for pair in pairs]
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """How many points each of them has."""
+        return [len(pair.source_points) for pair in self._ordered]
+
+    @cached_property
     def kinds(self) -> Mapping[str, NDArray[np.bool_]]:
         """Kinds of points, and which points of all pairs are of each."""
-        return pair_kinds([pair for pairs in self.pairs.values() for pair in pairs])
+        return pair_kinds(self._ordered)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         pairs, examples = self.pairs[group.key], self.kept_examples.places[group.key]
@@ -235,73 +220,62 @@ class KeypointTask(MeasuredTask):
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""
-        categories = list(self.pairs)
-        boxes = [np.asarray(m["error_box"], np.float64) for m in measurements]
-        images = [np.asarray(m["error_image"], np.float64) for m in measurements]
-        counts = [len(pair.source_points) for name in categories for pair in self.pairs[name]]
-        n, starts = sum(counts), np.cumsum([0, *counts[:-1]])
-        if not n:
+        counts = np.asarray(self._counts)
+        if not counts.sum():
             return Outcome((), empty="no pair has a keypoint")
         if not any(np.any(m["varies"]) for m in measurements):
             return Outcome((), empty=ALIKE)
-        scores: list[Score] = []
-        values: dict[str, NDArray[np.float64]] = {}
-        statistics: dict[str, Statistic] = {}
+        n, starts = int(counts.sum()), np.cumsum([0, *counts[:-1]])
+        boxes, images = (_joined(measurements, name) for name in ("error_box", "error_image"))
+        stops = np.cumsum([len(m["error_box"]) for m in measurements])[:-1]
+        values: dict[str, Floats] = {}
+        # name, column of the items, what the mean is over, value, of how many of what
+        rows: list[tuple[str, str, Over, float, int, str]] = []
         for alpha in self.config.alphas:
-            metric = f"PCK@{alpha:g}"
-            hits = [self.hits(errors, alpha) for errors in boxes]
-            pooled = np.concatenate(hits)
-            per_image = np.add.reduceat(pooled, starts) / np.asarray(counts)
-            by_image_size = [self.hits(errors, alpha) for errors in images]
-            by_image = f"{metric} image size"
-            values |= {metric: pooled, by_image: np.concatenate(by_image_size)}
-            measured: list[tuple[str, str, Over, float, int, str]] = [
-                (metric, metric, "strata", _category_mean(hits), n, "keypoints"),
+            metric, by_image = f"PCK@{alpha:g}", f"PCK@{alpha:g} image size"
+            hits = values[metric] = self.hits(boxes, alpha)
+            of_image = values[by_image] = self.hits(images, alpha)
+            per_image = np.add.reduceat(hits, starts) / counts
+            rows += [
+                (metric, metric, "strata", _category_mean(hits, stops), n, "keypoints"),
                 (f"{metric} per image", metric, "clusters", float(per_image.mean()), len(counts), "pairs"),
-                (f"{metric} per keypoint", metric, "items", float(pooled.mean()), n, "keypoints"),
-                (by_image, by_image, "strata", _category_mean(by_image_size), n, "keypoints"),
+                (f"{metric} per keypoint", metric, "items", float(hits.mean()), n, "keypoints"),
+                (by_image, by_image, "strata", _category_mean(of_image, stops), n, "keypoints"),
             ]
-            for name, column, over, value, count, unit in measured:
-                scores.append(Score(name, value, count, unit))
-                statistics[name] = Statistic(column, over)
-        primary = values[f"PCK@{self.config.alphas[0]:g}"]
         metric = f"PCK@{self.config.alphas[0]:g}"
+        primary = values[metric]
         parts = {f"{metric} {name}": (primary, points) for name, points in self.kinds.items()}
         if all("least_box" in m for m in measurements):
-            least = np.concatenate([np.asarray(m["least_box"], np.float64) for m in measurements])
-            every = np.ones(n, bool)
-            parts[ceiling_metric(self.config.primary)] = self.hits(least, self.config.alphas[0]), every
-        for name, (hits_of, points) in parts.items():
-            scores.append(Score(name, self._average(hits_of, points), int(points.sum()), "keypoints"))
-            values[name] = np.where(points, hits_of, np.nan)
-            statistics[name] = Statistic(name, OVER[self.config.average])
+            least = self.hits(_joined(measurements, "least_box"), self.config.alphas[0])
+            parts[ceiling_metric(self.config.primary)] = least, np.ones(n, bool)
+        for name, (hits, points) in parts.items():
+            value, over = self._average(hits, points), OVER[self.config.average]
+            rows.append((name, name, over, value, int(points.sum()), "keypoints"))
+            values[name] = np.where(points, hits, np.nan)
         if all("pull" in m for m in measurements):
-            values[PULL] = 100.0 * np.concatenate([np.asarray(m["pull"], np.float64) for m in measurements])
-            scores.append(Score(PULL, float(values[PULL].mean()), n, "keypoints"))
-            statistics[PULL] = Statistic(PULL)
-        right = values[f"PCK@{self.config.alphas[0]:g}"] > 0
-        found_points = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
-        # of distances alone, as others exported them, no points are known
-        whole = len(found_points) == len(measurements)
-        predicted = self.kept_examples.predicted(np.concatenate(found_points), right) if whole else {}
-        return Outcome(tuple(scores), self._items(values, statistics), predicted=predicted)
+            values[PULL] = 100.0 * _joined(measurements, "pull")
+            rows.append((PULL, PULL, "items", float(values[PULL].mean()), n, "keypoints"))
+        scores = tuple(Score(name, value, count, unit) for name, _, _, value, count, unit in rows)
+        statistics = {name: Statistic(column, over) for name, column, over, *_ in rows}
+        items, predicted = self._items(values, statistics), self._predicted(measurements, primary > 0)
+        return Outcome(scores, items, predicted=predicted)
 
-    def hits(self, errors: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    def _predicted(self, measurements: Sequence[Measurements], right: NDArray[np.bool_]) -> Predicted:
+        """The examples' points; nothing of distances alone, as others exported them."""
+        if not all("point" in m for m in measurements):
+            return {}
+        points = [np.asarray(m["point"], np.float32) for m in measurements]
+        return self.kept_examples.predicted(np.concatenate(points), right)
+
+    def hits(self, errors: Floats, alpha: float) -> Floats:
         """100 where a distance, as a share of the length that counts, is a hit, else 0."""
         right = errors <= alpha if self.config.inclusive else errors < alpha
         return 100.0 * right.astype(np.float64)
 
-    @cached_property
-    def _owners(self) -> tuple[NDArray[np.int64], list[str]]:
-        """Number of the pair of each point, and the category of each pair."""
-        ordered = [pair for pairs in self.pairs.values() for pair in pairs]
-        counts = [len(pair.source_points) for pair in ordered]
-        return np.repeat(np.arange(len(ordered)), counts), [pair.category for pair in ordered]
-
-    def _average(self, hits: NDArray[np.float64], points: NDArray[np.bool_]) -> float:
+    def _average(self, hits: Floats, points: NDArray[np.bool_]) -> float:
         """Mean of some points' hits, averaged as the primary metric."""
-        owner, categories = self._owners
-        averages = pck_averages(hits[points], owner[points], categories)
+        owner = np.repeat(np.arange(len(self._counts)), self._counts)
+        averages = pck_averages(hits[points], owner[points], [pair.category for pair in self._ordered])
         means = {
             "category": averages.point_category,
             "image": averages.image_all,
@@ -309,30 +283,28 @@ class KeypointTask(MeasuredTask):
         }
         return means[self.config.average]
 
-    def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
+    def _items(self, values: Mapping[str, Floats], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""
-        ordered = [pair for pairs in self.pairs.values() for pair in pairs]
-        names = _numbered([pair.key for pair in ordered])
-        counts = [len(pair.source_points) for pair in ordered]
+        names, seen = [], Counter[str]()
+        for pair in self._ordered:
+            seen[pair.key] += 1
+            names.append(pair.key if seen[pair.key] == 1 else f"{pair.key} ({seen[pair.key]})")
+        numbered = [(name, i) for name, n in zip(names, self._counts, strict=True) for i in range(n)]
         return Items(
             unit="keypoints",
-            keys=tuple(f"{name}#{i}" for name, n in zip(names, counts, strict=True) for i in range(n)),
-            clusters=tuple(name for name, n in zip(names, counts, strict=True) for _ in range(n)),
-            strata=tuple(pair.category for pair in ordered for _ in pair.source_points),
+            keys=tuple(f"{name}#{i}" for name, i in numbered),
+            clusters=tuple(name for name, _ in numbered),
+            strata=tuple(pair.category for pair in self._ordered for _ in pair.source_points),
             values=values,
             statistics=statistics,
         )
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
-    """Names with a number behind each repetition."""
-    seen: dict[str, int] = {}
-    unique = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return unique
+def _joined(measurements: Sequence[Measurements], name: str) -> Floats:
+    """Numbers of the points of all categories."""
+    return np.concatenate([np.asarray(m[name], np.float64) for m in measurements])
 
 
-def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
-    return float(np.mean([category.mean() for category in hits if len(category)]))
+def _category_mean(hits: Floats, stops: NDArray[np.int64]) -> float:
+    """Mean over categories, which end at those points, of the mean of each one's hits."""
+    return float(np.mean([category.mean() for category in np.split(hits, stops) if len(category)]))
