@@ -9,32 +9,18 @@ from zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 
 @dataclass(frozen=True, slots=True)
 class PropagationConfig:
-    """The numbers of mask propagation.
+    """The numbers of mask propagation."""
 
-    Attributes:
-        n_last_frames: Latest frames that are sources beside the first.
-        topk: Strongest sources that a token listens to.
-        radius: How far the window reaches, in tokens.
-        circle: Whether it is a circle, by the distance of the tokens' centres, instead of a square.
-        temperature: Divisor of the cosine in the affinity exp(cos / temperature).
-        keep_vanished: Whether an object too small for the token grid keeps the token that it covers most.
-        every_channel: Whether there is a channel of each object of the first mask, though no token shows it.
-        nearest: Whether soft maps are enlarged by nearest neighbour instead of bilinearly, and every channel
-            is scaled, a constant one to 0.
-        view: How frames are shown.
-        decimals: Decimals that the scores, as fractions, are rounded to; None for full precision.
-    """
-
-    n_last_frames: int
-    topk: int
-    radius: int
-    circle: bool
-    temperature: float
-    keep_vanished: bool
-    every_channel: bool
-    nearest: bool
+    n_last_frames: int  # latest frames that are sources beside the first
+    topk: int  # strongest sources that a token listens to
+    radius: int  # how far the window reaches, in tokens
+    circle: bool  # the window is a circle, by the distance of the tokens' centres, instead of a square
+    temperature: float  # divisor of the cosine in the affinity exp(cos / temperature)
+    keep_vanished: bool  # an object too small for the token grid keeps the token that it covers most
+    every_channel: bool  # there is a channel of each object of the first mask, though no token shows it
+    nearest: bool  # maps are enlarged by nearest neighbour, not bilinearly; constant channels are scaled to 0
     view: View
-    decimals: int | None
+    decimals: int | None  # that the scores, as fractions, are rounded to; None for full precision
 
     @property
     def primary(self) -> str:
@@ -63,30 +49,15 @@ _STANDARD = PropagationConfig(
 
 CONFIGS = {
     "standard": _STANDARD,
-    "paper": PropagationConfig(
-        n_last_frames=7,
-        topk=5,
-        radius=12,
-        circle=False,
-        temperature=0.1,
-        keep_vanished=False,
-        every_channel=False,
-        nearest=False,
-        view=Tiles(short=448, tile=224),
-        decimals=3,
-    ),
+    "paper": replace(_STANDARD, keep_vanished=False, view=Tiles(short=448, tile=224), decimals=3),
     "dino": replace(_STANDARD, keep_vanished=False, view=ScriptFrame(short=480, step=64)),
-    "dinov3": PropagationConfig(
-        n_last_frames=7,
-        topk=5,
-        radius=12,
+    "dinov3": replace(
+        _STANDARD,
         circle=True,
         temperature=0.2,
         keep_vanished=False,
         every_channel=True,
         nearest=True,
         view=RaisedFrame(short=960),
-        decimals=None,
     ),
 }
-"""By name of the protocol."""

@@ -30,12 +30,6 @@ class VideoMeasurer:
     """
 
     def __init__(self, scores: VideoScorer, config: PropagationConfig) -> None:
-        """Start a video.
-
-        Args:
-            scores: What the masks are scored by when it is over.
-            config: How labels are carried.
-        """
         self._scores = scores
         self._config = config
         self._states: dict[Layer, _LayerState] = {}
@@ -47,7 +41,10 @@ class VideoMeasurer:
             return
         if layer not in self._states:
             first, *frames = frames
-            self._states[layer] = _LayerState(self._start(first), varies(first[None]))
+            seeds = self._scores.seeds((first.shape[0], first.shape[1]))
+            labels = seeds.to(device=first.device, dtype=first.dtype, non_blocking=True)
+            propagation = Propagation(first, labels, self._config.heard)
+            self._states[layer] = _LayerState(propagation, varies(first[None]))
         state = self._states[layer]
         state.finite.append(grids[: last + 1 - positions[0]].isfinite().all())
         state.soft.extend(state.propagation.step(grid) for grid in frames)
@@ -55,42 +52,24 @@ class VideoMeasurer:
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Soft maps of all frames, [frames height width channels]."""
         state = self._states.pop(layer)
-        soft = torch.stack(state.soft) if state.soft else state.varies.new_zeros(0)
-        return {"soft": soft, "varies": state.varies[None], FINITE: torch.stack(state.finite)}
+        return _finished(state.soft, state.varies, state.finite)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
         return self._scores.of(finished)
 
-    def _start(self, grid: Tensor) -> Propagation:
-        labels = self._scores.seeds((grid.shape[0], grid.shape[1]))
-        return Propagation(
-            grid,
-            labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
-            self._config.heard,
-        )
 
-
-class VideoSetsMeasurer:
+class VideoSetsMeasurer(VideoMeasurer):
     """Propagation by sets of layers: fed each of their layers, it carries masks by the mean cosines.
 
     Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
     """
 
     def __init__(self, scores: VideoScorer, config: PropagationConfig, sets: Sequence[Layer]) -> None:
-        """Start a video.
-
-        Args:
-            scores: What the masks are scored by when it is over.
-            config: How labels are carried.
-            sets: The sets.
-        """
-        self._scores = scores
-        self._config = config
+        super().__init__(scores, config)
         self._sets = sets
-        members = members_of(sets)
-        self._gathered = Gathered(members)
-        self._flags: dict[Layer, list[Tensor]] = {layer: [] for layer in members}
+        self._gathered = Gathered(members_of(sets))
+        self._flags: dict[Layer, list[Tensor]] = {layer: [] for layer in members_of(sets)}
         self._varied: dict[Layer, Tensor] = {}
         self._carried: list[PropagationOfSets[Layer]] = []
         self._soft: dict[Layer, list[Tensor]] = {}
@@ -114,13 +93,8 @@ class VideoSetsMeasurer:
         if layer not in self._soft:
             raise ValueError(MIXED)
         changing = torch.stack([self._varied[member] for member in layer.members]).any()
-        finite = torch.stack([flag for member in layer.members for flag in self._flags[member]])
-        soft = torch.stack(self._soft[layer]) if self._soft[layer] else changing.new_zeros(0)
-        return {"soft": soft, "varies": changing[None], FINITE: finite}
-
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """J and F of every object and scored frame, [objects frames] each."""
-        return self._scores.of(finished)
+        finite = [flag for member in layer.members for flag in self._flags[member]]
+        return _finished(self._soft[layer], changing, finite)
 
     def _begin(self, frame: Mapping[Layer, Tensor]) -> None:
         """Start with the first frame, which all layers have shown."""
@@ -131,3 +105,9 @@ class VideoSetsMeasurer:
             named = {each: each.members for each in sets}
             self._carried.append(PropagationOfSets(tokens, labels, named, self._config.heard))
             self._soft |= {each: [] for each in sets}
+
+
+def _finished(soft: Sequence[Tensor], changing: Tensor, finite: Sequence[Tensor]) -> dict[str, Tensor]:
+    """What is kept until the frames are scored, and whether it can be used."""
+    maps = torch.stack(list(soft)) if soft else changing.new_zeros(0)
+    return {"soft": maps, "varies": changing[None], FINITE: torch.stack(list(finite))}

@@ -29,30 +29,19 @@ CEILINGS = {
 """Arrays of what a frame's true masks get, decoded as predicted ones are, by the metric that they make: once
 seeded as the first mask is, and once as the exact share of each token that each object covers."""
 
-Both = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""J and F of every object in one frame."""
-
-FrameScores = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8] | None]
-"""J and F of every object in one frame and, of an example, the mask that was predicted, small."""
+Both = tuple[NDArray[np.float64], NDArray[np.float64]]  # J and F of every object in one frame
 
 
 class VideoScorer:
     """What the masks of one video are scored by, and the labels that its first mask gives a grid.
 
-    Masks of the image's size come one at a time a thread.
+    Masks of the image's size come one at a time a thread; of some frames, the ``examples``, the predicted
+    mask is kept, small.
     """
 
     def __init__(
         self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...]
     ) -> None:
-        """Read the first mask.
-
-        Args:
-            video: The video.
-            view: How its frames are shown.
-            config: How masks are seeded and decoded.
-            examples: Frames of which the predicted mask is kept, small.
-        """
         self._video = video
         self._config = config
         self._examples = examples
@@ -81,11 +70,11 @@ class VideoScorer:
         for number, layer in enumerate(layers):
             of_layer = [scores[number] for scores, _ in frames]
             grid = finished[layer]["soft"].shape[1:3]
-            arrays = self._tables(("J", "F"), [(j, f) for j, f, _ in of_layer])
+            arrays = self._tables(("J", "F"), [both for both, _ in of_layer])
             for metric, both in CEILINGS.items():
                 arrays |= self._tables(both, [ideal[grid][metric] for _, ideal in frames])
             arrays["varies"] = finished[layer]["varies"]
-            masks = [torch.from_numpy(mask) for *_, mask in of_layer if mask is not None]
+            masks = [torch.from_numpy(mask) for _, mask in of_layer if mask is not None]
             by_layer[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
         return by_layer
 
@@ -109,14 +98,18 @@ class VideoScorer:
 
     def _score(
         self, soft: Sequence[Tensor], position: int
-    ) -> tuple[list[FrameScores], dict[tuple[int, ...], dict[str, Both]]]:
+    ) -> tuple[list[tuple[Both, NDArray[np.uint8] | None]], dict[tuple[int, ...], dict[str, Both]]]:
         """Scores of one frame for each layer, of which soft maps of all scored frames are given.
 
-        Beside them what the true masks get on each size of grid.
+        With them the small mask of an example, and beside them what the true masks get on each size of grid.
         """
         mask = read_mask(self._video.masks[position])
         truth = np.where(mask == VOID, np.uint8(0), mask)
-        scores = [self._score_layer(maps[position - 1], truth, position) for maps in soft]
+        scores: list[tuple[Both, NDArray[np.uint8] | None]] = []
+        for maps in soft:
+            predicted = self._decoded(maps[position - 1])
+            small = small_mask(predicted) if position in self._examples else None
+            scores.append((score_frame(predicted, truth, self._objects), small))
         grids = dict.fromkeys(tuple(maps.shape[1:3]) for maps in soft)
         return scores, {grid: self._ideal(truth, grid) for grid in grids}
 
@@ -128,8 +121,3 @@ class VideoScorer:
             metric: score_frame(self._decoded(labels), truth, self._objects)
             for metric, labels in zip(CEILINGS, ways, strict=True)
         }
-
-    def _score_layer(self, soft: Tensor, truth: NDArray[np.uint8], position: int) -> FrameScores:
-        mask = self._decoded(soft)
-        j, f = score_frame(mask, truth, self._objects)
-        return j, f, small_mask(mask) if position in self._examples else None

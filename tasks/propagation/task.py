@@ -11,17 +11,7 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
-from tasks.base import (
-    Group,
-    Items,
-    Measurements,
-    Measurer,
-    Outcome,
-    Score,
-    Source,
-    Statistic,
-    digest,
-)
+from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, Statistic, digest
 from tasks.checks import ALIKE
 from tasks.datasets.base import Sample
 from tasks.datasets.davis import Video, Videos
@@ -35,11 +25,8 @@ from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View
 
-VIDEOS = 8
-"""Videos of which masks are kept."""
-
-FRAMES = 2
-"""Frames of each: the middle and the last one of those that are scored."""
+VIDEOS = 8  # of which masks are kept
+FRAMES = 2  # of each: the middle and the last one of those that are scored
 
 
 @dataclass(frozen=True)
@@ -100,7 +87,6 @@ def _places(frames: int) -> tuple[int, ...]:
     return tuple(int(scored[row]) for row in dict.fromkeys(places.tolist()))
 
 
-@dataclass(frozen=True, eq=False)
 class PropagationTask(MeasuredTask):
     """Mask propagation through every video of a split."""
 
@@ -128,51 +114,50 @@ class PropagationTask(MeasuredTask):
     def kept_examples(self) -> PropagationExamples:
         return PropagationExamples(self.data.videos)
 
+    def _video(self, group: Group) -> Video:
+        return next(video for video in self.data.videos if video.name == group.key)
+
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        video = next(video for video in self.data.videos if video.name == group.key)
+        video = self._video(group)
         scores = VideoScorer(video, view, self.config, self.kept_examples.of(video))
         return VideoMeasurer(scores, self.config)
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        video = next(video for video in self.data.videos if video.name == group.key)
-        return VideoSetsMeasurer(VideoScorer(video, view, self.config, ()), self.config, sets)
+        return VideoSetsMeasurer(VideoScorer(self._video(group), view, self.config, ()), self.config, sets)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
-        keys: list[str] = []
-        videos: list[str] = []
         known = ("J", "F", *(name for both in CEILINGS.values() for name in both))
         names = [name for name in known if all(name in m for m in measurements)]
-        objects: dict[str, list[float]] = {name: [] for name in names}
-        for video, measured in zip(self.data.videos, measurements, strict=True):
-            if not measured["J"].size:  # fewer than three frames: none counts
-                continue
-            for number in range(len(measured["J"])):
-                keys.append(f"{video.name}_{number + 1}")
-                videos.append(video.name)
-                for metric, means in objects.items():
-                    means.append(100.0 * float(np.mean(measured[metric][number])))
-        if not keys:
+        every = zip(self.data.videos, measurements, strict=True)
+        pairs = [pair for pair in every if pair[1]["J"].size]  # fewer than three frames: none counts
+        if not pairs:
             return Outcome((), empty="no video has an annotated object in a frame that counts")
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
-        values = {metric: np.asarray(means) for metric, means in objects.items()}
+        values = {
+            name: np.asarray([100.0 * float(np.mean(frames)) for _, m in pairs for frames in m[name]])
+            for name in names
+        }
         for metric, both in CEILINGS.items():
             if both[0] in values:
                 j, f = (values.pop(name) for name in both)
                 values[metric] = (j + f) / 2
         values = {"J&F": (values["J"] + values["F"]) / 2, **values}
-        scores = tuple(
+        scores = (
             Score(metric, self._rounded(float(v.mean())), len(v), "objects") for metric, v in values.items()
         )
-        statistics = {metric: Statistic(metric) for metric in values}
-        items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
-        drawn_masks = any(
-            "mask" in measured for measured in measurements
-        )  # of sets of layers no masks are kept
-        return Outcome(
-            scores, items, predicted=self.kept_examples.predicted(measurements) if drawn_masks else {}
+        objects = [(video.name, number) for video, m in pairs for number in range(1, 1 + len(m["J"]))]
+        keys, videos = (
+            tuple(f"{name}_{number}" for name, number in objects),
+            tuple(name for name, _ in objects),
         )
+        statistics = {metric: Statistic(metric) for metric in values}
+        items = Items("objects", keys, videos, ("",) * len(keys), values, statistics)
+        # of sets of layers no masks are kept
+        masks = any("mask" in measured for measured in measurements)
+        predicted = self.kept_examples.predicted(measurements) if masks else {}
+        return Outcome(tuple(scores), items, predicted=predicted)
 
     def _rounded(self, percent: float) -> float:
         decimals = self.config.decimals
