@@ -12,14 +12,11 @@ from tasks.metrics.class_ratios import Averaged, ClassRatios
 from tasks.metrics.resampling import Index, Partitions, Ratios, Trials, WeightedScores
 from tasks.metrics.uncertainty import Differences, choose_on_halves, differences, intervals
 
-HIT = 100.0
-"""Value of a hit in the columns of items; a column of nothing else but 0 is one of hits and misses."""
-
-AVERAGED: dict[Over, Averaged] = {"seen classes": "seen", "all classes": "all"}
-"""Classes that are averaged, where these are not those that the truth shows."""
-
+HIT = 100.0  # value of a hit in the columns of items; nothing else but 0 is in a column of hits and misses
 SHARED = 0.95  # share of their items that two scores must have in common to be compared
 
+# classes that are averaged, where these are not those that the truth shows
+AVERAGED: dict[Over, Averaged] = {"seen classes": "seen", "all classes": "all"}
 
 class Chosen(NamedTuple):
     """How one score does among others that compete with it, in its unit."""
@@ -36,22 +33,14 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
 
     Layers whose items differ a little, such as regions that vanish in a coarser grid, are chosen among on the
     items that all have.
-
-    Args:
-        items: Items of each layer.
-        metric: One of their statistics.
     """
     measured, scale = measure(_common(items), metric), _scale(items, metric)
-    chosen, held_out, best = choose_on_halves(measured)
-    possible = best_set(measured)
+    (chosen, held_out, best), possible = choose_on_halves(measured), best_set(measured)
     tied = np.zeros(len(items), dtype=bool) if possible is None else possible
+    rows = zip(chosen.tolist(), held_out.tolist(), tied.tolist(), strict=True)
     return [
-        Chosen(
-            float(chosen[row]),
-            scale * float(held_out[row]),
-            bool(tied[row]) and row != best,
-        )
-        for row in range(len(items))
+        Chosen(share, scale * score, may_be_best and row != best)
+        for row, (share, score, may_be_best) in enumerate(rows)
     ]
 
 
@@ -63,7 +52,9 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     """
     alike: dict[object, list[int]] = {}
     for number, layer in enumerate(items):
-        alike.setdefault((_names(layer), _gaps(layer)), []).append(number)
+        # an analysis may have no value of some images in some layers
+        gaps = tuple((metric, _gaps(layer, statistic)) for metric, statistic in layer.statistics.items())
+        alike.setdefault((_names(layer), gaps), []).append(number)
     ends: dict[str, dict[int, tuple[float, float]]] = {}
     for places in alike.values():
         layers = [items[number] for number in places]
@@ -79,12 +70,9 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     }
 
 
-def _gaps(items: Items) -> tuple[tuple[str, bytes], ...]:
-    """Which items lack each metric: an analysis may have no value of some images in some layers."""
-    return tuple(
-        (metric, np.isnan(items.values.get(statistic.column, np.zeros(0))).tobytes())
-        for metric, statistic in items.statistics.items()
-    )
+def _gaps(items: Items, statistic: Statistic) -> bytes:
+    """Which items lack what a statistic is taken over; indices of partitions have no such column."""
+    return np.isnan(items.values.get(statistic.column, np.zeros(0))).tobytes()
 
 
 def _together(items: Items) -> list[list[str]]:
@@ -94,23 +82,16 @@ def _together(items: Items) -> list[list[str]]:
     """
     groups: dict[tuple[Over, bytes], list[str]] = {}
     for metric, statistic in items.statistics.items():
-        column = items.values.get(statistic.column, np.zeros(0))  # indices of partitions have none
-        key = statistic.over, np.isnan(column).tobytes()
-        groups.setdefault(key, []).append(metric)
+        groups.setdefault((statistic.over, _gaps(items, statistic)), []).append(metric)
     return list(groups.values())
 
 
 def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
     """Whether each of several rivals (backbones) may be the best in one metric, at 95 %.
 
-    Args:
-        rivals: Items of the layers of each, of which its score is the best one; the first has the highest
-            score. Later ones are compared on the items that they share with all before them.
-        metric: One of their statistics.
-
-    Returns:
-        None for rivals that share fewer than 95 % of any one's items or have others statistics, and
-        where units are too few to tell.
+    A rival is the items of its layers, of which its score is the best one; the first has the highest score,
+    and later ones are compared on the items that they share with all before them. None is said of rivals that
+    share fewer than 95 % of any one's items or have other statistics, and where units are too few to tell.
     """
     joined = [0]
     for index in range(1, len(rivals)):
@@ -139,34 +120,20 @@ def paired_differences(
 ) -> Differences | None:
     """Paired differences of several scores from one of them, in their unit.
 
-    Args:
-        items: Items behind each score, of whatever layers and backbones.
-        metric: One of their statistics.
-        reference: Which score to compare with.
-        resamples: None for 10,000, or 1,000 of partitions.
-
-    Returns:
-        Differences of every score on the items that all have; None where those are fewer than 95 % of any.
+    They are taken on the items that all have; None where those are fewer than 95 % of any. ``resamples`` of
+    None are 10,000, or 1,000 of partitions.
     """
-    if any(layer.statistics.get(metric) != items[0].statistics.get(metric) for layer in items):
+    if not _comparable(items, metric):
         return None
-    common = _common(items)
-    most = max(len(layer.keys) for layer in items)
-    if len(common[0].keys) < SHARED * most:
-        return None
-    paired, scale = (
-        differences(measure(common, metric), reference, resamples=resamples),
-        _scale(items, metric),
-    )
+    scale = _scale(items, metric)
+    paired = differences(measure(_common(items), metric), reference, resamples=resamples)
     return Differences(scale * paired.value, scale * paired.low, scale * paired.high, paired.p)
 
 
 def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     """Scores as functions of weighted units: every layer by the first metric, then by the next.
 
-    Args:
-        items: Items of each layer.
-        metrics: Statistics over the same things; scores of partitions are fractions.
+    The metrics are statistics over the same things; scores of partitions are fractions.
 
     Raises:
         ValueError: The layers do not have the same items.
