@@ -35,31 +35,21 @@ class KeptExamples(Protocol):
         ...
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The images that are needed to draw the examples, by the name that the arrays call them.
+        """The images that are needed to draw the examples of layers, by the name that the arrays call them.
 
-        Args:
-            predicted: Of the layers that are to be drawn.
-
-        Returns:
-            Those that are most needed come first.
+        Those that are most needed come first.
         """
         ...
 
 
 def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:
-    """Places of so many different names, in rising order; which ones depends on the names alone.
+    """Places of so many different names, or all, in rising order; which ones depends on the names alone.
 
     Names come in the order of their hashes, so that the draw hardly changes when others come or go. Of a name
-    that is there several times the first place is taken.
-
-    Args:
-        keys: The names.
-        count: How many; all where there are fewer.
-        strata: Of each name; they take turns, so that none comes twice before all have come that can.
+    that is there several times the first place is taken. Strata take turns, so that none comes twice before
+    all have come that can.
     """
-    first: dict[str, int] = {}
-    for row, key in enumerate(keys):
-        first.setdefault(key, row)
+    first = {key: row for row, key in reversed([*enumerate(keys)])}
     seen: dict[str, int] = {}
     ranked = []
     for key in sorted(first, key=_rank):

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Outcome, digest
+from tasks.base import Device, Outcome
 from tasks.checks import unusable
 from tasks.datasets.base import Sample
 from tasks.examples import KeptExamples, Predicted, by_key, drawn
@@ -44,10 +44,6 @@ class KnnTask(LabelledTask):
     config: KnnConfig
     configs = CONFIGS
     scorer = "knn"
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("knn", self.config, self.images.train.labels, self.images.val.labels)
 
     @property
     def products(self) -> int:

@@ -20,6 +20,7 @@ from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_s
 from tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 from tasks.sources import ProbedClasses
 from tasks.task import VectorTask
+from tasks.transformed import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,7 @@ class LabelledVectors:
     ) -> Outcome:
         """Scores in percent, one a metric, with an interval over the test images.
 
-        Args:
-            correct: For each metric, how often each test image was given its class, [m], 0 to 1.
-            missing: For each metric without a score, why.
+        They follow from how often each test image was given its class, [m], 0 to 1.
         """
         values = {metric: 100.0 * shares for metric, shares in correct.items()}
         scores = (
@@ -59,7 +58,6 @@ class LabelledTask(VectorTask):
 
     @property
     def images(self) -> Classification:
-        """The training and the validation images."""
         return self.data.images
 
     @property
@@ -76,12 +74,16 @@ class LabelledTask(VectorTask):
         rest = () if data.rest is None else (data.rest,)
         return (data.probe, *rest, data.val)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest(self.entry.name, self.config, self.images.train.labels, self.images.val.labels)
+
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the training images, whose labels it does not see."""
         return self.vector_sources[:-1]
 
-    def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    def bank(self, vectors: Vectors) -> NDArray[np.float32]:
         """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
         data = self.data
         probe = vectors[data.probe.name]
@@ -91,7 +93,7 @@ class LabelledTask(VectorTask):
             bank[data.rest_order] = vectors[data.rest.name]
         return bank
 
-    def labelled(self, vectors: Mapping[str, NDArray[np.float32]]) -> LabelledVectors:
+    def labelled(self, vectors: Vectors) -> LabelledVectors:
         """Vectors and classes of all images that could be read."""
         bank, queries = self.bank(vectors), vectors[self.data.val.name]
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
@@ -105,7 +107,7 @@ class LabelledTask(VectorTask):
         )
 
 
-STANDARD = FewShotRule(
+_STANDARD = FewShotRule(
     shots=(10, 1, 5, 25),
     seeds=(0, 1, 2),
     penalties=tuple(2.0**power for power in range(-6, 21, 2)),
@@ -113,12 +115,7 @@ STANDARD = FewShotRule(
     penalty=2.0**10,
 )
 
-
-FEW_SHOT = {
-    "standard": STANDARD,
-    "paper": replace(STANDARD, penalties=()),
-}
-"""By name of the protocol."""
+FEW_SHOT = {"standard": _STANDARD, "paper": replace(_STANDARD, penalties=())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +126,7 @@ class FewShotTask(LabelledTask):
     configs = FEW_SHOT
     all_tokens = True
 
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("fewshot", self.config, self.images.train.labels, self.images.val.labels)
-
-    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 in percent for each number of shots, the mean of the draws."""
         labelled, classes = self.labelled(vectors), len(self.images.train.classes)
         if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
@@ -147,12 +140,12 @@ class FewShotTask(LabelledTask):
                 correct[metric_of(shots)] = self._correct(labelled, shots, device)
         return labelled.outcome(correct, missing)
 
-    def _correct(self, found: LabelledVectors, shots: int, device: Device) -> NDArray[np.float64]:
+    def _correct(self, images: LabelledVectors, shots: int, device: Device) -> NDArray[np.float64]:
         """For each test image the share of the draws whose probe is right."""
-        test, truth = as_tensor(found.test, device), as_tensor(found.truth, device)
+        test, truth = as_tensor(images.test, device), as_tensor(images.truth, device)
         classes, right = len(self.images.train.classes), []
         for seed in self.config.seeds:
-            drawn = found.train[draw_shots(found.labels, classes, shots, seed)]
+            drawn = images.train[draw_shots(images.labels, classes, shots, seed)]
             right.append(fit_few_shot(as_tensor(drawn, device), self.config).correct(test, truth))
         return np.asarray(np.mean(right, axis=0), np.float64)
 
@@ -178,7 +171,6 @@ LINEAR = {
         seed=0,
     ),
 }
-"""By name of the protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,26 +181,20 @@ class LinearTask(LabelledTask):
     configs = LINEAR
     all_tokens = True
 
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("linear", self.config, self.images.train.labels, self.images.val.labels)
-
     @property
     def products(self) -> int:
         """Products of the forward and the backward pass of all epochs."""
         train = self.images.train
         return 3 * len(self.config.rates) * self.config.epochs * len(train.labels) * len(train.classes)
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
         labelled, classes = self.labelled(vectors), len(self.images.train.classes)
         if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
             return Outcome((), empty=reason)
         held = held_out(labelled.labels, classes, self.config)
-        labels, truth, chosen = (
-            as_tensor(array, device) for array in (labelled.labels, labelled.truth, held)
-        )
-        train, test = (as_tensor(array, device) for array in (labelled.train, labelled.test))
+        arrays = (labelled.labels, labelled.truth, held, labelled.train, labelled.test)
+        labels, truth, chosen, train, test = (as_tensor(array, device) for array in arrays)
         correct = {}
         for metric, (stored, asked) in {
             "top1": (train, test),

@@ -7,7 +7,7 @@ not do as its source does is said in its ``unlike``, and on the pages. The numbe
 by the name of the protocol (`tasks.task.Task.configs`); configs and metrics have no defaults.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -52,110 +52,92 @@ PAPER = EvaluationProtocol(
     ),
 )
 
-PROBE3D = EvaluationProtocol(
-    name="probe3d",
-    title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
-    tasks=("spair",),
-    unlike=(
-        "Its 200 pairs of a category depend on an unsorted listing of files; here the names are sorted, so "
-        "the pairs are others, and the interval says how much other pairs would change.",
-        "It draws other pairs for each level of viewpoint; here the levels are those of the same pairs.",
-        "What patches of 14 pixels need beyond 800 pixels is the mean colour of ImageNet in whole pixel "
-        "values, which normalisation does not turn into exactly 0.",
-    ),
-)
-
-GEOAWARE = EvaluationProtocol(
-    name="geoaware",
-    title="keypoints as the zero-shot code of Zhang et al., CVPR 2024 (GeoAware-SC, commit 99fd6b6)",
-    tasks=("spair",),
-    unlike=(
-        "It flips the source image where object masks say so (ADAPT_FLIP), which needs masks; here it is not "
-        "flipped.",
-        "Its geometry-aware numbers per point take wrong points of four categories; here the right ones "
-        "count.",
-    ),
-)
-
-SD_DINO = EvaluationProtocol(
-    name="sd-dino",
-    title="keypoints as the code of Zhang et al., NeurIPS 2023, of DINO alone (sd-dino, commit b85df18)",
-    tasks=("spair",),
-    unlike=("It can draw 20 pairs of a category; here all are taken, as its paper says.",),
-)
-
-INSID3 = EvaluationProtocol(
-    name="insid3",
-    title="keypoints as the code of INSID3 (visinf/INSID3, commit f1c9622), features as they are",
-    tasks=("spair",),
-    unlike=("Its better numbers are of features without position: add --transform debias:20 for those.",),
-)
-
-DIFT = EvaluationProtocol(
-    name="dift",
-    title="keypoints as the code of Tang et al., NeurIPS 2023 (dift, commit 9421eb2)",
-    tasks=("spair",),
-    unlike=("By which filter it resizes images was not looked up; here it is bicubic.",),
-)
-
-DINO = EvaluationProtocol(
-    name="dino",
-    title="mask propagation at the sizes of DINO's script (Caron et al., ICCV 2021; commit 7c446df)",
-    tasks=("davis",),
-    unlike=(
-        "It divides the red channel by a deviation of 0.228; here normalisation is the backbone's own.",
-        "An object that covers all of a frame evenly has no range to scale: its script computes NaN, here it "
-        "counts as 1.",
-        "Patches that do not divide 64 have no size in its script: the nearest multiples are taken.",
-    ),
-)
-
-DINOV3 = EvaluationProtocol(
-    name="dinov3",
-    title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
-    tasks=("davis",),
-    unlike=("The notebook holds no score; J and F are the official ones.",),
-)
-
-HUMMINGBIRD = EvaluationProtocol(
-    name="hummingbird",
-    title="segmentation in context by its public evaluation (open-hummingbird-eval), 102,400 cells",
-    tasks=("segment",),
-    unlike=(
-        "Its search is approximate by default (512 leaves, of which 32 are searched); here it is exact.",
-        "It divides the blue channel by a deviation of 0.255; here normalisation is the backbone's own.",
-        "Workers draw its colours and crops, so that only their distribution can be had again; here they "
-        "follow from an image's name and the time that it is shown.",
-        "Between colours, crop and resize pixels are whole values here, and rows of the memory are half "
-        "precision.",
-    ),
-)
-
-CAPI = EvaluationProtocol(
-    name="capi",
-    title="segmentation by a vote of pixels, as the k-NN evaluation of CAPI (Darcet et al., 2025)",
-    tasks=("segment",),
-    unlike=(
-        "It remembers every cell; here as many as the dataset's entry says (100,000), so that its published "
-        "numbers are others.",
-        "Which images it holds out follows from an unsorted listing; here names are sorted, and of those "
-        "images only what is remembered chooses the vote.",
-        "It computes in bfloat16; here in single precision.",
-    ),
-)
-
 PROTOCOLS = (
     STANDARD,
     PAPER,
-    PROBE3D,
-    GEOAWARE,
-    SD_DINO,
-    INSID3,
-    DIFT,
-    DINO,
-    DINOV3,
-    HUMMINGBIRD,
-    CAPI,
+    EvaluationProtocol(
+        name="probe3d",
+        title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
+        tasks=("spair",),
+        unlike=(
+            "Its 200 pairs of a category depend on an unsorted listing of files; here the names are sorted, "
+            "so the pairs are others, and the interval says how much other pairs would change.",
+            "It draws other pairs for each level of viewpoint; here the levels are those of the same pairs.",
+            "What patches of 14 pixels need beyond 800 pixels is the mean colour of ImageNet in whole pixel "
+            "values, which normalisation does not turn into exactly 0.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="geoaware",
+        title="keypoints as the zero-shot code of Zhang et al., CVPR 2024 (GeoAware-SC, commit 99fd6b6)",
+        tasks=("spair",),
+        unlike=(
+            "It flips the source image where object masks say so (ADAPT_FLIP), which needs masks; here it is "
+            "not flipped.",
+            "Its geometry-aware numbers per point take wrong points of four categories; here the right ones "
+            "count.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="sd-dino",
+        title="keypoints as the code of Zhang et al., NeurIPS 2023, of DINO alone (sd-dino, commit b85df18)",
+        tasks=("spair",),
+        unlike=("It can draw 20 pairs of a category; here all are taken, as its paper says.",),
+    ),
+    EvaluationProtocol(
+        name="insid3",
+        title="keypoints as the code of INSID3 (visinf/INSID3, commit f1c9622), features as they are",
+        tasks=("spair",),
+        unlike=("Its better numbers are of features without position: add --transform debias:20 for those.",),
+    ),
+    EvaluationProtocol(
+        name="dift",
+        title="keypoints as the code of Tang et al., NeurIPS 2023 (dift, commit 9421eb2)",
+        tasks=("spair",),
+        unlike=("By which filter it resizes images was not looked up; here it is bicubic.",),
+    ),
+    EvaluationProtocol(
+        name="dino",
+        title="mask propagation at the sizes of DINO's script (Caron et al., ICCV 2021; commit 7c446df)",
+        tasks=("davis",),
+        unlike=(
+            "It divides the red channel by a deviation of 0.228; here normalisation is the backbone's own.",
+            "An object that covers all of a frame evenly has no range to scale: its script computes NaN, "
+            "here it counts as 1.",
+            "Patches that do not divide 64 have no size in its script: the nearest multiples are taken.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="dinov3",
+        title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
+        tasks=("davis",),
+        unlike=("The notebook holds no score; J and F are the official ones.",),
+    ),
+    EvaluationProtocol(
+        name="hummingbird",
+        title="segmentation in context by its public evaluation (open-hummingbird-eval), 102,400 cells",
+        tasks=("segment",),
+        unlike=(
+            "Its search is approximate by default (512 leaves, of which 32 are searched); here it is exact.",
+            "It divides the blue channel by a deviation of 0.255; here normalisation is the backbone's own.",
+            "Workers draw its colours and crops, so that only their distribution can be had again; here they "
+            "follow from an image's name and the time that it is shown.",
+            "Between colours, crop and resize pixels are whole values here, and rows of the memory are half "
+            "precision.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="capi",
+        title="segmentation by a vote of pixels, as the k-NN evaluation of CAPI (Darcet et al., 2025)",
+        tasks=("segment",),
+        unlike=(
+            "It remembers every cell; here as many as the dataset's entry says (100,000), so that its "
+            "published numbers are others.",
+            "Which images it holds out follows from an unsorted listing; here names are sorted, and of those "
+            "images only what is remembered chooses the vote.",
+            "It computes in bfloat16; here in single precision.",
+        ),
+    ),
 )
 
 
@@ -165,8 +147,3 @@ def find_protocol(name: str) -> EvaluationProtocol:
         if protocol.name == name:
             return protocol
     raise unknown("protocol", name, [protocol.name for protocol in PROTOCOLS])
-
-
-def find_protocols(names: Sequence[str]) -> tuple[EvaluationProtocol, ...]:
-    """The protocols of those names in their order, each once; raises InputError for an unknown one."""
-    return tuple(find_protocol(name) for name in dict.fromkeys(names))

@@ -18,31 +18,28 @@ Role = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task of the benchmark."""
+    """A task of the benchmark.
 
-    name: str  # name on the command line and in records
-    role: Role  # kind of dataset that it needs
+    The numbers of an ``analysis`` describe a backbone and do not rank it: they have a page of their own and
+    are no column of the best-layer table. What is drawn of one is a ``drawing``, ``module:name`` of a
+    function from its evidence (`tasks.analyses.drawings.evidence`) to blocks; "" for a line a backbone and a
+    point a head.
+    """
+
+    name: str  # on the command line and in records
+    role: Role
     title: str  # what it measures, for lists
     data: str  # dataset of the standard protocol
-    # names of its metrics in the order of tables, the primary one first; others follow by name
-    metrics: tuple[str, ...]
+    metrics: tuple[str, ...]  # in the order of tables, the primary one first; others follow by name
     asks: str  # what it finds out about the features, as a question for a newcomer
     measures: str  # what the primary metric counts
-    # whether its numbers describe a backbone and do not rank it: they have a page of their own and are no
-    # column of the best-layer table
     analysis: bool = False
     default: bool = True  # whether it is run where no task is named
-    # whether it needs the classes of its images; of the role ``classification`` alone, whose images may have
-    # none
-    labels: bool = True
+    labels: bool = True  # whether it needs the classes of its images, of the role ``classification``
     unlabelled: bool = False  # whether it is run on images without classes where no task is named
-    # what is drawn of an analysis, ``module:name`` of a function to blocks from its evidence
-    # (`tasks.analyses.drawings.evidence`); "" for a line a backbone and a point a head
     drawing: str = ""
-    # the class of the task (`tasks.task.Task`), or where it is found: it is imported when it runs
-    code: str | type[Any] = ""
-    # names of protocols that run another class, and where it is found
-    by_protocol: tuple[tuple[str, str], ...] = ()
+    code: str | type[Any] = ""  # its class (`tasks.task.Task`), or where it is found: imported when it runs
+    by_protocol: tuple[tuple[str, str], ...] = ()  # protocols that run another class, and where it is found
 
     @property
     def metric(self) -> str:
@@ -67,10 +64,10 @@ _OVERLAPS = (
 )
 
 
+# an analysis of what goes on inside, on probe images that need no classes; run where it is named
 _inside = partial(
     TaskEntry, role="classification", data="ImageNet-50", analysis=True, default=False, labels=False
 )
-"""An analysis of what goes on inside, on probe images that need no classes; run where it is named."""
 
 TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
@@ -249,18 +246,17 @@ TASKS: tuple[TaskEntry, ...] = (
         "images that it has not seen; 0 where nothing can be read",
         drawing="tasks.analyses.drawings.tokens:draw_position",
     ),
-    TaskEntry(
+    _inside(
         name="saliency",
         code="tasks.analyses.saliency:SaliencyTask",
         role="masks",
+        labels=True,
         title="whether attention marks objects",
         data="COCO val2017, PartImageNet",
         metrics=_OVERLAPS,
         asks="Do attention heads, and attention through all layers, mark the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
         drawing="tasks.analyses.drawings.attention:draw_saliency",
-        analysis=True,
-        default=False,
     ),
     _inside(
         name="receptive-field",
@@ -272,10 +268,11 @@ TASKS: tuple[TaskEntry, ...] = (
         "over the side of the image; 0.399 where all pixels count alike",
         drawing="tasks.analyses.drawings.pixels:draw_fields",
     ),
-    TaskEntry(
+    _inside(
         name="inspect",
         code="tasks.analyses.inspect:InspectTask",
         role="weights",
+        labels=True,
         title="what the first weights look like",
         data="none",
         metrics=(
@@ -285,8 +282,6 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
         measures="filter-rank: effective number of principal components of the first filters",
         drawing="tasks.analyses.drawings.pixels:draw_weights",
-        analysis=True,
-        default=False,
     ),
     _inside(
         name="residuals",
@@ -319,24 +314,20 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
         drawing="tasks.analyses.drawings.attention:draw_locality",
     ),
-    TaskEntry(
+    _inside(
         name="token-probes",
         code="tasks.analyses.token_probes:TokenProbes",
-        role="classification",
+        labels=True,
         title="few-shot probes of single tokens",
-        data="ImageNet-50",
         metrics=("fewshot-10", "fewshot-10-first"),
         asks="Is one patch token enough to tell the class of the image?",
         measures="fewshot-10: percent of images given their own class by a probe of one token, which learned "
         "from 10 images a class; the mean over tokens",
         drawing="tasks.analyses.drawings.tokens:draw_tokens",
-        analysis=True,
-        default=False,
     ),
-    TaskEntry(
+    _inside(
         name="label-free",
         code="tasks.analyses.label_free:LabelFree",
-        role="classification",
         title="criteria of layers that need no labels",
         data="ImageNet-50, or images without labels",
         metrics=(
@@ -348,9 +339,6 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="effective-rank: over how many directions the vectors of the images are spread; exp of the "
         "entropy of their singular values",
         drawing="tasks.analyses.drawings.tokens:draw_label_free",
-        analysis=True,
-        default=False,
-        labels=False,
         unlabelled=True,
     ),
     TaskEntry(
@@ -369,31 +357,20 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
 )
 
-
 COST = "cost"  # the task that measures what layers cost, which has a page of its own
-
-DEPENDS_ON_LOAD = (
+DEPENDS_ON_LOAD = (  # metrics that no two runs measure alike
     *("ms", "ms-batch", "latency", "images-per-second"),
     *("best-batch", "largest-batch", "peak-memory"),
 )
-"""Metrics that no two runs measure alike."""
-
-WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)
-"""Tasks that are run by default on images without classes."""
-
-INSIDE = "inside"
-"""Stands for the registry's analyses where tasks are named, but for those of `WITHOUT_LABELS`."""
+WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)  # run by default on images without classes
+INSIDE = "inside"  # stands for the registry's analyses where tasks are named, but for `WITHOUT_LABELS`
 
 
 def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
-    """Tasks of those names; those run by default if none is given.
+    """Tasks of those names, or those run by default: of the registry in its order, then others as given.
 
-    Args:
-        names: Names of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name``
-            of an entry of somebody's own.
-
-    Returns:
-        Those of the registry in its order, then the others in the order given.
+    Names are those of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name`` of
+    an entry of somebody's own.
 
     Raises:
         InputError: There is no task of a name, or what is found there is none.
@@ -403,12 +380,10 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     for name in names:
         if name not in known and not is_reference(name):
             raise unknown("task", name, known)
-    return (*(task for task in TASKS if (_asked(task, names) if names else task.default)), *others)
-
-
-def _asked(task: TaskEntry, names: Sequence[str]) -> bool:
-    """Whether a task of the registry is among those names."""
-    return task.name in names or (task.analysis and not task.unlabelled and INSIDE in names)
+    if not names:
+        return tuple(task for task in TASKS if task.default)
+    grouped = [task for task in TASKS if task.analysis and not task.unlabelled and INSIDE in names]
+    return (*(task for task in TASKS if task.name in names or task in grouped), *others)
 
 
 def _own(reference: str) -> TaskEntry:
@@ -435,11 +410,11 @@ def load_code(task: TaskEntry, protocol: str = "") -> type[Any]:
 def entry_of(code: type[Any]) -> TaskEntry:
     """The registry's entry of a class; one without a name for a class that has none, which is run by hand."""
     reference = f"{code.__module__}:{code.__name__}"
-    unnamed = TaskEntry(
+    for task in TASKS:
+        if reference in (task.code, *dict(task.by_protocol).values()):
+            return task
+    return TaskEntry(
         name="", code=code, role="weights", title="", data="", metrics=("",), asks="", measures=""
-    )
-    return next(
-        (task for task in TASKS if reference in (task.code, *dict(task.by_protocol).values())), unnamed
     )
 
 

@@ -14,17 +14,13 @@ from zoo.spec import Layer
 if TYPE_CHECKING:
     from torch import Tensor
 
+# the last four blocks, those at each quarter of the depth, all, and every two of those that are scored
 SETS = ("last4", "quarters", "all", "pairs")
-"""Names of sets: the last four blocks, those at each quarter of the depth, all, and every two of those that
-are scored."""
+MIXED = "its layers have grids of different sizes"  # why a set of layers has no cosine of tokens
 
 
 def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of sets, each once, in the order of `SETS`.
-
-    Raises:
-        InputError: One is none of them.
-    """
+    """Names of sets, each once, in the order of `SETS`; raises InputError for another one."""
     for name in names:
         if name not in SETS:
             raise InputError(f"--fuse takes {', '.join(SETS)}, or several with commas; found {name[:40]!r}")
@@ -32,23 +28,12 @@ def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The sets of a backbone, each once, those of deeper blocks behind.
-
-    Args:
-        names: Of `SETS`.
-        depth: Its number of blocks.
-        scored: Layers of it that are scored; only sets of such blocks are there.
-    """
+    """The sets of those names of a backbone's scored blocks, each once, those of deeper blocks behind."""
     blocks = [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
     chosen = {members for name in names for members in _members(name, depth, blocks)}
-    sets = [set_of(members) for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
-    return tuple(sorted(sets, key=lambda one: one.place))
-
-
-def set_of(blocks: Sequence[int]) -> Layer:
-    """The set of some blocks, in any order."""
-    *others, deepest = sorted(set(blocks))
-    return Layer(deepest, fused=tuple(others))
+    whole = [members for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
+    sets = [Layer(deepest, fused=tuple(others)) for *others, deepest in whole]
+    return tuple(sorted(sets, key=lambda layers: layers.place))
 
 
 def members_of(sets: Sequence[Layer]) -> tuple[Layer, ...]:
@@ -73,15 +58,8 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
     return [tuple(range(1, depth + 1))]
 
 
-MIXED = "its layers have grids of different sizes"  # why a set of layers has no cosine of tokens
-
-
 class Gathered:
-    """What several layers show of images, until all of them have shown an image.
-
-    Args:
-        layers: The layers.
-    """
+    """What several layers show of images, until all of them have shown an image."""
 
     def __init__(self, layers: Collection[Layer]) -> None:
         self._count = len({*layers})

@@ -33,12 +33,13 @@ from tasks.datasets.base import Coverage
 from tasks.examples import KeptExamples
 from tasks.feeds import GridFeed
 from tasks.identity import identity, short_digest
+from tasks.metrics.fused import side_by_side as unit_side_by_side
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry, entry_of
 from tasks.sets import members_of, sets_of
 from tasks.stored import StoredBackbone, StoredVectors
-from tasks.transformed import Vectors, VectorTransform, together
-from tasks.transforms import Transform
+from tasks.transformed import Vectors, VectorTransform
+from tasks.transforms import Transform, parse_transform
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
@@ -284,7 +285,12 @@ class VectorTask(Task):
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """The task's scores of each set of layers, by the mean of their cosines, from finite vectors."""
-        return [self.score(together([layers[member] for member in each.members]), device) for each in sets]
+
+        def together(members: Sequence[Layer]) -> Vectors:
+            vectors = [layers[member] for member in members]
+            return {name: unit_side_by_side([each[name] for each in vectors]) for name in vectors[0]}
+
+        return [self.score(together(each.members), device) for each in sets]
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
@@ -302,7 +308,7 @@ class VectorTask(Task):
     @property
     def _change(self) -> VectorTransform | None:
         names = tuple(source.name for source in self.fitted_on)
-        return VectorTransform.named(self.transform, names) if self.transform else None
+        return VectorTransform(parse_transform(self.transform), names) if self.transform else None
 
     def transform_refusal(self, transform: Transform) -> str:
         if not self.fitted_on:

@@ -1,15 +1,14 @@
-"""Vectors that are transformed before they are scored, and vectors of several layers as those of one."""
+"""Vectors that are transformed before they are scored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import digest
-from tasks.metrics.fused import side_by_side
 from tasks.metrics.spread import whitening, zscore
-from tasks.transforms import Transform, parse_transform
+from tasks.transforms import Transform
 
 Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by name of the source, [images dim] each
 
@@ -29,13 +28,8 @@ class VectorTransform:
     """A transform of the vectors of a task by what those of some of its images are like, without labels."""
 
     transform: Transform  # ``whiten`` or ``zscore``
-    fitted_on: tuple[str, ...]  # names of the sources that it is fitted on
-    config: TransformConfig = STANDARD  # its numbers
-
-    @classmethod
-    def named(cls, name: str, fitted_on: tuple[str, ...]) -> "VectorTransform":
-        """The transform of that name."""
-        return cls(parse_transform(name), fitted_on)
+    fitted_on: tuple[str, ...]  # names of sources
+    config: TransformConfig = STANDARD
 
     def fingerprint(self, plain: str) -> str:
         """Digest of the transform, of what it is fitted on and of a task's own."""
@@ -53,8 +47,3 @@ class VectorTransform:
         whiten = self.transform.name == "whiten"
         spread = whitening(known, self.config.shrinkage) if whiten else zscore(known)
         return {name: spread.of(each) for name, each in vectors.items()}
-
-
-def together(layers: Sequence[Vectors]) -> Vectors:
-    """The vectors of several layers as those of one, by name of the source."""
-    return {name: side_by_side([layer[name] for layer in layers]) for name in layers[0]}

@@ -1,7 +1,6 @@
 """What may be done to the features of a layer before a task scores them, by name. Imports nothing heavy.
 
-What each does is in `tasks.metrics.spread` and `tasks.metrics.spread`; which tasks take which is decided
-where tasks meet their data.
+What each does is in `tasks.metrics.spread`; which tasks take which is decided where tasks meet their data.
 """
 
 import re
@@ -10,18 +9,14 @@ from dataclasses import dataclass
 from zoo.errors import InputError
 
 MOST = 100_000  # more directions than the tokens of any layer have
-_DEBIAS = re.compile(r"debias:([0-9]{1,6})")
-
-WAYS = ("whiten", "zscore")
-"""Transforms of vectors, which are fitted on the vectors of images without their labels."""
+WAYS = ("whiten", "zscore")  # transforms of vectors, fitted on those of images without their labels
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """One transform."""
+    """A transform: ``debias`` removes so many directions of the position from tokens, or all of them."""
 
     name: str  # ``debias``, ``whiten`` or ``zscore``
-    # directions of the position that ``debias`` removes from tokens; at most as many go as a layer has
     components: int = 0
 
     def __str__(self) -> str:
@@ -34,14 +29,10 @@ class Transform:
 
 
 def parse_transform(text: str) -> Transform:
-    """The transform of a name such as ``debias:20``, ``whiten`` or ``zscore``.
-
-    Raises:
-        InputError: It is none of them.
-    """
+    """The transform of a name such as ``debias:20`` or ``whiten``; raises InputError for another name."""
     if text in WAYS:
         return Transform(text)
-    match = _DEBIAS.fullmatch(text)
+    match = re.fullmatch(r"debias:([0-9]{1,6})", text)
     if match is None or int(match[1]) > MOST:
         raise InputError(
             f"--transform takes debias:K (K directions of the position, from 0), {' and '.join(WAYS)}; "

@@ -10,7 +10,7 @@ from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
 from tasks.datasets.files import data_root, is_packed
-from tasks.protocols import STANDARD, EvaluationProtocol, find_protocols
+from tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 
@@ -52,7 +52,8 @@ def find_data(
     Raises:
         InputError: There is no such folder, or no such protocol.
     """
-    protocol, *further = protocols or find_protocols(request.protocol or (suite.protocol,))
+    named = dict.fromkeys(request.protocol or (suite.protocol,))
+    protocol, *further = protocols or [find_protocol(name) for name in named]
     data = request.data
     if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)

@@ -18,7 +18,7 @@ from tasks.knn import KnnTask
 from tasks.propagation.task import PropagationTask
 from tasks.protocols import STANDARD, find_protocol
 from tasks.registry import config_of
-from tasks.sets import MIXED, Gathered, names_of, parse_sets, set_of, sets_of
+from tasks.sets import MIXED, Gathered, names_of, parse_sets, sets_of
 from tasks.stored import StoredBackbone
 from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
@@ -37,7 +37,7 @@ def texts(sets: Sequence[Layer]) -> list[str]:
 
 
 def test_a_set_is_called_by_its_blocks() -> None:
-    four = set_of([12, 9, 11, 10])
+    four = Layer(12, fused=(9, 10, 11))
     assert (str(four), four.index) == ("9+10+11+12", 12)
     assert four.members == tuple(Layer(index) for index in (9, 10, 11, 12))
     assert Layer.of_record(12, "9+10+11+12") == four
@@ -108,7 +108,7 @@ def side_by_side(grids: Sequence[Tensor]) -> Tensor:
 
 
 LAYERS = {Layer(index): 10.0**index * random_grids(index, width=5 + index) for index in (1, 2, 3)}
-SETS = tuple(map(set_of, ([1, 2], [2, 3], [1, 2, 3])))
+SETS = (Layer(2, fused=(1,)), Layer(3, fused=(2,)), Layer(3, fused=(1, 2)))
 
 
 @pytest.mark.parametrize("protocol", ["standard", "probe3d", "geoaware", "insid3", "dift"])

@@ -19,7 +19,6 @@ from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts, label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
-from tasks.protocols import CAPI
 from tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
 from tasks.segmentation.in_context import CellChoice, Vote, label_vectors
 from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels, confusion_of, kept_of
@@ -143,7 +142,7 @@ def score_features(
 
 def exported_rule(k: int | None) -> CapiConfig:
     """The protocol's numbers; with so many voters, if that is said."""
-    rule = CapiTask.configs[CAPI.name]
+    rule = CapiTask.configs["capi"]
     return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
 
 
@@ -188,7 +187,7 @@ def score_by_pixels(
     }
     note = f"{voters.k} cells vote, found by {voters.distance}, as fits held-out images of train best."
     tables = [_voted_by_pixels(grid, mask, voters, pixels) for grid, mask in zip(test, truth, strict=True)]
-    return _report(tables, CAPI.name, numbers, (note,))
+    return _report(tables, "capi", numbers, (note,))
 
 
 def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:

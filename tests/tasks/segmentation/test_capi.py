@@ -13,7 +13,7 @@ from torch import Tensor
 from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.scenes import Scenes
-from tasks.protocols import CAPI
+from tasks.protocols import find_protocol
 from tasks.registry import config_of
 from tasks.segmentation.capi import CapiConfig, CapiTask
 from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
@@ -26,7 +26,7 @@ from zoo.view.views import Stretch
 
 SIDE = 24
 Masks = NDArray[np.uint8]
-RULE = config_of(CAPI, "segment")
+RULE = config_of(find_protocol("capi"), "segment")
 assert isinstance(RULE, CapiConfig)
 VOTE = RULE.electorate
 

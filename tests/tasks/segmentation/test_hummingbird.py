@@ -15,7 +15,7 @@ from tasks.checks import ALIKE
 from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene, Scenes
 from tasks.metrics.cell_labels import resized_labels
-from tasks.protocols import HUMMINGBIRD
+from tasks.protocols import find_protocol
 from tasks.registry import config_of
 from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
 from tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
@@ -32,7 +32,7 @@ SIDE = 24
 PLAIN = Augmentation(1, 0.0, 0.0, 0.0, (1.0, 1.0), (1.0, 1.0), 0, 0)
 """Images as they are, once: no crop is drawn, and the central one of a square is all of it."""
 
-RULE = config_of(HUMMINGBIRD, "segment")
+RULE = config_of(find_protocol("hummingbird"), "segment")
 assert isinstance(RULE, HummingbirdConfig)
 FULL = RULE.augmentation
 Masks = NDArray[np.uint8]
