@@ -18,6 +18,7 @@ SHARED = 0.95  # share of their items that two scores must have in common to be 
 # classes that are averaged, where these are not those that the truth shows
 AVERAGED: dict[Over, Averaged] = {"seen classes": "seen", "all classes": "all"}
 
+
 class Chosen(NamedTuple):
     """How one score does among others that compete with it, in its unit."""
 
