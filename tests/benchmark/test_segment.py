@@ -18,13 +18,15 @@ from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import STANDARD_SUITE
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.scenes import VOC_2012
-from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
+from tasks.protocols import EvaluationProtocol, find_protocol
 from tasks.registry import config_of
 from tasks.segmentation import shown
 from tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
+
+HUMMINGBIRD = find_protocol("hummingbird")
 
 BACKBONES = ("mini-fs", "mini-resnet")
 VOC = "voc-2012-val"
