@@ -22,11 +22,10 @@ from transformers import PreTrainedModel
 from zoo.features.weights import position_table
 from zoo.spec import Interpolation
 
+# What DINO adds to the number of cells before it divides: ``vision_transformer.py`` of its repository.
 OFFSET = 0.1
-"""What DINO adds to the number of cells before it divides; ``vision_transformer.py`` of its repository."""
-
+# Entry of a ``config.json`` that lists blocks that were trained without skip connections, from 1.
 WITHOUT_SKIP = "blocks_without_skip"
-"""Entry of a ``config.json`` that lists blocks that were trained without skip connections, from 1."""
 
 
 def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
@@ -159,7 +158,6 @@ class MapNorm(nn.Module):
         self.norm = norm
 
     def forward(self, maps: Tensor) -> Tensor:
-        """The normalised maps, of the same shape."""
         normalised: Tensor = self.norm(maps.permute(0, 2, 3, 1))
         return normalised.permute(0, 3, 1, 2)
 

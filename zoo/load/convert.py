@@ -35,23 +35,18 @@ from zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from zoo.spec import BackboneSpec
 
 _VIT_EPSILON = 1e-6  # of every layer norm in the original code of timm's networks, BEiT and DINOv2
-_EPSILON = 1e-5
-"""Of every norm of OpenAI's CLIP, in the Perception Encoder's ``pe.py`` and in CAPI's ``model.py``."""
-
+_EPSILON = 1e-5  # of every norm of OpenAI's CLIP, in the Perception Encoder's pe.py and in CAPI's model.py
 _THETA = 10_000.0  # base of the rotary frequencies in the Perception Encoder's ``rope.py``
 _CAPI_SIDE = 224  # side in pixels of CAPI's training images; positions are rotary and the same at every size
 _GATED_RATIO = 4  # of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it
-_OUTSIDE_GRID = 3
-"""Rows of BEiT's tables of positions for the class token: to it, from it, and from it to itself."""
-
+_OUTSIDE_GRID = 3  # rows of BEiT's tables of positions: to the class token, from it, and from it to itself
 _RESNET_STAGES = 4
 _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
 _OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|dino_head|ibot_head)\.")
 _TIMM_HEADS = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
 
-
+# A configuration that was read from shapes, and a state dict under the names of transformers.
 Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
-"""A configuration that was read from shapes, and a state dict under the names of transformers."""
 
 
 def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -105,15 +100,9 @@ def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
     distilled = "dist_token" in tensors
     names = DEIT_NAMES if distilled else VIT_NAMES
     renamed, depth = rename(tensors, names, spec)
-    side = _grid_side(shape_of(tensors, "pos_embed", 3, spec)[1] - 1 - distilled, "pos_embed", spec)
+    side = _grid_side(tensors, "pos_embed", 1 + distilled, spec)
     configure: Callable[..., PreTrainedConfig] = DeiTConfig if distilled else ViTConfig
-    config = configure(
-        **_sizes(tensors, names, depth, side, spec),
-        hidden_act="gelu",
-        layer_norm_eps=_VIT_EPSILON,
-        qkv_bias=True,
-    )
-    return config, renamed
+    return configure(**_sizes(tensors, names, depth, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
 
 
 def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -127,8 +116,7 @@ def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         registers["num_register_tokens"] = shape_of(tensors, "register_tokens", 3, spec)[1]
         configure = Dinov2WithRegistersConfig
     renamed, depth = rename(tensors, names, spec)
-    side = _grid_side(shape_of(tensors, "pos_embed", 3, spec)[1] - 1, "pos_embed", spec)
-    sizes = _sizes(tensors, names, depth, side, spec)
+    sizes = _sizes(tensors, names, depth, _grid_side(tensors, "pos_embed", 1, spec), spec)
     inner = sizes.pop("intermediate_size", _GATED_RATIO * sizes["hidden_size"])
     config = configure(
         **sizes,
@@ -158,11 +146,9 @@ def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     names = replace(BEIT_NAMES, fixed=fixed, block=block)
     renamed, depth = rename(tensors, names, spec)
     name = f"blocks.0.{in_block}" if each else shared
-    rows, heads = shape_of(tensors, name, 2, spec)
-    side = (1 + _grid_side(rows - _OUTSIDE_GRID, name, spec)) // 2
+    side = (1 + _grid_side(tensors, name, _OUTSIDE_GRID, spec)) // 2
     config = BeitConfig(
-        **_sizes(tensors, names, depth, side, spec, heads),
-        hidden_act="gelu",
+        **_sizes(tensors, names, depth, side, spec, tensors[name].shape[1]),
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
         use_shared_relative_position_bias=not each,
@@ -186,13 +172,9 @@ def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
             f"({', '.join(OPENAI)}); give a directory in Hugging Face format",
         )
     renamed, depth = rename(tensors, CLIP_NAMES, spec)
-    rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
-    config = CLIPVisionConfig(
-        **_sizes(tensors, CLIP_NAMES, depth, _grid_side(rows - 1, "positional_embedding", spec), spec),
-        hidden_act="quick_gelu",
-        layer_norm_eps=_EPSILON,
-    )
-    return config, renamed
+    side = _grid_side(tensors, "positional_embedding", 1, spec)
+    sizes = _sizes(tensors, CLIP_NAMES, depth, side, spec)
+    return CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
 
 
 def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -236,8 +218,8 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
         block={**PE_NAMES.block, **(PE_SCALES if scaled else {})},
     )
     renamed, depth = rename(tensors, names, spec)
-    rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
-    sizes = _sizes(tensors, names, depth, _grid_side(rows - classed, "positional_embedding", spec), spec)
+    side = _grid_side(tensors, "positional_embedding", int(classed), spec)
+    sizes = _sizes(tensors, names, depth, side, spec)
     config = PerceptionEncoderConfig(
         **sizes,
         layer_norm_eps=_EPSILON,
@@ -249,8 +231,7 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
     renamed[table] = renamed[table][None]
     if classed:
         renamed[class_token] = renamed[class_token].view(1, 1, -1)
-    heads = sizes["num_attention_heads"]
-    channels = sizes["hidden_size"] // heads
+    heads, channels = sizes["num_attention_heads"], sizes["hidden_size"] // sizes["num_attention_heads"]
     for index in range(depth):
         renamed[f"layers.{index}.rotary.frequencies"] = _frequencies(channels)
         for part in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias"):
@@ -309,7 +290,6 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         hidden_sizes=[shape_of(tensors, name, 4, spec)[0] for name in last],
         depths=depths,
         layer_type="bottleneck" if convolutions == 3 else "basic",
-        hidden_act="relu",
     )
     return config, {new: tensors[old] for old, new in table.items()}
 
@@ -323,6 +303,7 @@ def _normed_convolution(convolution: str, norm: str, new: str) -> dict[str, str]
     }
 
 
+# A name that tells each layout from those below it, and what converts it.
 _CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Converted]], ...] = (
     ("layer1.0.conv1.weight", _convert_resnet),
     ("encoder.blocks.0.residual1.norm.weight", _convert_capi),
@@ -331,7 +312,6 @@ _CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Con
     ("blocks.0.ls1.gamma", _convert_dinov2),
     ("patch_embed.proj.weight", _convert_vit),
 )
-"""A name that tells each layout from those below it, and what converts it."""
 
 
 def _sizes(
@@ -354,11 +334,8 @@ def _sizes(
     if heads is None:
         refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
     if width % heads:
-        refuse(
-            spec,
-            f"a width of {width} cannot be split into the {heads} heads of the entry, whose width is "
-            f"{spec.width}",
-        )
+        split = f"cannot be split into the {heads} heads of the entry, whose width is {spec.width}"
+        refuse(spec, f"a width of {width} {split}")
     sizes = {
         "hidden_size": width,
         "num_hidden_layers": depth,
@@ -373,16 +350,14 @@ def _sizes(
     return sizes
 
 
-def _grid_side(cells: int, name: str, spec: BackboneSpec) -> int:
-    """Patches a side of the square grid that a table of positions is for.
+def _grid_side(tensors: Mapping[str, Tensor], name: str, prefix: int, spec: BackboneSpec) -> int:
+    """Cells a side of the square grid that a table of positions is for, beside so many rows of other tokens.
 
-    Raises:
-        InputError: It is for no square grid.
+    Raises InputError where it is for no square grid.
     """
+    cells = shape_of(tensors, name, 3 if name == "pos_embed" else 2, spec)[-2] - prefix
     side = isqrt(max(cells, 0))
     if side < 1 or side * side != cells:
-        refuse(
-            spec,
-            f"positions of a square grid are expected, and {name} has {cells} beside those of prefix tokens",
-        )
+        expected = "positions of a square grid are expected"
+        refuse(spec, f"{expected}, and {name} has {cells} beside those of prefix tokens")
     return side

@@ -25,24 +25,25 @@ from zoo.load.hub import quiet_hub
 from zoo.load.renaming import listed, unwrap
 from zoo.spec import BackboneSpec
 
+# Patterns of keys that no feature depends on, whether a checkpoint has them or not.
 NEVER_NEEDED = (
     r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\.",
     r"(^|\.)(position_ids|relative_position_index|relative_coords_table|mask_token|num_batches_tracked)$",
 )
-"""Patterns of keys that no feature depends on, whether a checkpoint has them or not."""
-
 _COUNT_TOLERANCE = 0.1
 
 
 def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     """The network of an entry in evaluation mode, float32 on the CPU.
 
-    Raises:
-        InputError: A file is damaged, a weight is missing or left over, or the entry says something else.
+    Raises InputError where a file is damaged, a weight is missing or left over, or the entry says something
+    else.
     """
     architecture, config, tensors = _read(spec, checkpoint)
     model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
-    blocks = tuple(_blocks(model, architecture.blocks))
+    head, _, tail = architecture.blocks.partition(".*.")
+    rows = [stage.get_submodule(tail) for stage in model.get_submodule(head).children()] if tail else []
+    blocks = tuple(block for row in rows or [model.get_submodule(head)] for block in row.children())
     adapt(model, blocks)
     body = model.get_submodule(architecture.body)
     norm: nn.Module | None = None
@@ -87,9 +88,8 @@ def _read(
         )
     config, converted = convert(tensors, spec)
     kind = config.model_type
-    architecture = next(
-        entry for entry in ARCHITECTURES if entry.model_type == kind and entry.checkpoint_class is None
-    )
+    usual = (entry for entry in ARCHITECTURES if entry.checkpoint_class is None)
+    architecture = next(entry for entry in usual if entry.model_type == kind)
     facts = read_facts(architecture, config)
     _check_kind(spec, kind_of(tensors, config))
     check_facts(spec, replace(facts, heads=stated_heads(values) or facts.heads))
@@ -109,28 +109,16 @@ def _check_kind(spec: BackboneSpec, kind: str) -> None:
 
 
 def check_count(spec: BackboneSpec, count: int) -> None:
-    """Compare the number of weights of a network with what its entry says.
+    """Raise InputError where the number of weights differs from that of the entry by more than a tenth.
 
     Sizes of one family may agree in all else: a gated MLP has half as many weights again as a plain one. A
     table of positions of another size, or a bias more or less, is less than a tenth of a network.
-
-    Raises:
-        InputError: They differ by more than a tenth.
     """
     if spec.parameters and abs(count - spec.parameters) > _COUNT_TOLERANCE * spec.parameters:
         raise InputError(
             f"{spec.name}: the checkpoint {spec.repository} differs from the entry: weights: {count:,}, not "
             f"{spec.parameters:,}."
         )
-
-
-def _blocks(model: nn.Module, path: str) -> Iterator[nn.Module]:
-    head, _, tail = path.partition(".*.")
-    if tail:
-        for stage in model.get_submodule(head).children():
-            yield from stage.get_submodule(tail).children()
-    else:
-        yield from model.get_submodule(head).children()
 
 
 def _fill(

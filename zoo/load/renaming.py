@@ -12,15 +12,12 @@ from zoo.spec import BackboneSpec
 
 _WRAPPERS = ("teacher", "state_dict", "model", "weights")
 _QUERY = "module.base_encoder."
+# Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower.
 _PARTS = (_QUERY, "module.", "backbone.", "visual.")
-"""Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower."""
-
 _DEEPEST = 8  # dictionaries inside each other that are opened: a file may nest them without end
 _MOMENTUM = "module.momentum_encoder."
-
+# Blocks that a sharded training keeps in chunks, as DINOv2's and Franca's do; they keep their numbers.
 _CHUNKED = re.compile(r"^blocks\.\d+\.(?=\d+\.)")
-"""Blocks that a sharded training keeps in chunks, as DINOv2's and Franca's do; they keep their numbers."""
-
 _LISTED = 3  # names that an error lists
 
 
@@ -33,10 +30,8 @@ def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tenso
     trained together.
     """
     for _ in range(_DEEPEST):
-        inner = next((content[name] for name in _WRAPPERS if isinstance(content.get(name), Mapping)), None)
-        if not isinstance(inner, Mapping):
-            break
-        content = inner
+        inner = (content.get(name) for name in _WRAPPERS)
+        content = next((value for value in inner if isinstance(value, Mapping)), content)
     if isinstance(content.get("student"), Mapping):
         raise InputError(
             f"{spec.name}: {spec.repository} holds a student without its teacher, whose features are meant; "
@@ -75,8 +70,7 @@ def rename(
 ) -> tuple[dict[str, Tensor], int]:
     """State dict under new names, and the number of blocks; what is split gives views.
 
-    Raises:
-        InputError: A tensor is missing, unknown, or cannot be split.
+    Raises InputError where a tensor is missing, unknown, or cannot be split.
     """
     tensors = needed(tensors, names.unused)
     depth = depth_of(tensors, names.old_block)
@@ -120,11 +114,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def shape_of(tensors: Mapping[str, Tensor], name: str, dims: int, spec: BackboneSpec) -> tuple[int, ...]:
-    """Shape of a tensor that must have so many dimensions.
-
-    Raises:
-        InputError: It has another number of them.
-    """
+    """Shape of a tensor that must have so many dimensions; InputError where it has not."""
     shape = tuple(tensors[name].shape)
     if len(shape) != dims:
         refuse(spec, f"{name} has the shape {list(shape)}, not one of {dims} dimensions")

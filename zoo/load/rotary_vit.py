@@ -160,10 +160,9 @@ class RotaryAttention(nn.Module):
         super().__init__()
         self.config = config
         width = config.hidden_size
-        self.q_proj = nn.Linear(width, width, bias=config.bias)
-        self.k_proj = nn.Linear(width, width, bias=config.bias)
-        self.v_proj = nn.Linear(width, width, bias=config.bias)
-        self.o_proj = nn.Linear(width, width, bias=config.bias)
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
+            nn.Linear(width, width, bias=config.bias) for _ in range(4)
+        )
 
     def forward(self, tokens: Tensor, position_embeddings: Rotary) -> tuple[Tensor, Tensor | None]:
         """What it adds to the stream, and its probabilities where the configuration asks for eager ones."""
@@ -190,7 +189,6 @@ class MLP(nn.Module):
         self.fc2 = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.bias)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """What it adds to the stream, of the tokens' shape."""
         out: Tensor = self.fc2(nn.functional.gelu(self.fc1(tokens)))
         return out
 
@@ -203,7 +201,6 @@ class LayerScale(nn.Module):
         self.lambda1 = nn.Parameter(torch.ones(width))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """The tokens, scaled."""
         return tokens * self.lambda1
 
 

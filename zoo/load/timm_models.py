@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -18,16 +17,12 @@ from zoo.load.network import quiet
 from zoo.spec import BackboneSpec
 
 MARK = "timm:"  # begins the names of timm's networks
+# What torch says of a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
-"""What torch says of a tensor of another shape."""
 
 
 def read_timm(spec: BackboneSpec, file: Path) -> Network:
-    """A network of timm with the weights of a file, which timm itself reads.
-
-    Raises:
-        InputError: The file cannot be read, or its weights are those of another network.
-    """
+    """A network of timm with the weights of a file, which timm reads; InputError where they do not fit."""
     net = _built(spec.entry, file=file).requires_grad_(False).train(False)
     return timm_network(spec.entry).network(net)
 
@@ -37,10 +32,8 @@ def timm_network(text: str) -> Examined:
     """What a network of timm is, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
 
     It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
-    repository is that of the Hub with its weights, "" where there is none.
-
-    Raises:
-        InputError: timm is not installed or has no such network, or it is no backbone.
+    repository is that of the Hub with its weights, "" where there is none. Raises InputError where timm is
+    not installed or has no such network, or it is no backbone.
     """
     net = _built(text).requires_grad_(False).train(False)
     settings = vars(net).get("pretrained_cfg") or {}
@@ -74,21 +67,18 @@ def _built(text: str, file: Path | None = None) -> nn.Module:
         close = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
         guess = f"did you mean {' or '.join(close)}?" if close else "timm.list_models() names all."
         raise InputError(f"timm has no network {name!r}; {guess}")
-    options: dict[str, Any] = {} if file is None else {"pretrained_cfg_overlay": {"file": str(file)}}
+    options: dict[str, Any] = {"pretrained": file is not None}
+    if file is not None:
+        options["pretrained_cfg_overlay"] = {"file": str(file)}
     with torch.random.fork_rng(devices=[]), quiet():
         try:
-            return _created(timm, name, pretrained=file is not None, **options)
+            try:  # one that takes images of any size, where it has that option
+                made: nn.Module = timm.create_model(name, dynamic_img_size=True, **options)
+            except TypeError:
+                made = timm.create_model(name, **options)
         except Exception as error:
             weights = "" if file is None else f" with the weights {file}"
             raise InputError(f"{text} cannot be built{weights}: {_reason(error)}") from error
-
-
-def _created(timm: ModuleType, name: str, **options: Any) -> nn.Module:  # noqa: ANN401  # timm's options
-    """The network, one that takes images of any size where it has that option."""
-    try:
-        made: nn.Module = timm.create_model(name, dynamic_img_size=True, **options)
-    except TypeError:
-        made = timm.create_model(name, **options)
     return made
 
 
