@@ -108,13 +108,13 @@ def _of_arrays(call: CkaCall) -> Similarity:
         str(each) if isinstance(each, str | Path) else f"the {order} array" for order, each in given.items()
     ]
     arrays = [_array(each, name) for each, name in zip(given.values(), names, strict=True)]
-    compared = compare_arrays(arrays, names, call.estimator, call.batch_size)
-    value = float(compared.matrix[0, 1])
+    matrix, _, used = compare_arrays(arrays, names, call.estimator, call.batch_size)
+    value = float(matrix[0, 1])
     if math.isnan(value):
         raise InputError(f"within batches {names[0]} or {names[1]} does not vary")
-    row = {"first": names[0], "second": names[1], "samples": compared.used, "cka": value}
-    matrix = pd.DataFrame([[value]], index=[names[0]], columns=[names[1]])
-    return _similarity(f"CKA ({call.estimator}) of {compared.used:,} samples", pd.DataFrame([row]), matrix)
+    row = {"first": names[0], "second": names[1], "samples": used, "cka": value}
+    table = pd.DataFrame([[value]], index=[names[0]], columns=[names[1]])
+    return _similarity(f"CKA ({call.estimator}) of {used:,} samples", pd.DataFrame([row]), table)
 
 
 def _similarity(title: str, frame: "pd.DataFrame", matrix: "pd.DataFrame") -> Similarity:

@@ -26,8 +26,7 @@ from rich.text import Text
 PACE_SECONDS = 600  # speed and time left are told by what was done in these, pauses for scoring among them
 LINE_SECONDS = 60  # where no bars are shown, a line says how far the outermost stage is, so often at most
 
-Advance = Callable[[float], None]
-"""Called with how much more is done of a stage."""
+Advance = Callable[[float], None]  # called with how much more is done of a stage
 
 
 class Reporter(Protocol):
@@ -162,8 +161,7 @@ class Terminal:
         self.console.print(line, markup=False)
 
 
-Message = tuple[str, tuple[int, int], object]
-"""Kind, (worker, number of the bar), content."""
+Message = tuple[str, tuple[int, int], object]  # kind, (worker, number of the bar), content
 
 
 class Relayed:

@@ -45,18 +45,10 @@ def sum_fields(
     channels: Channels,
     advance: Callable[[int], None],
 ) -> FieldSums:
-    """Show images to a backbone that gives gradients, each once, and add its receptive fields up.
+    """Show images to a backbone that gives gradients, each once, and add the fields of layers up.
 
-    A batch whose gradients do not fit into memory is shown in halves, down to one image, and so are those
-    after it.
-
-    Args:
-        events: Batches of images whose views have one size, and images that cannot be read.
-        batch_size: Images that are shown together at most.
-        backbone: The backbone.
-        layers: Layers whose fields are wanted, which it has.
-        channels: Which channels of each.
-        advance: Hears how many more images were shown.
+    At most ``batch_size`` images are shown together. A batch whose gradients do not fit into memory is shown
+    in halves, down to one image, and so are those after it.
 
     Raises:
         InputError: The gradients of a single image do not fit into memory.

@@ -59,12 +59,8 @@ def batches(
 ) -> Iterator[Event]:
     """Batches of the shards' images in order, the end of each shard, and the images that cannot be decoded.
 
-    Args:
-        source: What to read, with its view scaled to the backbone.
-        shards: Which shards, in this order.
-        batch_size: Images of ``input_size`` pixels a side in a batch; larger images come in smaller batches.
-        input_size: Side in pixels that the batch size is meant for.
-        workers: Decoding threads.
+    The source's view is scaled to the backbone. A batch has ``batch_size`` images of ``input_size`` pixels a
+    side; larger images come in smaller batches. So many ``workers`` decode.
     """
     places = (
         (group, position)

@@ -62,35 +62,27 @@ def run_pass(
 ) -> PassResult:
     """Show every image of the shards that a listener misses to the backbone, once.
 
-    Memory is bounded by a batch, what measurers keep of their group, and one shard's results. A listener that
-    raises is left out from then on and keeps why (`Listener.failure`); the others go on. A batch that does
-    not fit into memory is shown in smaller ones, down to one image.
-
-    Args:
-        source: The images, with their view scaled to the backbone.
-        listeners: What looks at them.
-        backbone: The backbone.
-        batch_size: Images of the backbone's input size in a batch.
-        workers: Decoding threads.
-        report: Hears how far it is.
+    Memory is bounded by a batch of so many images of the input size, what measurers keep of their group, and
+    one shard's results. A listener that raises is left out from then on and keeps why; the others go on. A
+    batch that does not fit into memory is shown in smaller ones, down to one image. The source's view is
+    scaled to the backbone.
 
     Raises:
         InputError: An image cannot be read where none may be left out, or does not fit into memory; or images
             that must be shown together do not.
     """
     spec, images, unreadable = backbone.spec, 0, []
-    shards = sorted(set().union(*(listener.missing for listener in listeners)))
+    shards = sorted(set().union(*(each.missing for each in listeners)))
     splitter = BatchSplitter(backbone, source.joint, report.say)
-    events = batches(source, shards, batch_size, spec.input_size, workers)
-    total = sum(map(source.shard_images, shards))
-    with report.bar(f"{spec.name}  {source.name}", total, "images") as advance:
-        for event in events:
+    title, total = f"{spec.name}  {source.name}", sum(map(source.shard_images, shards))
+    with report.bar(title, total, "images") as advance:
+        for event in batches(source, shards, batch_size, spec.input_size, workers):
             if all(listener.failure for listener in listeners):
                 break
             match event:
                 case Batch():
                     shard = event.members[0].group // source.groups_per_shard
-                    splitter.show(event, [listener for listener in listeners if shard in listener.missing])
+                    splitter.show(event, [each for each in listeners if shard in each.missing])
                     images += len(event.members)
                     advance(len(event.members))
                 case Unreadable():

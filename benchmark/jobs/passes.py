@@ -23,8 +23,7 @@ from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.features.backbone import Backbone
 
-ATTENTION_BYTES = 1 << 29
-"""Attention maps of one block for one batch take at most so much."""
+ATTENTION_BYTES = 1 << 29  # attention maps of one block for one batch take at most so much
 
 
 def run_passes(jobs: Sequence[Job], cache: "BackboneCache", report: Reporter) -> PassResult:

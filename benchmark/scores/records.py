@@ -18,9 +18,7 @@ from tasks.registry import TaskEntry
 from tasks.uncertainty import assess, intervals_of
 from zoo.spec import BackboneSpec, stands_for_set
 
-NORMAL = 1.959964
-"""Standard errors to each side of a 95 % interval."""
-
+NORMAL = 1.959964  # standard errors to each side of a 95 % interval
 Assessments = Mapping[tuple[Place, str], Mapping[str, Any]]
 """Fields of the records of each place and metric: the interval, and how it does among its competitors."""
 

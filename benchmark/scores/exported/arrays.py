@@ -5,7 +5,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -29,27 +29,32 @@ DAMAGE = (
 """What numpy and its archives raise for files that are not what they say."""
 
 
-def read_archive(path: Path, names: Iterable[str]) -> dict[str, Array]:
+def read_archive(path: Path, names: Sequence[str]) -> dict[str, Array]:
     """The arrays of those names from an .npz archive.
 
     Raises:
         InputError: A missing or damaged file, no archive, a missing array or one of Python objects.
     """
-    wanted = tuple(names)
-    with _open(path) as stream:
-        content = _load(stream, path)
+    with _open(path) as stream, _readable(path):
+        content = np.load(stream, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
             raise InputError(
-                f"expected an .npz archive with {', '.join(wanted)} at {path}, found a single array; "
+                f"expected an .npz archive with {', '.join(names)} at {path}, found a single array; "
                 "write it with np.savez"
             )
-        missing = [name for name in wanted if name not in content.files]
+        missing = [name for name in names if name not in content.files]
         if missing:
             raise InputError(
-                f"expected the arrays {', '.join(wanted)} in {path}, found no {' and no '.join(missing)} "
+                f"expected the arrays {', '.join(names)} in {path}, found no {' and no '.join(missing)} "
                 f"among {some(content.files, 12) or 'nothing'}; write them with np.savez under these names"
             )
-        return {name: _member(content, name, path) for name in wanted}
+        arrays: dict[str, Array] = {}
+        for name in names:
+            with _readable(path, name):
+                arrays[name] = content[name]
+                if isinstance(arrays[name], bytes):  # what numpy gives for a member of another kind
+                    raise ValueError("it is no .npy file")
+        return arrays
 
 
 def read_array(path: Path, mapped: bool = False) -> Array:
@@ -58,11 +63,12 @@ def read_array(path: Path, mapped: bool = False) -> Array:
     Raises:
         InputError: A missing or damaged file, an archive, or an array of Python objects.
     """
-    with _open(path) as stream:
+    with _open(path) as stream, _readable(path):
         if mapped and stream.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
-            return _map(path)
+            with np.errstate(over="raise"):  # in the product of the lengths
+                return np.lib.format.open_memmap(path, mode="r")
         stream.seek(0)
-        content = _load(stream, path)
+        content: Array | np.lib.npyio.NpzFile = np.load(stream, allow_pickle=False)
         if isinstance(content, np.lib.npyio.NpzFile):
             raise InputError(
                 f"expected one array (.npy) at {path}, found an archive of "
@@ -74,11 +80,8 @@ def read_array(path: Path, mapped: bool = False) -> Array:
 def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Floats:
     """Features, float32 or, as they are or on request, float64, checked to be numbers of the stated shape.
 
-    Args:
-        array: Whole or real numbers of any size.
-        where: Name of the array and its file, for errors.
-        shape: Names of the axes in brackets, such as ``[n dim]``; "..." stands for one axis or more.
-        wide: Whether to return float64.
+    The shape names the axes in brackets, such as ``[n dim]``; "..." stands for one axis or more. ``where``
+    is the name of the array and its file, for errors.
 
     Raises:
         InputError: Another shape or type, no number, or a value that is NaN, infinite or beyond float32.
@@ -108,13 +111,7 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
 
 
 def as_features(array: Array, where: str, constant: bool = True) -> Floats:
-    """Features [n dim] that tell items apart; raises InputError.
-
-    Args:
-        array: One row an item.
-        where: Name of the array and its file, for errors.
-        constant: Whether features that are the same for all items are refused, too.
-    """
+    """Features [n dim] that tell items apart, or, on request, are the same for all; raises InputError."""
     values = as_floats(array, where, "[n dim]")
     if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
@@ -143,31 +140,13 @@ def _open(path: Path) -> BinaryIO:
         raise InputError(f"expected a file of numpy (.npy or .npz) at {path}: {error.strerror}") from error
 
 
-def _load(stream: BinaryIO, path: Path) -> Array | np.lib.npyio.NpzFile:
-    with _readable(path):
-        content: Array | np.lib.npyio.NpzFile = np.load(stream, allow_pickle=False)
-    return content
-
-
-def _map(path: Path) -> Array:
-    with _readable(path), np.errstate(over="raise"):  # in the product of the lengths
-        array: Array = np.lib.format.open_memmap(path, mode="r")
-    return array
-
-
-def _member(content: np.lib.npyio.NpzFile, name: str, path: Path) -> Array:
-    with _readable(path, name):
-        array: Array | bytes = content[name]
-        if isinstance(array, bytes):  # what numpy gives for a member of another kind
-            raise ValueError("it is no .npy file")
-    return array
-
-
 @contextmanager
 def _readable(path: Path, name: str = "") -> Iterator[None]:
     """Say of what numpy cannot read in a file, or in an array of it, what it is."""
     try:
         yield
+    except InputError:
+        raise
     except DAMAGE as error:
         what = f"array {name} of {path}" if name else str(path)
         if "pickle" in str(error).lower() or "object" in str(error).lower():

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmark.scores.exported.arrays import Array, as_floats, read_array
-from benchmark.scores.exported.report import Grid, Json, ScoreReport
+from benchmark.scores.exported.report import Grid, ScoreReport
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
     CkaAccumulator,
@@ -28,72 +27,47 @@ Estimator = Literal["unbiased", "biased", "paper"]
 
 
 def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> ScoreReport:
-    """CKA of every representation with every other one, as fractions.
+    """CKA of every representation with every other one, as fractions; raises InputError.
 
-    Batches are taken in the order of the rows; a last one of fewer than 4 is left out. Computed in float64.
-
-    Args:
-        features: Two or more arrays [n ...] with the same samples in the same order.
-        estimator: Which HSIC.
-        batch_size: Rows of a batch, at least 4; if None all of them, or for the paper's
-            estimator as many as its protocol says.
-
-    Raises:
-        InputError: Something about the files or the numbers is wrong.
+    Arrays [n ...], two or more, have the same samples in the same order. Batches are taken in the order of
+    the rows; a last one of fewer than 4 is left out. Without a size all rows are one batch, or for the
+    paper's estimator as many as its protocol says. Computed in float64.
     """
     arrays = [read_array(path, mapped=True) for path in features]
-    names = _names(features)
-    compared = compare_arrays(arrays, features, estimator, batch_size)
-    matrix, size, used, n = compared.matrix, compared.size, compared.used, len(arrays[0])
-    rows = [[None if math.isnan(value) else value for value in row] for row in matrix.tolist()]
-    undefined = [name for name, row in zip(names, rows, strict=True) if all(value is None for value in row)]
-    parameters: dict[str, Json] = {
-        "features": [str(path) for path in features],
-        "estimator": estimator,
-        "batch_size": size,
+    if len(set(features)) != len(features):
+        raise InputError("expected every array once as --features, found one of them twice")
+    names = [path.stem for path in features]
+    names = names if len(set(names)) == len(names) else [*map(str, features)]
+    matrix, size, used = compare_arrays(arrays, features, estimator, batch_size)
+    rows = {
+        name: [None if math.isnan(value) else value for value in row]
+        for name, row in zip(names, matrix.tolist(), strict=True)
     }
+    undefined = [name for name, row in rows.items() if all(value is None for value in row)]
+    left_out = len(arrays[0]) - used
+    note = f"the last {left_out} rows are fewer than {SMALLEST_BATCH} and were left out"
     return ScoreReport(
         command="cka",
         protocol=(PAPER if estimator == "paper" else STANDARD).name,
-        parameters=parameters,
+        parameters={"features": [*map(str, features)], "estimator": estimator, "batch_size": size},
         n=used,
         unit="samples",
-        scores={name: dict(zip(names, row, strict=True)) for name, row in zip(names, rows, strict=True)},
-        grid=Grid("CKA", tuple(names), dict(zip(names, rows, strict=True))),
-        details={"batches": -(-used // size), "samples_left_out": n - used},
+        scores={name: dict(zip(names, row, strict=True)) for name, row in rows.items()},
+        grid=Grid("CKA", tuple(names), rows),
+        details={"batches": -(-used // size), "samples_left_out": left_out},
         scale="fraction",
         reason=f"within batches {' and '.join(undefined)} do not vary" if undefined else "",
-        notes=(f"the last {n - used} rows are fewer than {SMALLEST_BATCH} and were left out",)
-        if used < n
-        else (),
+        notes=(note,) if left_out else (),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedArrays:
-    """CKA of arrays with each other.
-
-    Attributes:
-        matrix: The numbers.
-        size: Samples of a batch.
-        used: Samples that were compared.
-    """
-
-    matrix: Tensor
-    size: int
-    used: int
 
 
 def compare_arrays(
     arrays: Sequence[Array], sources: Sequence[object], estimator: Estimator, batch_size: int | None
-) -> ComparedArrays:
-    """CKA of every array with every other one, over batches, one of which is in memory at a time.
+) -> tuple[Tensor, int, int]:
+    """CKA of every array with every other one, as `score_cka` takes them; sources are their names in errors.
 
-    Args:
-        arrays: Two or more, [n ...], with the same samples in the same order.
-        sources: What sentences call them.
-        estimator: Which HSIC.
-        batch_size: Rows of a batch; None as for `score_cka`.
+    Gives the matrix, the samples of a batch, one of which is in memory at a time, and how many samples were
+    compared.
 
     Raises:
         InputError: Something about the numbers is wrong.
@@ -111,7 +85,7 @@ def compare_arrays(
             biased += grams @ grams.T
         else:
             unbiased.add(torch.stack([centred_gram(values, min_max=config.min_max) for values in batch]))
-    return ComparedArrays(normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used)
+    return normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used
 
 
 def _rows(array: Array, source: object, start: int, stop: int) -> Tensor:
@@ -142,11 +116,3 @@ def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
             f"expected at least {SMALLEST_BATCH} samples, found {len(arrays[0])} rows in {features[0]}"
         )
     return len(arrays[0])
-
-
-def _names(features: Sequence[Path]) -> list[str]:
-    """Names of the files, or the whole paths where two names are the same; raises InputError."""
-    if len(set(features)) != len(features):
-        raise InputError("expected every array once as --features, found one of them twice")
-    stems = [path.stem for path in features]
-    return stems if len(set(stems)) == len(stems) else [str(path) for path in features]

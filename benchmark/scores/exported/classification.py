@@ -23,25 +23,15 @@ TOPS = (1, 5)
 
 @dataclass(frozen=True, slots=True)
 class LabelledFeatures:
-    """What an archive of labelled features holds.
+    """What an archive of labelled features holds."""
 
-    Attributes:
-        path: The archive.
-        train: [n dim].
-        labels: Classes of the train items, 0 to classes - 1, [n].
-        test: [m dim].
-        truth: The same of the test items, [m]; -1, or a class without train items, is never right.
-        classes: How many classes train and test items have together.
-        notes: A sentence where test items cannot be right.
-    """
-
-    path: Path
-    train: Floats
-    labels: Integers
-    test: Floats
-    truth: Integers
-    classes: int
-    notes: tuple[str, ...]
+    path: Path  # the archive
+    train: Floats  # [n dim]
+    labels: Integers  # classes of the train items, 0 to classes - 1, [n]
+    test: Floats  # [m dim]
+    truth: Integers  # the same of the test items, [m]; -1, or a class without train items, is never right
+    classes: int  # how many classes train and test items have together
+    notes: tuple[str, ...]  # a sentence where test items cannot be right
 
     def report(
         self,
@@ -52,15 +42,10 @@ class LabelledFeatures:
         details: Mapping[str, Json] | None = None,
     ) -> ScoreReport:
         """The report of a scorer, whose table has a column for each of ``TOPS`` that rows have a cell of."""
-        counts: dict[str, Json] = {
-            "train_items": len(self.train),
-            "classes": self.classes,
-            "dimensions": self.train.shape[1],
-        }
         columns = tuple(f"top-{top}" for top in TOPS)[: max(map(len, rows.values()))]
+        counts = {"train_items": len(self.train), "classes": self.classes, "dimensions": self.train.shape[1]}
         return ScoreReport(
             command=command,
-            protocol="standard",
             parameters={"features": str(self.path), **parameters},
             n=len(self.test),
             unit="test items",
@@ -72,22 +57,13 @@ class LabelledFeatures:
 
 
 def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = None) -> ScoreReport:
-    """Top-1 and top-5 in percent of a vote of neighbours for every k, from one search.
+    """Top-1 and top-5 in percent of a vote of neighbours for every k, from one search; raises InputError.
 
-    Args:
-        path: Archive of train [n dim], train_labels [n], test [m dim] and test_labels [m]; labels are any
-            whole numbers.
-        ks: Neighbours that vote, each 1 to n; the protocol's if empty.
-        temperature: Divisor of the cosine in the vote exp(cos / temperature); the protocol's if None.
-
-    Raises:
-        InputError: Something about the file or the numbers is wrong.
+    The archive has train [n dim], train_labels [n], test [m dim] and test_labels [m]; labels are any whole
+    numbers. Votes are exp(cos / temperature); what is not given is the protocol's.
     """
-    given = _read(path)
-    ks, temperature = (
-        tuple(ks) or (config_of(STANDARD, "knn").k,),
-        temperature or config_of(STANDARD, "knn").temperature,
-    )
+    given, rule = _read(path), config_of(STANDARD, "knn")
+    ks, temperature = tuple(ks) or (rule.k,), temperature or rule.temperature
     _check_counts("--k", ks, len(given.train), "the number of train items")
     train, test = given.train.astype(np.float32), given.test.astype(np.float32)
     neighbours = nearest(train, test, max(ks))
@@ -102,13 +78,11 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
 def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
     """Top-1 in percent of closed-form probes, for every number of shots the mean of the draws.
 
-    Args:
-        path: As for `score_knn`.
-        shots: Items a class; the protocol's if empty. Those beyond the smallest train class have no score.
-        penalty: Of the squared weights; chosen on held-out shots if None.
+    Shots beyond the smallest train class have no score. The penalty of the squared weights is chosen on
+    held-out shots if None.
 
     Raises:
-        InputError: Something about the file or the numbers is wrong.
+        InputError: Something about the file, which is as for `score_knn`, or the numbers is wrong.
     """
     given = _of_train_classes(_read(path, constant=False))
     rule = config_of(STANDARD, "fewshot")
@@ -137,13 +111,11 @@ def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None 
 def score_linear(path: Path, epochs: int | None = None, seed: int | None = None) -> ScoreReport:
     """Top-1 in percent of a trained linear layer, of the features as they are and standardised.
 
-    Args:
-        path: As for `score_knn`.
-        epochs: How often each item is seen; the protocol's if None.
-        seed: Of the order and the held-out items; the protocol's if None.
+    What is None is the protocol's: how often each item is seen, and the seed of the order and of the held-out
+    items.
 
     Raises:
-        InputError: Something about the file or the numbers is wrong.
+        InputError: Something about the file, which is as for `score_knn`, or the numbers is wrong.
     """
     given = _of_train_classes(_read(path, constant=False))
     rule = config_of(STANDARD, "linear")
@@ -153,33 +125,18 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     classes, labels, truth = int(given.labels.max()) + 1, as_tensor(given.labels), as_tensor(given.truth)
     held = as_tensor(held_out(given.labels, classes, rule))
     train, test = as_tensor(given.train.astype(np.float32)), as_tensor(given.test.astype(np.float32))
-    scores: dict[str, float] = {}
-    rates: dict[str, float] = {}
+    scores, rates = dict[str, float](), dict[str, float]()
     for metric, (items, asked) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
         probe = fit_softmax(items, labels, held, classes, rule)
         scores[metric] = 100.0 * float(probe.correct(asked, truth).mean())
         rates[metric] = probe.rate
-    parameters: dict[str, Json] = {
-        "epochs": rule.epochs,
-        "batch": rule.batch,
-        "momentum": rule.momentum,
-        "rates": rule.rates,
-        "seed": rule.seed,
-    }
+    parameters = {name: getattr(rule, name) for name in ("epochs", "batch", "momentum", "rates", "seed")}
     rows = {metric: (score,) for metric, score in scores.items()}
     return given.report("linear", parameters, scores, rows, {"rates": rates})
 
 
 def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
-    """An archive of labelled features, checked.
-
-    Args:
-        path: The archive.
-        constant: Whether train features that are the same for all items are refused.
-
-    Raises:
-        InputError: Something about the file is wrong.
-    """
+    """A checked archive of labelled features, whose train features may be constant where that is said."""
     arrays = read_archive(path, ARRAYS)
     train = as_features(arrays["train"], f"train of {path}", constant=constant)
     test = as_features(arrays["test"], f"test of {path}", constant=False)
@@ -198,11 +155,7 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
 
 
 def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:
-    """Labels with classes numbered as train items have them, without gaps; all others are -1.
-
-    Raises:
-        InputError: Train items are of a single class.
-    """
+    """Labels with classes numbered as train items have them, two or more, without gaps; others are -1."""
     known, labels = np.unique(given.labels, return_inverse=True)
     if len(known) < 2:
         raise InputError(f"expected train items of two classes or more in {given.path}, found {len(known)}")

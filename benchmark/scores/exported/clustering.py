@@ -1,5 +1,6 @@
 """Agreement of clusters with classes, for exported features or finished assignments."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +13,16 @@ from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from zoo.errors import InputError
 
-SEEDS = 2**32
-"""How many seeds the random generator of k-means has."""
+SEEDS = 2**32  # how many seeds the random generator of k-means has
 
 
 def score_features(
     features: Path, k: int | None = None, seed: int | None = None, n_init: int | None = None
 ) -> ScoreReport:
-    """Purity, NMI and ARI in percent of a k-means partition of features as they are.
+    """Purity, NMI and ARI in percent of a k-means partition of features as they are; raises InputError.
 
-    Args:
-        features: Archive of features [n dim] and labels [n], whole numbers or text.
-        k: Clusters; as many as there are classes if None.
-        seed: Of k-means; the protocol's if None.
-        n_init: Runs of k-means, the best of which counts; the protocol's if None.
-
-    Raises:
-        InputError: Something about the file or the numbers is wrong.
+    The archive has features [n dim] and labels [n], whole numbers or text. Clusters are as many as there are
+    classes if k is None; the seed and how many runs there are, the best of which counts, are the protocol's.
     """
     arrays = read_archive(features, ("features", "labels"))
     values = as_features(arrays["features"], f"features of {features}")
@@ -36,23 +30,19 @@ def score_features(
     wanted = len(np.unique(labels)) if k is None else k
     if not 1 <= wanted <= len(values):
         raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
-    seed = config_of(STANDARD, "cluster-image").seed if seed is None else seed
-    n_init = config_of(STANDARD, "cluster-image").n_init if n_init is None else n_init
+    rule = config_of(STANDARD, "cluster-image")
+    seed, n_init = rule.seed if seed is None else seed, rule.n_init if n_init is None else n_init
     if not 0 <= seed < SEEDS:
         raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
     clusters = kmeans_starts(values, wanted, seed=seed, n_init=n_init)[0]
-    numbers: dict[str, Json] = {"k": wanted, "seed": seed, "n_init": n_init}
-    return _report(labels, clusters, {"features": str(features), **numbers})
+    numbers = {"features": str(features), "k": wanted, "seed": seed, "n_init": n_init}
+    return _report(labels, clusters, numbers)
 
 
 def score_assignments(assignments: Path) -> ScoreReport:
-    """Purity, NMI and ARI in percent of finished clusters.
+    """Purity, NMI and ARI in percent of finished clusters; raises InputError.
 
-    Args:
-        assignments: Archive of clusters [n] and labels [n], whole numbers or text.
-
-    Raises:
-        InputError: Something about the file is wrong.
+    The archive has clusters [n] and labels [n], whole numbers or text.
     """
     arrays = read_archive(assignments, ("clusters", "labels"))
     labels = as_labels(arrays["labels"], f"labels of {assignments}", arrays["labels"].size, text=True)
@@ -62,14 +52,13 @@ def score_assignments(assignments: Path) -> ScoreReport:
     return _report(labels, clusters, {"assignments": str(assignments)})
 
 
-def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> ScoreReport:
+def _report(labels: Array, clusters: Array, parameters: Mapping[str, Json]) -> ScoreReport:
     classes, groups = (
         np.unique(names, return_inverse=True)[1].astype(np.int64) for names in (labels, clusters)
     )
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
     return ScoreReport(
         command="clustering",
-        protocol="standard",
         parameters=parameters,
         n=len(classes),
         unit="items",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmark.scores.exported.report import Grid, Json, ScoreReport
+from benchmark.scores.exported.report import Grid, ScoreReport
 from tasks.datasets.davis import DAVIS_2017_VAL, PredictedSequence, annotation_folder, read_davis_results
 from tasks.datasets.files import folder_names, some
 from tasks.datasets.masks import read_mask
@@ -10,15 +10,12 @@ from tasks.metrics.arrays import VOID
 from tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
 from zoo.errors import InputError
 
-Columns = dict[str, float]
-
 
 def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     """Official columns in percent, over all objects and of each object, of every predicted sequence.
 
-    Args:
-        ground_truth: DAVIS, its ``Annotations``, or a folder of ``<sequence>/*.png``.
-        predictions: Folder of ``<sequence>/*.png`` whose pixel values are object ids.
+    The ground truth is DAVIS, its ``Annotations``, or a folder of ``<sequence>/*.png``, as predictions are;
+    pixel values are object ids.
 
     Raises:
         InputError: A folder, sequence or frame is missing, or masks do not fit each other.
@@ -33,7 +30,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
         for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1)
     }
     rows = {name: tuple(scores.get(column) for column in overall) for name, scores in objects.items()}
-    names: list[Json] = [sequence.name for sequence in sequences]
+    names = [sequence.name for sequence in sequences]
     return ScoreReport(
         command="davis",
         protocol="official",
@@ -43,7 +40,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
         scores=overall,
         grid=Grid("object", tuple(overall), {**rows, "all objects": tuple(overall.values())}),
         details={"sequences": names, "objects": objects},
-        notes=_left_out(ground_truth, [sequence.name for sequence in sequences]),
+        notes=_left_out(ground_truth, names),
     )
 
 
@@ -66,22 +63,17 @@ def _left_out(ground_truth: Path, scored: list[str]) -> tuple[str, ...]:
     """A sentence where sequences of the validation list, or of the folder, were not predicted."""
     listed = ground_truth / DAVIS_2017_VAL.subset
     if listed.is_file():
-        names = sorted(
-            {line.strip() for line in listed.read_text(encoding="utf-8", errors="replace").splitlines()}
-            - {""}
-        )
+        names = {*map(str.strip, listed.read_text(encoding="utf-8", errors="replace").splitlines())} - {""}
     else:
-        names = folder_names(annotation_folder(ground_truth))
-    missing = sorted(set(names) - set(scored))
-    if not missing:
-        return ()
-    return (f"{len(missing)} of {len(names)} sequences have no prediction and do not count: {some(missing)}",)
+        names = {*folder_names(annotation_folder(ground_truth))}
+    missing = sorted(names - {*scored})
+    note = f"{len(missing)} of {len(names)} sequences have no prediction and do not count: {some(missing)}"
+    return (note,) if missing else ()
 
 
-def _columns(j: Statistics, f: Statistics) -> Columns:
-    named = (("J", j), ("F", f))
+def _columns(j: Statistics, f: Statistics) -> dict[str, float]:
     return {
-        f"{name}-{column}": 100.0 * value
-        for name, measure in named
-        for column, value in (("Mean", measure.mean), ("Recall", measure.recall), ("Decay", measure.decay))
+        f"{name}-{column}": 100.0 * getattr(measure, column.lower())
+        for name, measure in (("J", j), ("F", f))
+        for column in ("Mean", "Recall", "Decay")
     }

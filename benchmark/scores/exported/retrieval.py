@@ -1,14 +1,14 @@
 """Revisited Oxford and Paris for exported features or similarities."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.scores.exported.arrays import Floats, as_features, as_floats, read_archive, read_array
-from benchmark.scores.exported.report import Grid, Json, ScoreReport
+from benchmark.scores.exported.report import Grid, ScoreReport
 from tasks.datasets.revisitop import Query, read_ground_truth
+from tasks.metrics.arrays import Integers
 from tasks.metrics.ranking import CUTOFFS, Difficulty, RetrievalScores, cosine, rank, revisited
 from zoo.errors import InputError
 
@@ -17,14 +17,10 @@ METRICS = ("mAP", *(f"mP@{k}" for k in CUTOFFS))
 
 
 def score_features(features: Path, ground_truth: Path) -> ScoreReport:
-    """mAP and mP@1, 5, 10 in percent of the ranking by cosine.
+    """mAP and mP@1, 5, 10 in percent of the ranking by cosine; raises InputError.
 
-    Args:
-        features: Archive of database [images dim] and queries [queries dim], ordered as the ground truth.
-        ground_truth: Pickle of revisited Oxford or Paris.
-
-    Raises:
-        InputError: Something about the files is wrong.
+    The archive has database [images dim] and queries [queries dim] in the order of the ground truth, the
+    pickle of revisited Oxford or Paris.
     """
     arrays = read_archive(features, ("database", "queries"))
     database = as_features(arrays["database"], f"database of {features}")
@@ -34,27 +30,21 @@ def score_features(features: Path, ground_truth: Path) -> ScoreReport:
             f"expected database and queries of one width in {features}, found {database.shape[1]} and "
             f"{queries.shape[1]}"
         )
-    similarity = cosine(database, queries)
-    return _report(similarity, features, ground_truth, {"features": str(features)})
+    return _report(cosine(database, queries), features, ground_truth, "features")
 
 
 def score_similarity(similarity: Path, ground_truth: Path) -> ScoreReport:
-    """mAP and mP@1, 5, 10 in percent of the ranking by given similarities.
+    """mAP and mP@1, 5, 10 in percent of the ranking by given similarities; raises InputError.
 
-    Args:
-        similarity: Array [database queries], larger for more similar, in the order of the ground truth.
-        ground_truth: Pickle of revisited Oxford or Paris.
-
-    Raises:
-        InputError: Something about the files is wrong.
+    They are [database queries], larger for more similar, in the order of the ground truth.
     """
     values = as_floats(read_array(similarity), f"similarities {similarity}", "[database queries]")
     if (values == values.flat[0]).all():
         raise InputError(f"expected similarities that rank images in {similarity}, but they are all the same")
-    return _report(values, similarity, ground_truth, {"similarity": str(similarity)})
+    return _report(values, similarity, ground_truth, "similarity")
 
 
-def _report(similarity: Floats, path: Path, ground_truth: Path, parameters: dict[str, Json]) -> ScoreReport:
+def _report(similarity: Floats, path: Path, ground_truth: Path, kind: str) -> ScoreReport:
     database, queries = read_ground_truth(ground_truth)
     if similarity.shape != (len(database), len(queries)):
         raise InputError(
@@ -62,35 +52,36 @@ def _report(similarity: Floats, path: Path, ground_truth: Path, parameters: dict
             f"{ground_truth}, found {similarity.shape[0]:,} and {similarity.shape[1]:,}; keep the order of "
             "imlist and qimlist"
         )
-    results = _score(rank(similarity), queries, ground_truth)
-    scores = {
-        f"{metric} {name}": value for name, row in results.items() for metric, value in _means(row).items()
+    results = _results(rank(similarity), queries, ground_truth)
+    rows: dict[str, tuple[float | None, ...]] = {
+        name: (_percent(each.mean_ap), *(_percent(each.mean_precision(k)) for k in CUTOFFS), each.counted)
+        for name, each in results.items()
     }
+    reasons = (
+        f"{len(queries) - result.counted} of {len(queries)} queries have no {name} positive"
+        for name, result in results.items()
+        if result.counted < len(queries)
+    )
     return ScoreReport(
         command="retrieval",
-        protocol="standard",
-        parameters={**parameters, "ground_truth": str(ground_truth)},
+        parameters={kind: str(path), "ground_truth": str(ground_truth)},
         n=len(queries),
         unit="queries",
-        scores=scores,
-        grid=Grid(
-            "difficulty",
-            (*METRICS, "queries counted"),
-            {name: (*_means(result).values(), result.counted) for name, result in results.items()},
-        ),
+        scores={f"{metric} {name}": row[i] for name, row in rows.items() for i, metric in enumerate(METRICS)},
+        grid=Grid("difficulty", (*METRICS, "queries counted"), rows),
         details={
             "database_images": len(database),
             "queries": [query.name for query in queries],
             "queries_counted": {name: result.counted for name, result in results.items()},
             "AP": {name: [_percent(value) for value in result.ap] for name, result in results.items()},
         },
-        reason=_reason(results, len(queries)),
+        reason="; ".join(reasons),
     )
 
 
-def _score(
-    ranks: NDArray[np.int64], queries: list[Query], ground_truth: Path
-) -> Mapping[Difficulty, RetrievalScores]:
+def _results(
+    ranks: Integers, queries: Sequence[Query], ground_truth: Path
+) -> dict[Difficulty, RetrievalScores]:
     easy, hard, junk = ([query.relevance[kind] for query in queries] for kind in ("easy", "hard", "junk"))
     try:
         return {name: revisited(ranks, easy, hard, junk, name) for name in DIFFICULTIES}
@@ -98,19 +89,6 @@ def _score(
         raise InputError(f"expected a consistent ground truth in {ground_truth}, but {error}") from error
 
 
-def _reason(results: Mapping[Difficulty, RetrievalScores], queries: int) -> str:
-    """Why some queries have no AP, or a difficulty no mean."""
-    missing = {name: queries - result.counted for name, result in results.items()}
-    return "; ".join(
-        f"{number} of {queries} queries have no {name} positive" for name, number in missing.items() if number
-    )
-
-
-def _means(result: RetrievalScores) -> dict[str, float | None]:
-    """mAP and mP@k in percent; None where no query counts."""
-    values = (result.mean_ap, *(result.mean_precision(k) for k in CUTOFFS))
-    return {metric: _percent(value) for metric, value in zip(METRICS, values, strict=True)}
-
-
 def _percent(fraction: float) -> float | None:
+    """A score in percent; None where no query counts."""
     return None if np.isnan(fraction) else 100.0 * float(fraction)

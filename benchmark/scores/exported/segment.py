@@ -1,6 +1,6 @@
 """Mean IoU of segmentation: of masks that any code predicted, or by a vote of exported features."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,15 +32,10 @@ ARRAYS = ("train", "train_masks", "test", "test_masks")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Which labels are classes, and which pixels are judged.
+    """Which labels are classes, and which pixels are judged."""
 
-    Attributes:
-        classes: How many there are, from 0; None for as many as the masks hold.
-        ignored: Labels of pixels that are not judged.
-    """
-
-    classes: int | None
-    ignored: tuple[int, ...]
+    classes: int | None  # how many there are, from 0; None for as many as the masks hold
+    ignored: tuple[int, ...]  # labels of pixels that are not judged
 
     def truth(self, masks: Labels) -> Labels:
         """Masks with 255 where nothing is judged."""
@@ -59,16 +54,10 @@ class Judged:
 
 
 def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> ScoreReport:
-    """Mean IoU and accuracies in percent of predicted masks.
+    """Mean IoU and accuracies in percent of predicted masks; raises InputError.
 
-    Args:
-        ground_truth: Folder of ``<image>.png`` whose pixel values are classes.
-        predictions: Folder of masks of the same names and sizes; those of the ground truth that have none
-            are not scored.
-        judged: Classes and labels that are not judged.
-
-    Raises:
-        InputError: There is no prediction, or one has no ground truth or another size.
+    Both folders hold ``<image>.png`` of the same names and sizes whose pixel values are classes; masks of the
+    ground truth without a prediction are not scored.
     """
     names, truths = (file_names(folder, (".png",)) for folder in (predictions, ground_truth))
     if alone := sorted({*names} - {*truths}):
@@ -86,7 +75,7 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
     tables = [confusion(*pair, classes) for pair in zip(truth, given, strict=True)]
     missing = sorted({*truths} - {*names})
     note = f"{len(missing)} of {len(truths)} masks have no prediction and do not count: {some(missing)}"
-    files: dict[str, Json] = {"ground_truth": str(ground_truth), "predictions": str(predictions)}
+    files = {"ground_truth": str(ground_truth), "predictions": str(predictions)}
     return _report(tables, "standard", {**files, **judged.numbers(classes)}, (note,) if missing else ())
 
 
@@ -99,36 +88,34 @@ def score_features(
     *,
     hummingbird: bool = False,
 ) -> ScoreReport:
-    """Mean IoU and accuracies in percent of a vote of the cells of training images.
+    """Mean IoU and accuracies in percent of a vote of the cells of training images; raises InputError.
 
-    Args:
-        features: Archive of train and test, grids [images height width dim], and of train_masks and
-            test_masks, [images rows columns] uint8.
-        judged: Classes and labels that are not judged.
-        k: Cells that vote; the protocol's if None, as are the others.
-        temperature: Divisor of the cosine in the vote exp(cos / temperature).
-        memory: Cells that are remembered at most.
-        hummingbird: Whether pixels of 255 are background in the memory, so that any cell may be remembered,
-            predicted classes are renamed, and all classes are averaged over.
-
-    Raises:
-        InputError: Something about the file is wrong.
+    The archive has train and test, grids [images height width dim], and train_masks and test_masks, [images
+    rows columns] uint8. Of ``memory`` cells ``k`` vote, by exp(cos / temperature); what is None is the
+    protocol's. By hummingbird pixels of 255 are background in the memory, so that any cell may be
+    remembered, predicted classes are renamed, and all classes are averaged over.
     """
     (train, test), masks = _read(features)
     classes, memory = judged.count(masks), memory or VOC_2012.memory
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
     config = SegmentationTask.configs["standard"]
     choice = CellChoice(max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed)
-    rows, labels = _remembered(train, known, classes, choice)
+    chosen = [
+        choice.of(cell_counts(mask, grid.shape[:2], classes), str(number))
+        for number, (grid, mask) in enumerate(zip(train, known, strict=True))
+    ]
+    kept = [grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in zip(train, chosen, strict=True)]
+    rows = functional.normalize(torch.from_numpy(np.concatenate(kept)).float(), dim=-1)
     if not len(rows):
         raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
+    labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
     how = config.vote
     how = replace(how, k=k or how.k, temperature=temperature or how.temperature)
     tables = [
         _voted(grid, truth, rows, labels, how)
         for grid, truth in zip(test, judged.truth(masks[1]), strict=True)
     ]
-    numbers: dict[str, Json] = {
+    numbers = {
         "features": str(features),
         "k": how.k,
         "temperature": how.temperature,
@@ -151,19 +138,17 @@ def score_by_pixels(
 ) -> ScoreReport:
     """Mean IoU, over what truth or prediction shows, and accuracies in percent of a vote of pixels.
 
-    Args:
-        features: Archive as of `score_features`; masks have a whole number of pixels a cell, the same in
-            train and test.
-        judged: Classes and labels that are not judged; 255 is none.
-        rule: How pixels vote; its view is not used. Images are drawn, and held out, by their places.
-        memory: Cells that are remembered at most; the protocol's if None.
+    The archive is that of `score_features`; masks have a whole number of pixels a cell, the same in train and
+    test. The view of the rule is not used. Images are drawn, and held out, by their places.
 
     Raises:
         InputError: Something about the file is wrong, or there is nothing to remember or to choose on.
     """
     memory = memory or VOC_2012.memory
     (train, test), (known, truth) = _read(features)
-    if len(parts := {_pixels_a_cell(*pair) for pair in ((train, known), (test, truth))}) > 1 or None in parts:
+    sizes = [(*mask.shape[1:], *grid.shape[1:3]) for grid, mask in ((train, known), (test, truth))]
+    a_cell = {(rows / height, columns / width) for rows, columns, height, width in sizes}
+    if len(a_cell) > 1 or any(side % 1 for sides in a_cell for side in sides):
         raise InputError(
             f"expected masks with a whole number of pixels a cell, the same in train and test of {features}, "
             f"found {known.shape[1:]} and {truth.shape[1:]} pixels of {train.shape[1:3]} and "
@@ -175,7 +160,7 @@ def score_by_pixels(
         voters = _memory_of(train, known, pixels, rule)
     except ValueError as error:
         raise InputError(f"cannot score {features}: {error}") from error
-    numbers: dict[str, Json] = {
+    numbers = {
         "features": str(features),
         "k": voters.k,
         "distance": voters.distance,
@@ -186,16 +171,15 @@ def score_by_pixels(
         **judged.numbers(classes),
     }
     note = f"{voters.k} cells vote, found by {voters.distance}, as fits held-out images of train best."
-    tables = [_voted_by_pixels(grid, mask, voters, pixels) for grid, mask in zip(test, truth, strict=True)]
+    tables = []
+    for grid, mask in zip(test, truth, strict=True):
+        given = voters.vote(torch.from_numpy(grid).float().flatten(0, 1)).view(*grid.shape[:2], -1)
+        tables.append(np.asarray(confusion_of(mask, given, pixels)))
     return _report(tables, "capi", numbers, (note,))
 
 
 def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:
-    """Grids and masks of train and of test, which fit each other.
-
-    Raises:
-        InputError: Something about the file is wrong, or its features are all equal.
-    """
+    """Grids and masks of train and of test, which fit each other; raises InputError."""
     arrays = read_archive(features, ARRAYS)
     train, test = (as_floats(arrays[name], f"{name} of {features}", "[n h w dim]") for name in GRIDS)
     known, judged = (
@@ -209,17 +193,6 @@ def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]
     return (train, test), (known, judged)
 
 
-def _remembered(grids: Floats, masks: Labels, classes: int, choice: CellChoice) -> tuple[Tensor, Tensor]:
-    """Unit vectors [cells dim] and label vectors [cells classes] of the cells that are kept."""
-    rows, labels = [], []
-    for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
-        cells, pixels = choice.of(cell_counts(mask, grid.shape[:2], classes), str(number))
-        rows.append(grid.reshape(-1, grid.shape[-1])[cells])
-        labels.append(pixels)
-    vectors = torch.from_numpy(np.concatenate(rows)).float()
-    return functional.normalize(vectors, dim=-1), label_vectors(np.concatenate(labels))
-
-
 def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
     """Confusion matrix of one image."""
     queries = functional.normalize(torch.from_numpy(grid).float().flatten(0, 1), dim=-1)
@@ -229,16 +202,9 @@ def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote)
 
 
 def _report(
-    tables: Sequence[Integers], protocol: str, parameters: dict[str, Json], notes: tuple[str, ...]
+    tables: Sequence[Integers], protocol: str, parameters: Mapping[str, Json], notes: tuple[str, ...]
 ) -> ScoreReport:
-    """Scores of images in percent, and the IoU of each class that the truth shows.
-
-    Args:
-        tables: Confusion matrix of each image.
-        protocol: Whose mean IoU stands first.
-        parameters: What the scores were made with.
-        notes: What a reader must know.
-    """
+    """Scores of images in percent by their confusion matrices, and the IoU of each class of the truth."""
     table = np.sum(tables, axis=0)
     overlaps = Overlaps.of(table)
     others = {"mIoU of shown or predicted": overlaps.mean_iou_of_seen()}
@@ -281,12 +247,6 @@ def _masks(array: Array, where: str, images: int) -> Labels:
     return values.astype(np.uint8)
 
 
-def _pixels_a_cell(grids: Floats, masks: Labels) -> tuple[int, int] | None:
-    """Pixels of a cell's sides; None where they are not whole."""
-    (height, width), (rows, columns) = masks.shape[1:], grids.shape[1:3]
-    return None if height % rows or width % columns else (height // rows, width // columns)
-
-
 def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -> PixelMemory:
     """What is remembered, and the vote that was chosen; raises ValueError where that cannot be."""
     left = []
@@ -295,12 +255,5 @@ def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), key)
         cells = kept_of(torch.from_numpy(grid), *chosen, held_out=key in pixels.held_out)
         left.append({name: array.numpy() for name, array in cells.items()})
-    return PixelMemories({WHOLE_BACKBONE: left}, {}, pixels, rule.electorate).of(
-        WHOLE_BACKBONE, torch.device("cpu")
-    )
-
-
-def _voted_by_pixels(grid: Floats, mask: Labels, voters: PixelMemory, pixels: Pixels) -> Integers:
-    """Confusion matrix of one image."""
-    given = voters.vote(torch.from_numpy(grid).float().flatten(0, 1))
-    return np.asarray(confusion_of(mask, given.view(*grid.shape[:2], -1), pixels))
+    memories = PixelMemories({WHOLE_BACKBONE: left}, {}, pixels, rule.electorate)
+    return memories.of(WHOLE_BACKBONE, torch.device("cpu"))

@@ -1,6 +1,7 @@
 """PCK on SPair-71k of exported feature grids or of keypoints that any code predicted."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 from benchmark.scores.exported.arrays import as_floats, read_array
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import unusable
-from tasks.datasets.fields import JsonObject, numbers, read_json
+from tasks.datasets.fields import numbers, read_json
 from tasks.datasets.files import describe, some
 from tasks.datasets.spair import KeypointPair, SpairEntry
 from tasks.keypoints.places import stated, true_places
@@ -25,14 +26,9 @@ from zoo.view.views import Letterbox
 SEPARATORS = ":?_"
 """What may stand before the category in a pair's file name: not every system can hold the official colon."""
 
-CategoryErrors = dict[str, NDArray[np.generic]]
-"""What a measurer of `KeypointTask` keeps of a category."""
-
-LARGEST_VIEW = 2048
-"""Pixels of a side; each keypoint is compared with every pixel of the view."""
-
-EXPORTED = Layer(1)
-"""Exported features are of one layer, whichever it is."""
+CategoryErrors = dict[str, NDArray[np.generic]]  # what a measurer of `KeypointTask` keeps of a category
+LARGEST_VIEW = 2048  # pixels of a side; each keypoint is compared with every pixel of the view
+EXPORTED = Layer(1)  # exported features are of one layer, whichever it is
 
 
 def read_dataset(root: Path, split: str, protocol: str) -> KeypointTask:
@@ -45,12 +41,9 @@ def read_dataset(root: Path, split: str, protocol: str) -> KeypointTask:
 def score_features(features: Path, task: KeypointTask, view_size: int | None = None) -> ScoreReport:
     """PCK in percent of matches between grids of features, image by image from the disk.
 
-    Args:
-        features: Folder of ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of
-            the whole square view, whatever their number.
-        task: Of ``read_dataset``.
-        view_size: Pixels of the longer side of the image, which is centred in a square view; the protocol's
-            if None.
+    The folder has ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of the whole
+    square view, whatever their number. The longer side of the image, which is centred there, has so many
+    pixels as the view size says, or the protocol.
 
     Raises:
         InputError: A file is missing or wrong.
@@ -83,34 +76,29 @@ def score_features(features: Path, task: KeypointTask, view_size: int | None = N
 def score_predictions(predictions: Path, task: KeypointTask) -> ScoreReport:
     """PCK in percent of predicted keypoints.
 
-    Args:
-        predictions: JSON object: for every pair's file name without its ending, [x, y] in pixels of the
-            target image for each keypoint, in the order of the annotation.
-        task: Of ``read_dataset``.
+    They are a JSON object: for every pair's file name without its ending, [x, y] in pixels of the target
+    image for each keypoint, in the order of the annotation.
 
     Raises:
         InputError: A pair is missing, or its points are.
     """
     content = read_json(predictions)
-    given = {pair.key: _predicted(content, pair) for pairs in task.pairs.values() for pair in pairs}
+    given: dict[str, object] = {}
+    for pair in chain.from_iterable(task.pairs.values()):
+        stem = pair.key.removesuffix(f":{pair.category}")
+        names = [f"{stem}{separator}{pair.category}" for separator in SEPARATORS]
+        given[pair.key] = next((content[name] for name in names if name in content), None)
     missing = [key for key, points in given.items() if points is None]
     if missing:
         raise InputError(
             f"expected predicted keypoints of all {len(given):,} pairs in {predictions}, found none for "
             f"{len(missing):,} of them ({some(missing)}); name them as the pairs' files, without .json"
         )
-    errors = {}
-    for category, pairs in task.pairs.items():
-        points = [_as_points(given[pair.key], pair, predictions) for pair in pairs]
-        errors[category] = _distances(task, pairs, points)
+    errors = {
+        category: _distances(task, [(pair, _as_points(given[pair.key], pair, predictions)) for pair in pairs])
+        for category, pairs in task.pairs.items()
+    }
     return _report(task, errors, {"predictions": str(predictions)})
-
-
-def _predicted(content: JsonObject, pair: KeypointPair) -> object:
-    """The entry of a pair, whatever stands before its category; None if there is none."""
-    stem = pair.key.removesuffix(f":{pair.category}")
-    names = [f"{stem}{separator}{pair.category}" for separator in SEPARATORS]
-    return next((content[name] for name in names if name in content), None)
 
 
 def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.float64]:
@@ -129,22 +117,19 @@ def _grid_paths(features: Path, task: KeypointTask) -> dict[int, Path]:
     """The file of every image that a pair needs; raises InputError."""
     if not features.is_dir():
         raise InputError(f"expected a folder of grids (.npy) at {features}, which does not exist")
-    paths: dict[int, Path] = {}
-    missing: list[str] = []
-    wanted = sorted({index for indices in task.images.values() for index in indices})
-    for index in wanted:
-        name = Path(task.data.samples[index].key).with_suffix(".npy")
-        there = [path for path in (features / name, features / name.name) if path.is_file()]
-        if there:
-            paths[index] = there[0]
-        else:
-            missing.append(str(name))
+    wanted = sorted(set(chain.from_iterable(task.images.values())))
+    names = {index: Path(task.data.samples[index].key).with_suffix(".npy") for index in wanted}
+    paths = {
+        index: next(filter(Path.is_file, (features / name, features / name.name)), None)
+        for index, name in names.items()
+    }
+    missing = [str(names[index]) for index, path in paths.items() if path is None]
     if missing:
         raise InputError(
             f"expected a grid of each of the {len(wanted):,} images in {features}, as "
             f"<category>/<image>.npy or <image>.npy, found none for {len(missing):,} ({some(missing)})"
         )
-    return paths
+    return {index: path for index, path in paths.items() if path is not None}
 
 
 def _read_grid(path: Path) -> Tensor:
@@ -161,16 +146,16 @@ def _read_grid(path: Path) -> Tensor:
 
 
 def _distances(
-    task: KeypointTask, pairs: Sequence[KeypointPair], points: Sequence[NDArray[np.float64]]
+    task: KeypointTask, predicted: Sequence[tuple[KeypointPair, NDArray[np.float64]]]
 ) -> CategoryErrors:
     """Distances of points to where the protocol takes the true ones to be, [keypoints] of all pairs.
 
     They are over the longer side of the target's box (``error_box``) and of its image (``error_image``).
     """
     by_box, by_image = [], []
-    for pair, predicted in zip(pairs, points, strict=True):
+    for pair, points in predicted:
         _, truth = true_places(task.config, pair.target_points, stated(task.config.view, pair.target_size))
-        distances = np.linalg.norm(predicted - truth, axis=1)
+        distances = np.linalg.norm(points - truth, axis=1)
         left, top, right, bottom = pair.target_box
         by_box.append(distances / max(right - left, bottom - top))
         by_image.append(distances / max(pair.target_size))
@@ -190,27 +175,24 @@ def _report(
         shares = {f"PCK@{alpha:g}": float(task.hits(distances, alpha).mean()) for alpha in alphas}
         categories[name] = {"pairs": len(task.pairs[name]), "keypoints": len(distances), **shares}
     coverage = task.data.coverage
+    columns = [f"PCK@{alpha:g}" for alpha in alphas]
+    count = [sum(int(row[name]) for row in categories.values()) for name in ("pairs", "keypoints")]
+    kinds = {
+        "mean over categories": "",
+        "per image": " per image",
+        "per keypoint": " per keypoint",
+        "mean, image size": " image size",
+    }
+    rows = {name: tuple(row.values()) for name, row in categories.items()}
+    rows |= {name: (*count, *(scores[f"{each}{kind}"] for each in columns)) for name, kind in kinds.items()}
     return ScoreReport(
         command="spair",
         protocol=task.protocol,
         parameters={"dataset": task.data.name, **parameters},
-        n=sum(int(row["keypoints"]) for row in categories.values()),
+        n=count[1],
         unit="keypoints",
         scores=scores,
-        grid=_grid(categories, scores, alphas),
+        grid=Grid("category", ("pairs", "keypoints", *columns), rows),
         details={"coverage": str(coverage), "categories": categories},
         notes=(f"not the whole test split: {coverage}",) if coverage.partial else (),
     )
-
-
-def _grid(categories: dict[str, dict[str, float]], scores: dict[str, float], alphas: Sequence[float]) -> Grid:
-    """A row for each category, then the means."""
-    columns = [f"PCK@{alpha:g}" for alpha in alphas]
-    count = [sum(int(row[name]) for row in categories.values()) for name in ("pairs", "keypoints")]
-    kinds = {"mean over categories": "", "per image": " per image", "per keypoint": " per keypoint"}
-    kinds["mean, image size"] = " image size"
-    rows = {name: tuple(row.values()) for name, row in categories.items()}
-    means = {
-        name: (*count, *(scores[f"{column}{kind}"] for column in columns)) for name, kind in kinds.items()
-    }
-    return Grid("category", ("pairs", "keypoints", *columns), {**rows, **means})
