@@ -7,13 +7,12 @@ from typing import Any
 
 from leaderboards.charts.style import Spec
 
+# what of the library the page uses; the other parts come out of the bundler without names
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
-"""What of the library the page uses; the other parts come out of the bundler without names."""
 
-_UNWRITTEN = dict.fromkeys(
-    [*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF], "\ufffd"
-)
-"""Characters that no XML may hold, and what stands for them."""
+# characters that no XML may hold, and what stands for them
+_FORBIDDEN = (*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF)
+_UNWRITTEN = dict.fromkeys(_FORBIDDEN, "\ufffd")
 
 
 @cache

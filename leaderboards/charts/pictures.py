@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,27 +14,20 @@ from tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap
 
 WIDTH = 720  # width of a picture about, in pixels at full size
 LETTER = 6.6  # width of a letter about
+# heights of a plot alone and of one of several, and how many of these stand in a line at most
 PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
-"""Heights of a plot alone and of one of several, and how many of these stand in a line at most."""
-
 MOST_BLOCKS = 26  # whole numbers, such as blocks, up to which an axis ends half a step beside its ends
 SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and how many stand in a line at most
 MOST_CELLS = 256  # rows and columns of a matrix that are drawn one by one
-SMALLEST, LARGEST, MOST_GROUPS = 30.0, 60.0, 4
-"""Sides of a small map, and how many groups of maps stand in a line at most."""
-
+SMALLEST, LARGEST, MOST_GROUPS = 30.0, 60.0, 4  # sides of a small map; groups of maps in a line at most
 CELL, IMAGE = 32, 96  # pixels of a small map's width on its sheet at least, and of an image's at most
 LABELS = 170.0  # width of the names of rows at most
 
 
 def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str) -> Spec:
-    """A picture as a whole specification.
+    """A picture as a whole specification, with words and lines in one ink and font.
 
-    Args:
-        picture: What is shown.
-        backbones: Labels of all backbones of the suite, by whose order they have their colours.
-        ink: Colour of words and lines.
-        font: Family of the letters.
+    The order of the labels of all backbones of the suite says which colours these have.
     """
     if isinstance(picture, Plot):
         spec = _plot(picture, backbones)
@@ -48,11 +41,8 @@ def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str
     style["axis"] |= {"labelFontSize": 11, "titleFontSize": 11, "labelPadding": 4, "titlePadding": 9}
     style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 45, "columnPadding": 16}
     style["title"] |= {"fontSize": 12, "offset": 6}
-    return {
-        "$schema": SCHEMA,
-        "padding": {"left": 10, "right": 16, "top": 4, "bottom": 4},
-        "config": style,
-    } | spec
+    padding = {"left": 10, "right": 16, "top": 4, "bottom": 4}
+    return {"$schema": SCHEMA, "padding": padding, "config": style} | spec
 
 
 def _beside(panels: Sequence[Spec], columns: int) -> Spec:
@@ -99,14 +89,10 @@ def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[S
         if math.isfinite(x)
     ]
     colour = places | {"color": series["color"]}
-    line = {
-        "mark": {"type": "line", "strokeWidth": 1.8},
-        "encoding": colour | {"strokeDash": series["strokeDash"]},
-    }
-    points = {
-        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 28},
-        "encoding": colour | {"shape": series["shape"]},
-    }
+    line: Spec = {"mark": {"type": "line", "strokeWidth": 1.8}}
+    line |= {"encoding": colour | {"strokeDash": series["strokeDash"]}}
+    points: Spec = {"mark": {"type": "point", "filled": True, "opacity": 1, "size": 28}}
+    points |= {"encoding": colour | {"shape": series["shape"]}}
     return [{"data": {"values": rows}, "layer": [line, points] if kind == "lines" else [points]}]
 
 
@@ -116,10 +102,12 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     names = [name for name in every if name in drawn]
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
+    ranges = {
+        channel: [getattr(every[name], channel) for name in names]
+        for channel in ("color", "shape", "strokeDash")
+    }
     return {
-        name: shared
-        | {"scale": {"domain": names, "range": [getattr(every[series], name) for series in names]}}
-        for name in ("color", "shape", "strokeDash")
+        channel: shared | {"scale": {"domain": names, "range": values}} for channel, values in ranges.items()
     }
 
 
@@ -140,13 +128,8 @@ def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:
 
 
 def _axis(field: str, title: str, scale: Spec, axis: Spec) -> Spec:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title or None,
-        "scale": scale | {"zero": False},
-        "axis": axis,
-    }
+    shown = {"field": field, "type": "quantitative", "title": title or None}
+    return shown | {"scale": scale | {"zero": False}, "axis": axis}
 
 
 def whole_ticks(low: int, high: int, most: int) -> list[int]:
@@ -175,11 +158,8 @@ def _image(address: str, width: float, height: float) -> Spec:
     """An embedded picture that fills its panel, whose pixels stay squares."""
     mark = {"type": "image", "width": width, "height": height, "aspect": False, "smooth": False}
     middle = {"x": {"value": width / 2}, "y": {"value": height / 2}}
-    return {
-        "data": {"values": [{"address": address}]},
-        "mark": mark,
-        "encoding": middle | {"url": {"field": "address", "type": "nominal"}},
-    }
+    encoding = middle | {"url": {"field": "address", "type": "nominal"}}
+    return {"data": {"values": [{"address": address}]}, "mark": mark, "encoding": encoding}
 
 
 def _frame(encoding: Spec) -> Spec:
@@ -212,7 +192,7 @@ def _heat_map(heat: HeatMap) -> Spec:
     shapes = [matrix.values.shape for matrix in heat.panels if matrix.values.size]
     ratio = max((rows / columns for rows, columns in shapes), default=1.0)
     height = min(max(ratio * width, SHORTEST), TALLEST)
-    bar = _bar(_beyond(heat, span) if span else ("", ""), heat.unit)
+    bar = _bar(_ends_of_bar(heat, span) if span else ("", ""), heat.unit)
     panels = []
     for position, matrix in enumerate(heat.panels):
         axes = {"x": _numbered("x", heat.x, matrix, 1), "color": bar}
@@ -229,7 +209,7 @@ def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:
     return _axis(field, title, scale, {"values": whole_ticks(first, first + count - 1, 7), "grid": False})
 
 
-def _beyond(heat: HeatMap, span: Span) -> tuple[str, str]:
+def _ends_of_bar(heat: HeatMap, span: Span) -> tuple[str, str]:
     """The numbers at both ends of the bar, and whether cells lie beyond them."""
     low, high = own_span([matrix.values for matrix in heat.panels]) or span
     return f"{'≤ ' if low < span[0] else ''}{span[0]:.3g}", f"{'≥ ' if high > span[1] else ''}{span[1]:.3g}"
@@ -272,13 +252,10 @@ def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
 def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
     """Names in their order, and the largest maps that let several groups stand in a line.
 
-    Args:
-        maps: The maps.
-        least: Pixels of a map's width on its sheet at least; it is a multiple of its cells, which so are
-            equally wide.
+    A map is on its sheet at least so many pixels wide, a multiple of its cells, which are of one width.
     """
     groups, rows, columns = (
-        _distinct(getattr(small, name) for small in maps) for name in ("panel", "row", "column")
+        tuple(dict.fromkeys(getattr(small, name) for small in maps)) for name in ("panel", "row", "column")
     )
     shapes = [small.values.shape for small in maps]
     tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
@@ -294,10 +271,6 @@ def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
     return _Layout(groups, rows, columns, sheet, side, in_line)
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
-
-
 def _maps(maps: Maps) -> Spec:
     """Maps with the names of their rows, columns and groups, and what their colours say."""
     layout = _layout(maps.maps)
@@ -310,9 +283,8 @@ def _maps(maps: Maps) -> Spec:
         numbers = {spot: values for spot, values in maps_of_group.items() if values.ndim == 2}
         colours = {spot: values for spot, values in maps_of_group.items() if values.ndim == 3}
         addresses = [layout.sheet.maps(numbers, maps.span)] if numbers else []
-        panels.append(
-            layout.panel(group, addresses + ([layout.sheet.images(colours)] if colours else []), bar)
-        )
+        addresses += [layout.sheet.images(colours)] if colours else []
+        panels.append(layout.panel(group, addresses, bar))
     return _beside(panels, layout.in_line)
 
 

@@ -25,8 +25,8 @@ Spot = tuple[int, int]  # row and column of a cell
 class Sheet:
     """Cells in rows and columns in one picture, with holes between them, all stretched to one size."""
 
-    rows: int  # how many rows of cells
-    columns: int  # how many columns
+    rows: int
+    columns: int
     cell: tuple[int, int]  # height and width of a cell in pixels of the picture
 
     @property
@@ -68,10 +68,8 @@ class Sheet:
 def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
     """One map [height width] in colours as a data address, a pixel a cell; holes where it is not finite.
 
-    Args:
-        values: Numbers.
-        span: Numbers of the first and the last colour; None for the map's own. Equal ones give the middle.
-        most: Cells along a side; a larger map is averaged.
+    The span is of the first and the last colour, None for the map's own; equal numbers give the middle. A map
+    of more than so many cells along a side is averaged.
     """
     return _indexed(levels(smaller(values, most), span), steps(), [255] * LEVELS)
 

@@ -12,18 +12,16 @@ from typing import Any
 Spec = dict[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # the grammar's name; nothing is read from there
+
+# colours that people with any colour vision can tell apart (Okabe and Ito), the last one grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
-"""Colours that people with any colour vision can tell apart (Okabe and Ito), the last one grey."""
-
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
-"""Shapes of the markers of series."""
-
+# one for each time that the colours start again
 DASHES = ([1, 0], [5, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [1, 3])
-"""Dashes of lines, one for each time that the colours start again."""
 
+# colours of numbers from low to high
 RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#34728d", "#2b848d",
         "#28958a", "#3da580", "#51b574", "#64c564", "#83d256", "#aeda50", "#d5e147", "#fae83c")  # fmt: skip
-"""Colours of numbers from low to high."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +42,12 @@ def look(position: int) -> Look:
 def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
     """How series are drawn, by their names.
 
-    Args:
-        names: Their names.
-        backbones: All backbones of the suite: one of them looks as its place there says, whatever else is
-            drawn; other series look as their places among the names say.
+    A backbone looks as its place among all of the suite says, whatever else is drawn; other series look as
+    their places among the names say.
     """
-    every = dict.fromkeys(names)
-    return {
-        name: look(backbones.index(name) if name in backbones else position)
-        for position, name in enumerate(every)
-    }
+    places = {name: position for position, name in enumerate(dict.fromkeys(names))}
+    places |= {name: place for place, name in reversed([*enumerate(backbones)]) if name in places}
+    return {name: look(place) for name, place in places.items()}
 
 
 def config(ink: str, font: str) -> Spec:

@@ -10,24 +10,19 @@ from leaderboards.charts.pictures import picture_spec
 from tasks.blocks import Picture, Plot, alternative
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
-
 FONT = "Helvetica, Arial, sans-serif"
 
+# how a file looks by itself, light or dark as the reader's system is
 _STYLE = (
     "svg{color:#1b1f24;background:#fff}"
     "@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}"
 )
-"""How a file looks by itself, light or dark as the reader's system is."""
 
+# attributes that say nothing here, values that are those without the attribute, and attributes that a group
+# may say for all that it holds
 _IDLE = ("class", "role", "pointer-events", "font-family", "stroke-miterlimit", "version")
-"""Attributes that say nothing here."""
-
 _USUAL = {"opacity": "1", "stroke-width": "1", "font-weight": "normal", "stroke-dasharray": "1,0"}
-"""Values that are those without the attribute."""
-
 _INHERITED = ("fill", "stroke", "stroke-width", "stroke-opacity", "font-size", "font-weight", "text-anchor")
-"""Attributes that a group may say for all that it holds."""
-
 _PLACES = ("d", "transform", "x", "y", "x2", "y2", "width", "height")  # attributes whose numbers are pixels
 _NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
 
@@ -35,9 +30,7 @@ _NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
 def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
     """The picture as the text of a file: the same for the same numbers, and small.
 
-    Args:
-        picture: What is shown; its text is escaped, and its title names it for screen readers.
-        backbones: Labels of all backbones of the suite, by whose order they have their colours.
+    The order of the labels of all backbones of the suite says which colours these have.
     """
     root = _drawn(picture, backbones, "p")
     style = ET.Element("style")
@@ -47,13 +40,7 @@ def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
 
 
 def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
-    """The picture as an element of a page, in the page's colours.
-
-    Args:
-        picture: What is shown.
-        backbones: Labels of all backbones of the suite.
-        prefix: With which its anchors begin, so that no two pictures of the page share one.
-    """
+    """The picture as an element of a page, in the page's colours, whose anchors begin with a prefix."""
     root = _drawn(picture, backbones, prefix)
     for name in ("width", "height"):
         del root.attrib[name]
@@ -115,9 +102,8 @@ def _share(root: ET.Element) -> None:
     """Let marks that are drawn often stand in the picture once."""
     marks = [mark for mark in root.iter("path") if mark.get("transform", "").startswith("translate(")]
     kinds = [tuple((name, value) for name, value in mark.items() if name != "transform") for mark in marks]
-    often = {
-        kind: f"mark{number}" for number, (kind, count) in enumerate(Counter(kinds).items()) if count > 2
-    }
+    counts = enumerate(Counter(kinds).items())
+    often = {kind: f"mark{number}" for number, (kind, count) in counts if count > 2}
     for mark, kind in zip(marks, kinds, strict=True):
         if kind in often:
             x, y = mark.attrib["transform"].removeprefix("translate(").removesuffix(")").split(",")

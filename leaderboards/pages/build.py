@@ -25,12 +25,8 @@ from zoo.errors import unknown
 
 ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
 
-WRITERS: dict[str, Callable[[Page], str]] = {
-    "csv": csv_page,
-    "md": markdown_page,
-}
-"""For each ending of a file, what writes a page so."""
-
+# for each ending of a file, what writes a page so
+WRITERS: dict[str, Callable[[Page], str]] = {"csv": csv_page, "md": markdown_page}
 ENDINGS = ("csv", "md")  # what is written where nothing else is asked for
 
 
@@ -50,21 +46,9 @@ def write_pages(
     """Write the pages of each suite; a reader sees all of a file or none.
 
     A suite's leaderboard is called like the suite, its page of analyses ``<suite>.inside``, its page of costs
-    ``<suite>.cost``; each is there where the suite has records for it.
-
-    Args:
-        records: Columns of `Record`.
-        folder: Made where it does not exist.
-        items: Folder of the items of the records' run, by which backbones are compared.
-        endings: Formats, names of `WRITERS`.
-        arrays: What the analyses of the records' run kept beside them, of which pictures are drawn.
-        published: Numbers of others, for a section of the leaderboards.
-
-    Returns:
-        The pages written, in order, without the pictures beside them.
-
-    Raises:
-        InputError: There is no format of a name.
+    ``<suite>.cost``; each is there where the suite has records for it. Backbones are compared by the items of
+    the records' run, and pictures are drawn of the arrays that its analyses kept. Gives the pages in order,
+    without the pictures beside them. Raises InputError for an ending that `WRITERS` does not name.
     """
     for ending in endings:
         if ending not in WRITERS:

@@ -11,9 +11,8 @@ import pandas as pd
 from tasks.blocks import Numbers, Page
 from zoo.errors import InputError
 
+# texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
-"""Texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number."""
-
 _INERT = re.compile(r"''*[=+\-@\t\r\n]")
 
 
@@ -41,11 +40,7 @@ def file_digest(text: str) -> str:
 
 
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """A CSV that was written from numbers with those columns, as text.
-
-    Raises:
-        InputError: It is something else.
-    """
+    """A CSV that was written from numbers with those columns, as text; raises InputError for another."""
     try:
         frame = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
         pd.to_numeric(frame["value"])

@@ -45,20 +45,11 @@ def latex_cell(cell: Cell | str) -> str:
 
 
 def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: str) -> str:
-    r"""A table float.
-
-    Args:
-        frame: Text and `Cell`.
-        left: Columns that are aligned left; the others are aligned right.
-        caption: Its sentences.
-        label: By which ``\ref`` finds it, without the ``tab:``.
-    """
+    r"""A table float of text and `Cell`, found by ``\ref{tab:label}``; the first columns aligned left."""
     columns = "".join("l" if position < left else "r" for position in range(len(frame.columns)))
     heads = " & ".join(escaped(str(column)) for column in frame.columns)
-    rows = [
-        " & ".join(latex_cell(cell) for cell in row) + r" \\"
-        for row in frame.itertuples(index=False, name=None)
-    ]
+    cells = frame.itertuples(index=False, name=None)
+    rows = [" & ".join(map(latex_cell, row)) + r" \\" for row in cells]
     lines = [
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",

@@ -26,9 +26,7 @@ from tasks.blocks import (
 )
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
-_ADDRESS = "/:?#&=%-._~"
-"""Characters of an address that stay as they are."""
-
+_ADDRESS = "/:?#&=%-._~"  # characters of an address that stay as they are
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _STARTS_BLOCK = re.compile(r"^([#>+=-])|^(\d+)([.)]\s)")
 
@@ -73,15 +71,10 @@ def _block(block: Block, page: Page) -> str:
         return _line("".join(_piece(piece) for piece in block.pieces).strip())
     if isinstance(block, Bullets):
         return "\n".join(f"- {_line(plain(item))}" for item in block.items)
-    if isinstance(block, Picture):
-        return _picture(block, page) if block.name else ""
+    if isinstance(block, Picture) and block.name:
+        address = quote(figure_path(page.name, block.name), safe=_ADDRESS)
+        return f"**{plain(block.title)}**\n\n![{plain(alternative(block))}]({address})"
     return table(block.frame, block.left) if isinstance(block, Table) else ""
-
-
-def _picture(picture: Picture, page: Page) -> str:
-    """What a picture shows, and the picture, whose words stand in for it where it is not seen."""
-    address = quote(figure_path(page.name, picture.name), safe=_ADDRESS)
-    return f"**{plain(picture.title)}**\n\n![{plain(alternative(picture))}]({address})"
 
 
 def _line(text: str) -> str:

@@ -16,14 +16,13 @@ from zoo.spec import Layer
 
 DECIMALS = 4
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out"]
+# columns of the CSV: ``other`` ones are empty for scores, ``value`` where there is no score, what tells how
+# sure a number is where that is not known; by the digest ``data`` datasets of one name are told apart
 TIDY = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
     *("n", "partial", "data", "best", "tied", "chosen", "held_out"),
 ]
-"""Columns of the CSV. The ``other`` ones are empty for scores, ``value`` is where there is no score, and what
-says how sure a number is (`leaderboards.records.record.Record`) is where that is not known. ``data`` is the
-digest by which datasets of one name are told apart."""
 
 
 def tidy_frame(board: Board) -> pd.DataFrame:

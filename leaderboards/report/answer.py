@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -16,19 +15,7 @@ from tasks.blocks import Strong, Text
 NAMED = 6  # backbones that a card names at most of those that cannot be told from the best
 FEW = 3  # backbones that a card names at most of those that were not compared
 
-
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """What is said of a column, as text; ``spread`` is "" without an interval."""
-
-    title: str
-    heading: str
-    dataset: str
-    backbone: str
-    layer: str
-    score: str
-    spread: str
-    facts: list[Text]
+Fact = str | tuple[Strong, str]
 
 
 def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: BackboneCosts) -> Markup:
@@ -40,39 +27,41 @@ def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: Backbone
     cards = []
     for answer in answers:
         heading, label = answer.column.heading, labels[answer.backbone]
-        facts = _sure(answer, int(scored[heading]) - 1, labels)
-        facts += _values(answer, floors[heading])
-        facts += _cost(answer, label, costs)
+        facts = [
+            *_sure(answer, int(scored[heading]) - 1, labels),
+            *_values(answer, floors[heading]),
+            *_cost(answer, label, costs),
+        ]
         score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
         layer = f"layer {answer.layer} of {answer.depth}, {pooling_name(answer.pooling)}"
-        where = (titles[heading], heading, answer.column.dataset_name)
-        cards.append(_Card(*where, label, layer, score, spread, facts))
+        card = {"title": titles[heading], "heading": heading, "dataset": answer.column.dataset_name}
+        card |= {"backbone": label, "layer": layer, "score": score, "spread": spread}
+        cards.append(card | {"facts": [Text((fact,) if isinstance(fact, str) else fact) for fact in facts]})
     return filled("answer", cards=cards)
 
 
-def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Text]:
+def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Fact]:
     """The backbones and layers that may be the best, too, as far as they were compared."""
-    facts = []
+    facts: list[Fact] = []
     if not others:
-        facts.append(Text(("the only backbone with a score here",)))
+        facts.append("the only backbone with a score here")
     elif answer.rivals:
         rivals = _listed([labels[name] for name in answer.rivals], NAMED)
-        facts.append(Text((Strong("cannot be told from"), f" {rivals}")))
+        facts.append((Strong("cannot be told from"), f" {rivals}"))
     elif answer.compared == others:
-        facts.append(Text(("better than every other backbone, with 95 % confidence",)))
+        facts.append("better than every other backbone, with 95 % confidence")
     elif not answer.compared:
-        words = "not compared with the other backbones, for want of measurements of the same images"
-        facts.append(Text((words,)))
+        facts.append("not compared with the other backbones, for want of measurements of the same images")
     if answer.untested and answer.compared:
         untested = _listed([labels[name] for name in answer.untested], FEW)
-        facts.append(Text((f"not compared with {untested}",)))
+        facts.append(f"not compared with {untested}")
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
-        facts.append(Text((f"{several} {ranges_text(list(answer.layers))} of it may be as good",)))
+        facts.append(f"{several} {ranges_text(list(answer.layers))} of it may be as good")
     return facts
 
 
-def _values(answer: Answer, floor: float) -> list[Text]:
+def _values(answer: Answer, floor: float) -> list[str]:
     """Other scores that the best one is read against."""
     facts = []
     if not math.isnan(answer.honest):
@@ -82,10 +71,10 @@ def _values(answer: Answer, floor: float) -> list[Text]:
         facts.append(f"{fixed(answer.better.value, 1)} % from another pooling: {words}")
     if not math.isnan(floor):
         facts.append(f"random features reach {fixed(floor, 1)} %")
-    return [Text((fact,)) for fact in facts]
+    return facts
 
 
-def _cost(answer: Answer, label: str, costs: BackboneCosts) -> list[Text]:
+def _cost(answer: Answer, label: str, costs: BackboneCosts) -> list[str]:
     """What the backbone costs where it is cut behind the layer."""
     device = f" on {answer.device}" if answer.device else ""
     words = [] if math.isnan(answer.milliseconds) else [f"{answer.milliseconds:.3g} ms an image{device}"]
@@ -93,14 +82,10 @@ def _cost(answer: Answer, label: str, costs: BackboneCosts) -> list[Text]:
     for row in rows.head(1).to_dict("records"):
         words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,} numbers a vector"]
         about = "about " if math.isnan(row["ms"]) else ""
-        known = not math.isnan(row["parameters"])
-        words += [f"{about}{_millions(row['parameters'])} M weights"] if known else []
-    return [Text((", ".join(words),))] if words else []
-
-
-def _millions(count: float) -> str:
-    """A number in millions, in two digits where it is small."""
-    return f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
+        if not math.isnan(count := row["parameters"]):
+            millions = f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
+            words.append(f"{about}{millions} M weights")
+    return [", ".join(words)] if words else []
 
 
 def _listed(names: Sequence[str], most: int) -> str:

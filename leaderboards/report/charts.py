@@ -5,17 +5,7 @@ same. Open places are those of `leaderboards.report.parts`.
 """
 
 from leaderboards.charts.style import Spec
-from leaderboards.report.parts import (
-    ACCENT,
-    INK,
-    chart,
-    diamond,
-    fixed,
-    floor,
-    other_tips,
-    ramp,
-    text,
-)
+from leaderboards.report.parts import ACCENT, INK, chart, floor, others, ramp, text
 
 _SURE = {
     "calculate": "isValid(datum.ci_low) ? format(datum.ci_low, '.1f') + ' to ' + format(datum.ci_high, '.1f')"
@@ -33,18 +23,16 @@ _SCORE_TIPS = [
     {"field": "value", "title": "{metric}", "format": ".1f"},
     {"field": "sure", "title": "95 % interval"},
 ]
-
-
 _VALUE = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
 _LOW = _VALUE | {"field": "ci_low"}
 _ROW = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
 
 
 def _by_backbone(values: str, **legend: object) -> Spec:
-    """A channel in which each backbone has its own value, with the legend above the chart."""
+    """A channel in which each backbone has one value whatever else is shown, its legend above the chart."""
     style = {"orient": "top", "columns": "{columns}", "symbolOpacity": 1, "labelLimit": 220}
     field = {"field": "backbone", "type": "nominal", "title": None}
-    return field | {"scale": fixed(values), "legend": style | legend}
+    return field | {"scale": {"domain": "{backbones}", "range": values}, "legend": style | legend}
 
 
 def ranking() -> Spec:
@@ -68,7 +56,7 @@ def ranking() -> Spec:
         {"field": "sure", "title": "95 % interval"},
         {"field": "group", "title": "as far as the data tell"},
     ]
-    measured, others = {"filter": "datum.group != 'published'"}, {"filter": "datum.group == 'published'"}
+    measured = {"filter": "datum.group != 'published'"}
     layers = [
         floor("x"),
         {"transform": [measured],
@@ -78,8 +66,7 @@ def ranking() -> Spec:
          "encoding": _ROW | {"x": _VALUE, "color": colour, "tooltip": tips}},
         {"transform": [measured], "mark": text(align="left", dx=8),
          "encoding": _ROW | {"x": {"value": "width"}, "text": {"field": "label"}}},
-        {"transform": [others], "mark": diamond(),
-         "encoding": _ROW | {"x": _VALUE, "tooltip": other_tips()}},
+        others("group", _ROW | {"x": _VALUE}),
     ]  # fmt: skip
     return chart(layers, height="{height}", transform=[_SURE, _LAYER])
 
@@ -96,7 +83,7 @@ def curves() -> Spec:
     colour, shape, dash = (
         _by_backbone(values, symbolSize=70) for values in ("{colours}", "{shapes}", "{dashes}")
     )
-    measured, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
+    measured = {"filter": "datum.place != 'published'"}
     tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
     layers = [
         floor("y"),
@@ -112,8 +99,7 @@ def curves() -> Spec:
          "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
                   "aria": False},
          "encoding": {"x": across, "y": _VALUE, "color": colour}},
-        {"transform": [others], "mark": diamond(),
-         "encoding": {"x": across, "y": _VALUE, "tooltip": other_tips()}},
+        others("place", {"x": across, "y": _VALUE}),
     ]  # fmt: skip
     return chart(layers, height=340, transform=[_SURE, _LAYER])
 
@@ -123,28 +109,18 @@ def depth_map() -> Spec:
 
     Rows: `leaderboards.report.frames.LAYERS`. Open: metric, order (backbones), axis, height.
     """
-    transform = [
-        _SURE,
-        _LAYER,
-        {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"},
-        {"calculate": "datum.layer / datum.depth", "as": "to"},
-    ]
-    across = {
-        "x": {
-            "field": "from",
-            "type": "quantitative",
-            "title": "share of the depth",
-            "scale": {"domain": [0, 1], "nice": False},
-            "axis": {"grid": False, "format": ".2~f", "tickCount": 5},
-        },
-        "x2": {"field": "to"},
-    }
+    start = {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"}
+    end = {"calculate": "datum.layer / datum.depth", "as": "to"}
+    share: Spec = {"field": "from", "type": "quantitative", "title": "share of the depth"}
+    share |= {"scale": {"domain": [0, 1], "nice": False}}
+    share |= {"axis": {"grid": False, "format": ".2~f", "tickCount": 5}}
+    across = {"x": share, "x2": {"field": "to"}}
     cells = {"mark": {"type": "rect", "aria": False}, "encoding": _ROW | across | {
         "color": ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
     chosen = {"transform": [{"filter": "datum.place == 'best'"}],
               "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
               "encoding": _ROW | across}  # fmt: skip
-    return chart([cells, chosen], height="{height}", transform=transform)
+    return chart([cells, chosen], height="{height}", transform=[_SURE, _LAYER, start, end])
 
 
 def task_map() -> Spec:
@@ -227,11 +203,4 @@ def alike() -> Spec:
 
 def all_charts() -> dict[str, Spec]:
     """Every chart by the name of its view."""
-    return {
-        "ranking": ranking(),
-        "curves": curves(),
-        "depth_map": depth_map(),
-        "task_map": task_map(),
-        "tradeoff": tradeoff(),
-        "alike": alike(),
-    }
+    return {each.__name__: each() for each in (ranking, curves, depth_map, task_map, tradeoff, alike)}

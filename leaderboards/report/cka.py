@@ -1,7 +1,7 @@
 """CKA as matrices: every block of one backbone against every block of another, or of itself."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,34 +14,20 @@ from leaderboards.sections.similarity import CkaTable, cka_tables
 CELLS = 400_000  # numbers that a page holds at most; matrices beyond it are left out and said
 
 
-@dataclass(frozen=True, slots=True)
-class BlockCka:
-    """CKA of the blocks of two backbones."""
+class BlockCka(NamedTuple):
+    """CKA of blocks of two backbones, [blocks of the first, blocks of the second] in -1..1; NaN for none."""
 
     table: str  # what was compared, in words: tokens, dataset, protocol
     first: str  # label of the backbone of the rows
-    second: str  # label of the one of the columns
-    # CKA [blocks of the first, blocks of the second] in -1..1; NaN where it was not computed
+    second: str
     values: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class BlockCkas:
-    """The matrices of a page, and how many there was no room for.
+def cka_matrices(board: Board, most: int = CELLS) -> tuple[tuple[BlockCka, ...], int]:
+    """The matrices of a board that have at most so many numbers together, and how many have no room.
 
-    By table those of a backbone with itself come first, then the others, in the order of the tables.
-    """
-
-    matrices: tuple[BlockCka, ...]
-    left_out: int
-
-
-def cka_matrices(board: Board, most: int = CELLS) -> BlockCkas:
-    """The matrices of a board, of which at most so many numbers are kept.
-
-    Args:
-        board: Comparisons of layers.
-        most: Numbers that all matrices have together at most. Those of backbones with themselves come first.
+    By table those of a backbone with itself come first, then the others, in the order of the tables. Where
+    there is little room, all of the former come before the latter.
     """
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
     pairs = board.pairs[(board.pairs["tap"] == "block") & (board.pairs["other_tap"] == "block")]
@@ -53,7 +39,7 @@ def cka_matrices(board: Board, most: int = CELLS) -> BlockCkas:
         if count <= most:
             fitting.add(index)
     matrices = tuple(matrix for index, matrix in enumerate(every) if index in fitting)
-    return BlockCkas(matrices, len(every) - len(matrices))
+    return matrices, len(every) - len(matrices)
 
 
 def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[BlockCka]:

@@ -1,8 +1,8 @@
 """Blocks of pages as parts of the report that open and close, with nothing that leads out of the file."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -13,25 +13,18 @@ from tasks.blocks import Block, Heading, Numbers, Picture, Text
 ROOM = 1_500_000  # characters that all pictures of a page have together at most
 
 
-@dataclass(frozen=True, slots=True)
-class Collapsible:
+class EmbeddedPicture(NamedTuple):
+    """A picture as it stands in the page; without an SVG where the page has no room for it."""
+
+    title: str
+    svg: Markup | None
+
+
+class Collapsible(NamedTuple):
     """Blocks under one heading."""
 
     title: str
-    blocks: "tuple[Block | EmbeddedPicture | NoRoom, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedPicture:
-    """A picture as it stands in the page."""
-
-    title: str
-    svg: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class NoRoom:
-    """In place of a picture for which the page has no room."""
+    blocks: tuple[Block | EmbeddedPicture, ...]
 
 
 def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Collapsible]:
@@ -48,9 +41,8 @@ def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Co
 class CollapsibleWriter:
     """Writes collapsible parts as HTML and keeps count of what their pictures take.
 
-    Args:
-        backbones: Labels of all backbones of the suite, by whose order they have their colours.
-        room: Characters for pictures; those for which there is none are named, not drawn.
+    Labels of all backbones of the suite say by their order which colours these have; pictures for which there
+    is no room, in characters, are named, not drawn.
     """
 
     def __init__(self, backbones: Sequence[str], room: int = ROOM) -> None:
@@ -59,22 +51,16 @@ class CollapsibleWriter:
 
     def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
         """Parts, all closed; with their pictures or without."""
-        drawn = [
-            Collapsible(
-                part.title,
-                tuple(
-                    self._embedded(block) if isinstance(block, Picture) else block
-                    for block in part.blocks
-                    if pictures or not isinstance(block, Picture)
-                ),
-            )
-            for part in parts
-        ]
+        drawn = []
+        for title, blocks in parts:
+            kept = [block for block in blocks if pictures or not isinstance(block, Picture)]
+            written = (self._embedded(block) if isinstance(block, Picture) else block for block in kept)
+            drawn.append(Collapsible(title, tuple(written)))
         return filled("collapsibles", parts=drawn)
 
-    def _embedded(self, picture: Picture) -> EmbeddedPicture | NoRoom:
+    def _embedded(self, picture: Picture) -> EmbeddedPicture:
         text = svg_element(picture, self._backbones, f"p{next(self._numbers)}-")
         if len(text) > self._room:
-            return NoRoom()
+            return EmbeddedPicture(picture.title, None)
         self._room -= len(text)
         return EmbeddedPicture(picture.title, Markup(text))  # noqa: S704 - escaped where it is written

@@ -8,7 +8,7 @@ from leaderboards.board import Board
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.tidy import tidy_frame
-from leaderboards.report.cka import BlockCkas, cka_matrices
+from leaderboards.report.cka import BlockCka, cka_matrices
 from leaderboards.report.cost import BackboneCosts, costs_of
 from leaderboards.report.frames import Facts, ReportFrames, frames_of
 from tasks.blocks import Numbers
@@ -16,18 +16,15 @@ from tasks.blocks import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything that is said of one suite, before it is written.
-
-    ``numbers`` are the tables of all numbers as the leaderboard's pages have them: of scores, of analyses, of
-    costs.
-    """
+    """Everything that is said of one suite, before it is written."""
 
     board: Board
     frames: ReportFrames
     answers: tuple[Answer, ...]
     costs: BackboneCosts
-    cka: BlockCkas
-    numbers: tuple[Numbers, ...]
+    cka: tuple[BlockCka, ...]
+    cka_left_out: int  # matrices for which there is no room
+    numbers: tuple[Numbers, ...]  # tables of all scores, analyses and costs, as on the leaderboard's pages
 
     @property
     def suite(self) -> str:
@@ -41,20 +38,14 @@ class Content:
 
 
 def content_of(board: Board, facts: Mapping[str, Facts]) -> Content:
-    """What is said of a board.
+    """What is said of a board, given what is known of backbones, by name.
 
-    Args:
-        board: What the records of a suite say; numbers of others are left out where none is of its backbones.
-        facts: What is known of backbones, by name.
+    Numbers of others are left out where none is of its backbones.
     """
     board = replace(board, published=()) if board.reproduced.empty else board
-    frames, costs = frames_of(board, facts), costs_of(board, facts)
-    return Content(board, frames, answers_of(board), costs, cka_matrices(board), _numbers(board))
-
-
-def _numbers(board: Board) -> tuple[Numbers, ...]:
-    """The tables of all numbers of a suite, of those kinds that it has."""
-    analysed, costs = board.analysed, board.costs
-    numbers = [Numbers(tidy_frame(board), page_name(board.suite))] if len(board.plain) else []
-    numbers += [Numbers(inside_frame(analysed), inside_name(board.suite))] if len(analysed) else []
-    return (*numbers, *([Numbers(inside_frame(costs), cost_name(board.suite))] if len(costs) else []))
+    analysed, costs, suite = board.analysed, board.costs, board.suite
+    numbers = [Numbers(tidy_frame(board), page_name(suite))] if len(board.plain) else []
+    numbers += [Numbers(inside_frame(analysed), inside_name(suite))] if len(analysed) else []
+    numbers += [Numbers(inside_frame(costs), cost_name(suite))] if len(costs) else []
+    said = frames_of(board, facts), answers_of(board), costs_of(board, facts), *cka_matrices(board)
+    return Content(board, *said, tuple(numbers))

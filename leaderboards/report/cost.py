@@ -12,15 +12,14 @@ from leaderboards.scores.costs import find_device
 from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
-
 BYTES = 4  # size of a number of a vector as it is stored, float32
 
+# costs that scores are drawn over, in the order of preference, and their names
 AXES: tuple[tuple[str, str], ...] = (
     ("ms", "latency of one image, ms"),
     ("parameters", "parameters up to the layer, millions"),
     ("dim", "numbers in a vector"),
 )
-"""Costs that scores are drawn over, in the order of preference, and their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +38,25 @@ class BackboneCosts:
 
 
 def costs_of(board: Board, facts: Mapping[str, Facts]) -> BackboneCosts:
-    """What the backbones of a board cost, on the device that was measured last.
-
-    Args:
-        board: Records of costs, among others.
-        facts: What is known of backbones, by name.
-    """
+    """What the backbones of a board cost, on the device that was measured last; facts are by name."""
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
     labels = {backbone.name: backbone.label for backbone in backbones}
     rows = board.costs
     rows = rows[rows["value"].notna() & rows["backbone"].isin(labels)]
     rows = rows[rows["dataset"] == find_device(board.costs)]
     rows = rows.assign(backbone=rows["backbone"].map(labels))
-    inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]
-    measured = _wide(inner, ["backbone", "layer"], COST)
-    known = {str(name) for name in measured["backbone"]}
+    inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["metric"].isin(COST[2:])]
+    wide = inner.pivot_table(index=["backbone", "layer"], columns="metric", values="value", aggfunc="last")
+    measured = wide.reindex(columns=COST[2:]).reset_index().reindex(columns=[*COST])
     guessed = [
         row
         for backbone in backbones
-        if backbone.label not in known
+        if backbone.label not in set(measured["backbone"])
         for row in _from_facts(backbone.label, backbone.depth, facts.get(entry_name(backbone.name), UNKNOWN))
     ]
     parts = [part for part in (measured, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
     layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
     return BackboneCosts(layers, bool(len(measured)))
-
-
-def _wide(rows: pd.DataFrame, keys: list[str], names: tuple[str, ...]) -> pd.DataFrame:
-    """Records of costs with a column for each metric."""
-    metrics = [name for name in names if name not in keys]
-    known = rows[rows["metric"].isin(metrics)]
-    table = known.pivot_table(index=keys, columns="metric", values="value", aggfunc="last")
-    return table.reindex(columns=metrics).reset_index().reindex(columns=[*names])
 
 
 def _from_facts(label: str, depth: int, facts: Facts) -> list[tuple[object, ...]]:

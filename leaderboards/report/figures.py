@@ -23,27 +23,19 @@ FORMATS = ("svg", "pdf")
 
 WIDTH = 420  # width of a figure's plot, in points
 SERIES = 8  # backbones that one figure of lines shows at most: the best of the task
-INK = "#1b2026"
-FONT = "Helvetica, Arial, sans-serif"
+LOOK = {"ink": "#1b2026", "font": "Helvetica, Arial, sans-serif"}
+
+Row = dict[str, Any]  # also the words that fill the open places of a chart
 
 
 def write_figures(content: Content, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Write every figure of one suite; gives the files.
-
-    Args:
-        content: What is said of the suite.
-        folder: Made where it does not exist.
-        formats: Of `FORMATS`.
-    """
+    """Write every figure of one suite in some of the `FORMATS`; gives the files."""
     written = []
     for name, spec in figures_of(content):
         for ending in formats:
             path = folder / page_name(content.suite) / f"{slug(name.replace(' ', '-'))}.{ending}"
             with whole_file(path) as temporary:
-                if ending == "svg":
-                    temporary.write_text(engine.svg(spec), encoding="utf-8", newline="\n")
-                else:
-                    temporary.write_bytes(engine.pdf(spec))
+                temporary.write_bytes(engine.svg(spec).encode() if ending == "svg" else engine.pdf(spec))
             written.append(path)
     return written
 
@@ -59,24 +51,22 @@ def figures_of(content: Content) -> Iterator[tuple[str, Spec]]:
         words = _words(column, best)
         yield f"best.{name}", _ranking(board, best, words)
         yield f"layers.{name}", _curves(content, layers, best, words)
-        yield f"depth.{name}", _map("depth_map", layers, words)
+        yield f"depth.{name}", _drawn("depth_map", _rows(layers), words)
         for axis, title in costs.axes:
             yield f"cost-{axis}.{name}", _tradeoff(content, (axis, title), layers, best, words)
     for backbone, layers in board.layers.groupby("backbone", sort=False):
         yield f"tasks.{backbone}", _tasks(board, layers)
-    for table, matrices in _own(content.cka.matrices).items():
-        yield f"cka.{table}", _alike(matrices)
+    own = [matrix for matrix in content.cka if matrix.first == matrix.second]
+    for table in dict.fromkeys(matrix.table for matrix in own):
+        yield f"cka.{table}", _alike([matrix for matrix in own if matrix.table == table])
 
 
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _rows(frame: pd.DataFrame) -> list[Row]:
     """A frame as rows in which None stands where there is no number."""
-    return [
-        {str(key): None if isinstance(value, float) and isnan(value) else value for key, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[return-value]
 
 
-def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> dict[str, Any]:
+def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> Row:
     """What fills the open places of all charts of a task."""
     floor = float(column["floor"])
     return {
@@ -84,43 +74,34 @@ def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> dict[str, Any]
         "axis": f"{column['task']} {column['metric']}, %",
         "floor": [] if isnan(floor) else [{"floor": floor}],
         "order": [str(name) for name in best["backbone"]],
-        "ink": INK,
-        "font": FONT,
     }
 
 
-def _drawn(view: str, rows: list[dict[str, Any]], words: dict[str, Any], width: object = WIDTH) -> Spec:
+def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spec:
     """A chart with its rows, of a fixed size, on white."""
     height = parts.height(view, len(words.get("order", ())))
-    spec: Spec = parts.filled(charts.all_charts()[view], {"height": height, "ink": INK, "font": FONT} | words)
+    spec: Spec = parts.filled(charts.all_charts()[view], {"height": height} | LOOK | words)
     style = spec["config"] | {"background": "#ffffff", "padding": 8}
-    return spec | {
-        "data": {"values": rows},
-        "width": width,
-        "autosize": {"type": "pad"},
-        "config": style,
-    }
+    return spec | {"data": {"values": rows}, "width": width, "autosize": {"type": "pad"}, "config": style}
 
 
-def _others(board: ReportFrames, column: str, key: str) -> list[dict[str, Any]]:
-    """Numbers of others, marked as such."""
-    rows = board.published[board.published["column"] == column]
-    return rows_of(rows.assign(**{key: "published"}))
+def _others(board: ReportFrames, best: pd.DataFrame, key: str) -> pd.DataFrame:
+    """Numbers of others of a column, marked as such."""
+    rows = board.published[board.published["column"] == best["column"].iloc[0]]
+    return rows.assign(**{key: "published"})
 
 
-def _ranking(board: ReportFrames, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
+def _ranking(board: ReportFrames, best: pd.DataFrame, words: Row) -> Spec:
     """Who may be the best."""
     spreads = (best["ci_high"] - best["ci_low"]) / 2
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
-    rows = rows_of(best.assign(label=labels)) + _others(board, str(best["column"].iloc[0]), "group")
-    groups = [name for name in parts.GROUPS if name in set(best["group"])]
-    return _drawn(
-        "ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[name] for name in groups]}
-    )
+    rows = _rows(best.assign(label=labels)) + _rows(_others(board, best, "group"))
+    groups = {name: tone for name, tone in parts.GROUPS.items() if name in set(best["group"])}
+    return _drawn("ranking", rows, words | {"groups": [*groups], "tones": [*groups.values()]})
 
 
-def _series(names: Sequence[str], content: Content) -> dict[str, Any]:
+def _series(names: Sequence[str], content: Content) -> Row:
     """Colours, shapes and dashes of backbones."""
     series = looks(names, content.labels).values()
     return {
@@ -132,31 +113,23 @@ def _series(names: Sequence[str], content: Content) -> dict[str, Any]:
     }
 
 
-def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
+def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
     """The lines of the best backbones of a task."""
     names = [str(name) for name in best["backbone"]][:SERIES]
-    rows_of_backbones = layers[layers["backbone"].isin(names)]
-    alike = len(set(rows_of_backbones["depth"])) <= 1
-    others = pd.DataFrame(_others(content.frames, str(best["column"].iloc[0]), "place"))
-    if len(others):
-        others = others[others["backbone"].isin(names) & others["layer"].notna()]
-    both = [
-        part.assign(x=part["layer"] / (1 if alike else part["depth"]))
-        for part in (rows_of_backbones, others)
-        if len(part)
+    drawn, others = layers[layers["backbone"].isin(names)], _others(content.frames, best, "place")
+    others = others[others["backbone"].isin(names) & others["layer"].notna()]
+    alike = len(set(drawn["depth"])) <= 1
+    rows = [
+        row
+        for part in (drawn, others)
+        for row in _rows(part.assign(x=part["layer"] / (1 if alike else part["depth"])))
     ]
-    rows = [row for part in both for row in rows_of(part)]
     depth = {"depth": "layer (block)" if alike else "share of the depth", "step": 1 if alike else 0.1}
     return _drawn("curves", rows, words | _series(names, content) | depth) | {"height": 260}
 
 
-def _map(view: str, layers: pd.DataFrame, words: dict[str, Any]) -> Spec:
-    """A heat map of one task."""
-    return _drawn(view, rows_of(layers), words)
-
-
 def _tradeoff(
-    content: Content, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]
+    content: Content, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: Row
 ) -> Spec:
     """Quality and one cost; the best backbones have colours."""
     names = [str(name) for name in best["backbone"]][:SERIES]
@@ -165,25 +138,22 @@ def _tradeoff(
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
     ahead = pareto_front(rows, "cost")
-    indices = set(ahead.index)
     wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
     labels = _front_labels(ahead, np.log(rows["cost"]) if wide else rows["cost"])
     rows = rows.assign(
         shown=rows["backbone"].isin(names),
-        front=[index in indices for index in rows.index],
+        front=rows.index.isin(ahead.index),
         label=[labels.get(index, "") for index in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
     said = words | _series(names, content) | {"cost": title, "scale": scale}
-    return _drawn("tradeoff", rows_of(rows), said) | {"height": 260}
+    return _drawn("tradeoff", _rows(rows), said) | {"height": 260}
 
 
 def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, str]:
     """Names at the points of a front, as far as they have room: where the backbone changes, and apart.
 
-    Args:
-        ahead: The points of the front in order.
-        places: Where every point of the chart lies on the axis of costs, by the same index.
+    Places say where every point of the chart lies on the axis of costs, by the same index.
     """
     labels, before, last = dict[Any, str](), "", -np.inf
     width = float(places.max() - places.min()) or 1.0
@@ -199,22 +169,10 @@ def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
     most = layers.groupby("column")["value"].transform("max")
     share = np.where(most > 0, 100 * layers["value"] / most, 0.0)
     least = share.min()
-    rows = layers.assign(
-        share=share,
-        text=[f"{value:.0f}" for value in layers["value"]],
-        dark=share < least + 0.62 * (100 - least),
-    )
+    text = [f"{value:.0f}" for value in layers["value"]]
+    rows = _rows(layers.assign(share=share, text=text, dark=share < least + 0.62 * (100 - least)))
     order = [name for name in board.columns["column"] if name in set(layers["column"])]
-    return _drawn("task_map", rows_of(rows), {"order": order}, max(WIDTH, 26 * int(layers["layer"].max())))
-
-
-def _own(matrices: Sequence[BlockCka]) -> dict[str, list[BlockCka]]:
-    """The matrices of backbones with themselves, by table."""
-    by_table: dict[str, list[BlockCka]] = {}
-    for matrix in matrices:
-        if matrix.first == matrix.second:
-            by_table.setdefault(matrix.table, []).append(matrix)
-    return by_table
+    return _drawn("task_map", rows, {"order": order}, max(WIDTH, 26 * int(layers["layer"].max())))
 
 
 def _alike(matrices: Sequence[BlockCka]) -> Spec:
@@ -228,11 +186,7 @@ def _alike(matrices: Sequence[BlockCka]) -> Spec:
         ]
         spec = _drawn("alike", rows, {"first": "", "second": ""}, {"step": 9})
         style = spec.pop("config")
-        panels.append(
-            {key: value for key, value in spec.items() if key not in ("$schema", "autosize")}
-            | {"height": {"step": 9}, "title": matrix.first}
-        )
-    few = style | {
-        "axis": style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}
-    }
-    return {"$schema": SCHEMA, "concat": panels, "columns": 4, "config": few}
+        inner = {key: value for key, value in spec.items() if key not in ("$schema", "autosize")}
+        panels.append(inner | {"height": {"step": 9}, "title": matrix.first})
+    axis = style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}
+    return {"$schema": SCHEMA, "concat": panels, "columns": 4, "config": style | {"axis": axis}}

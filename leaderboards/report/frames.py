@@ -19,29 +19,24 @@ BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("honest", "optimism", "group", "n"),
 )
-LAYERS = (
-    *("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
-    *("place", "chosen"),
-)
+LAYERS = ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "place", "chosen")
 PUBLISHED = (
     *("column", "backbone", "layer", "depth", "value", "source", "measured", "difference", "verdict"),
     "conditions",
 )
 
+# groups of backbones in a column; the first two together hold the true best with 95 %
 FIRST, MAYBE, WORSE, UNTESTED = "best score", "may be the best", "worse", "not compared"
-"""Groups of backbones in a column; the first two together hold the true best with 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """A backbone as filters and costs need it."""
 
-    # what it learned from in a word or two, such as ``labels``; "" where that is not known
-    supervision: str = ""
-    licence: str = ""  # SPDX id or name of its weights' licence; "" where that is not known
+    supervision: str = ""  # what it learned from in a word or two, such as ``labels``; "" where not known
+    licence: str = ""  # SPDX id or name of its weights' licence; "" where not known
     parameters: int | None = None  # weights of the whole network; None where nobody has counted them
-    # length of a vector after each block, from block 1; empty where that is not known
-    widths: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()  # length of a vector after each block, from block 1; empty where not known
 
 
 UNKNOWN = Facts()  # what is known of a backbone of somebody's own
@@ -52,29 +47,20 @@ class ReportFrames:
     """What the report shows of a suite; backbones stand under their labels, columns under headings."""
 
     backbones: pd.DataFrame  # columns `BACKBONES`, in the order of the tables, without the random floor
-    # columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d
-    columns: pd.DataFrame
-    # columns `BEST`: the best layer of each backbone in each column; ``group`` as the data tell
-    best: pd.DataFrame
+    columns: pd.DataFrame  # columns `COLUMNS`; ``floor``, ``deviation`` are the random floor's mean and s.d
+    best: pd.DataFrame  # columns `BEST`: the best layer of each backbone in each column
     # columns `LAYERS`: every block in the backbone's primary pooling; ``place`` is ``best``, ``tied`` or ""
     layers: pd.DataFrame
     published: pd.DataFrame  # columns `PUBLISHED`: numbers of others beside which something was measured
 
 
 def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
-    """The frames of a board.
-
-    Args:
-        board: Scores, ties and numbers of others.
-        facts: What is known of backbones, by name.
-    """
+    """The frames of a board, given what is known of backbones, by name."""
     backbones = [backbone for backbone in board.backbones_in(board.plain) if not backbone.floor]
     ties = {column.key: board.ties.get(column.key, Ties()) for column in board.columns}
+    rows = [_backbone(backbone, facts.get(entry_name(backbone.name), UNKNOWN)) for backbone in backbones]
     return ReportFrames(
-        pd.DataFrame(
-            [_backbone(backbone, facts.get(entry_name(backbone.name), UNKNOWN)) for backbone in backbones],
-            columns=[*BACKBONES],
-        ),
+        pd.DataFrame(rows, columns=[*BACKBONES]),
         pd.DataFrame([_column(column) for column in board.columns], columns=[*COLUMNS]),
         _labelled([_best(column, ties[column.key]) for column in board.columns], board.labels, BEST),
         _labelled([_layers(column) for column in board.columns], board.labels, LAYERS),
@@ -85,19 +71,11 @@ def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
 def _backbone(backbone: BoardBackbone, facts: Facts) -> tuple[object, ...]:
     """A row of `BACKBONES`; weights are NaN where they are not known."""
     weights = np.nan if facts.parameters is None else float(facts.parameters)
-    return (
-        backbone.label,
-        backbone.name,
-        backbone.family,
-        facts.supervision,
-        facts.licence,
-        weights,
-        backbone.depth,
-    )
+    known = (facts.supervision, facts.licence, weights)
+    return (backbone.label, backbone.name, backbone.family, *known, backbone.depth)
 
 
 def _column(column: Column) -> tuple[object, ...]:
-    """A row of `COLUMNS`."""
     floors = column.floors
     noise = (floors["mean"].iloc[0], floors["deviation"].iloc[0]) if len(floors) else (np.nan, np.nan)
     task = task_display(column.task)

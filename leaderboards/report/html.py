@@ -12,7 +12,6 @@ from tasks.blocks import TIED
 
 @cache
 def _templates() -> Environment:
-    """The templates of this folder."""
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -26,12 +25,7 @@ def _templates() -> Environment:
 
 
 def filled(template: str, **values: object) -> Markup:
-    """A template with its values; text in them is escaped, `Markup` stays as it is.
-
-    Args:
-        template: Its file's name, without ``.html``.
-        values: By the names that stand in it.
-    """
+    """The template of that name with its values; text in them is escaped, `Markup` stays as it is."""
     return Markup(_templates().get_template(f"{template}.html").render(**values))  # noqa: S704 - escaped there
 
 

@@ -12,10 +12,8 @@ import pandas as pd
 from leaderboards.report.cka import BlockCka
 
 DECIMALS = 4  # digits of numbers after the point, as in the leaderboard's CSV
-CKA_SCALE = 10_000
-"""CKA is packed as whole numbers of this part of one; `CKA_NONE` stands where there is none."""
-
-CKA_NONE = -32768
+CKA_SCALE = 10_000  # CKA is packed as whole numbers of this part of one
+CKA_NONE = -32768  # stands where there is none
 
 
 def packed(frame: pd.DataFrame) -> dict[str, Any]:
@@ -23,20 +21,14 @@ def packed(frame: pd.DataFrame) -> dict[str, Any]:
     return {str(name): _column(frame[name]) for name in frame.columns}
 
 
-def packed_matrix(one: BlockCka) -> dict[str, Any]:
+def packed_matrix(matrix: BlockCka) -> dict[str, Any]:
     """A matrix with its numbers as little-endian 16-bit integers in base 64, row by row."""
-    scaled = np.rint(one.values * CKA_SCALE)
+    table, first, second, values = matrix
+    scaled = np.rint(values * CKA_SCALE)
     whole = np.where(np.isnan(scaled), CKA_NONE, scaled).astype("<i2")
-    rows, columns = one.values.shape
+    size = {"rows": values.shape[0], "columns": values.shape[1]}
     data = base64.b64encode(whole.tobytes()).decode()
-    return {
-        "table": one.table,
-        "first": one.first,
-        "second": one.second,
-        "rows": rows,
-        "columns": columns,
-        "data": data,
-    }
+    return {"table": table, "first": first, "second": second, **size, "data": data}
 
 
 def packed_file(text: str) -> str:
@@ -58,7 +50,6 @@ def script_digest(text: str) -> str:
 
 
 def _column(values: "pd.Series[Any]") -> Any:  # noqa: ANN401 - JSON
-    """One column."""
     if values.dtype.kind in "fiu":
         return [None if pd.isna(value) else _short(float(value)) for value in values]
     texts = [str(value) for value in values]

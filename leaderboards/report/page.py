@@ -31,12 +31,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
-    """The page of one suite.
-
-    Args:
-        content: What is said of it.
-        examples: The section of failures and successes, where there is one.
-    """
+    """The page of one suite, with the section of failures and successes where there is one."""
     scripts = [library(), (ASSETS / "report.js").read_text(encoding="utf-8")]
     style = (ASSETS / "report.css").read_text(encoding="utf-8") + (example_style() if examples else "")
     page = filled(
@@ -98,8 +93,8 @@ def _further_sections(content: Content, examples: Sequence[PageSection]) -> list
     """The sections on likeness, on examples and on what stands behind the numbers."""
     board, sections = content.board, list[PageSection]()
     writer = CollapsibleWriter(content.labels)
-    if content.cka.matrices:
-        html = filled("similarity", left_out=content.cka.left_out)
+    if content.cka:
+        html = filled("similarity", left_out=content.cka_left_out)
         sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
     if beyond := section_blocks(board, "beyond"):
         title = "Beyond one layer: sizes, sets, transforms"
@@ -136,7 +131,7 @@ def _data(content: Content) -> dict[str, Any]:
         "suite": page_name(content.suite),
         "frames": {name: packed(frame) for name, frame in (named | {"cost": costs.layers}).items()},
         "axes": [list(axis) for axis in costs.axes],
-        "alike": [packed_matrix(item) for item in content.cka.matrices],
+        "alike": [packed_matrix(item) for item in content.cka],
         "files": {f"{item.name}.csv": packed_file(csv_text(item)) for item in content.numbers},
         "charts": charts.all_charts(),
         "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},

@@ -11,15 +11,11 @@ from leaderboards.charts.style import SCHEMA, Spec, config
 from leaderboards.report.frames import FIRST, MAYBE, UNTESTED, WORSE
 
 ROWS = "rows"  # name of the data that a chart draws
-GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}
-"""Colour of each group of backbones in a column."""
+GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}  # of backbones
+ACCENT = "#d55e00"  # colour of fronts, floors and numbers of others
 
-ACCENT = "#d55e00"
-"""Colour of fronts, floors and numbers of others."""
-
+# height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`
 STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
-"""Height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`."""
-
 FEW = 40
 
 APART = 0.1  # share of the axis of costs by which names at a front are apart at least
@@ -34,8 +30,7 @@ def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON o
         return [filled(value, words) for value in spec]
     if not isinstance(spec, str):
         return spec
-    whole = re.fullmatch(r"\{(\w+)\}", spec)
-    if whole:
+    if whole := re.fullmatch(r"\{(\w+)\}", spec):
         return words[whole[1]]
     return re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), spec)
 
@@ -60,20 +55,10 @@ def chart(layers: list[Spec], height: object, transform: list[Spec] | None = Non
     }
 
 
-def fixed(values: str) -> Spec:
-    """A scale that gives each backbone the same colour or shape whatever else is shown."""
-    return {"domain": "{backbones}", "range": values}
-
-
 def ramp(field: str, title: str) -> Spec:
     """Colours of a heat map."""
     legend = {"orient": "top", "gradientLength": 180, "titleLimit": 400}
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "legend": legend,
-    }
+    return {"field": field, "type": "quantitative", "title": title, "legend": legend}
 
 
 def floor(side: str) -> Spec:
@@ -93,23 +78,15 @@ def text(**changes: object) -> Spec:
     return {"type": "text", "color": INK, "fontSize": 10.5, "opacity": 0.85, "aria": False} | changes
 
 
-def diamond() -> Spec:
-    """The mark of a number of others."""
-    return {
-        "type": "point",
-        "shape": "diamond",
-        "size": 90,
-        "filled": False,
-        "color": ACCENT,
-        "strokeWidth": 2,
-    }
-
-
-def other_tips() -> list[Spec]:
-    """What is told of a number of others."""
-    return [
+def others(field: str, places: Spec) -> Spec:
+    """A diamond for each number of others, whose rows say ``published`` in a field."""
+    mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
+    mark |= {"color": ACCENT, "strokeWidth": 2}
+    tips = [
         {"field": "backbone"},
         {"field": "source", "title": "published in"},
         {"field": "value", "title": "{metric}", "format": ".1f"},
         {"field": "verdict"},
     ]
+    chosen = {"transform": [{"filter": f"datum.{field} == 'published'"}], "mark": mark}
+    return chosen | {"encoding": places | {"tooltip": tips}}

@@ -30,13 +30,7 @@ Written by `python -m benchmark report --site`.
 
 
 def write_site(pages: Mapping[str, str], contents: Sequence[Content], folder: Path) -> list[Path]:
-    """Write the folder; gives its files.
-
-    Args:
-        pages: The page of each suite, by its name.
-        contents: What is said of each suite.
-        folder: Made where it does not exist; other files in it stay.
-    """
+    """Write the page of each suite, by its name, and its numbers; others in the folder stay."""
     names = {content.suite: page_name(content.suite) for content in contents}
     single = len(pages) == 1
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}

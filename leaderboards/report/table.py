@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,6 @@ from markupsafe import Markup
 from leaderboards.display import fixed, score_text
 from leaderboards.report.frames import FIRST, MAYBE, ReportFrames
 from leaderboards.report.html import filled
-from tasks.blocks import Mark
 
 FACTS = {
     "backbone": "backbone",
@@ -20,36 +18,9 @@ FACTS = {
     "supervision": "learned from",
     "licence": "licence",
 }
-"""Columns of facts and their heads."""
-
 LATER = ("supervision", "licence")  # facts that stand behind the scores
 
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """A head that sorts, by words or by numbers."""
-
-    text: str
-    sort: str
-
-
-@dataclass(frozen=True, slots=True)
-class _SortedCell:
-    """A cell with what it is sorted by; ``note`` stands behind the text in smaller letters."""
-
-    text: str
-    value: str
-    left: bool = False
-    mark: Mark = "none"
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """Cells, and what filters ask for, as attributes of the row."""
-
-    cells: list[_SortedCell]
-    attributes: dict[str, str]
+_SortedCell = dict[str, str | bool]  # what `tables.html` takes of a cell; ``value`` is what it is sorted by
 
 
 def best_table(frames: ReportFrames) -> Markup:
@@ -60,9 +31,8 @@ def best_table(frames: ReportFrames) -> Markup:
     facts = [key for key in FACTS if key in ("backbone", "family") or _known(frames.backbones[key])]
     before, after = [key for key in facts if key not in LATER], [key for key in facts if key in LATER]
     columns = [str(name) for name in frames.columns["column"]]
-    heads = [_Head(FACTS[key], "numbers" if key == "parameters" else "words") for key in before]
-    heads += [_Head(name, "numbers") for name in columns]
-    heads += [_Head(FACTS[key], "words") for key in after]
+    heads = [(FACTS[key], "numbers" if key == "parameters" else "words") for key in before]
+    heads += [(name, "numbers") for name in columns] + [(FACTS[key], "words") for key in after]
     scores = {(str(row["backbone"]), str(row["column"])): row for row in frames.best.to_dict("records")}
     rows = []
     for backbone in frames.backbones.to_dict("records"):
@@ -71,11 +41,17 @@ def best_table(frames: ReportFrames) -> Markup:
         cells += [_fact(key, backbone[key]) for key in after]
         known = {name: str(backbone[name]) for name in ("backbone", "family", "supervision", "licence")}
         known["parameters"] = _weights(backbone["parameters"])
-        rows.append(_Row(cells, {f"data-{name}": value for name, value in known.items()}))
+        # what filters ask for are attributes of the row
+        rows.append({"cells": cells, "attributes": {f"data-{name}": value for name, value in known.items()}})
     floors = zip(frames.columns["floor"], frames.columns["deviation"], strict=True)
     foot = ["random floor, ± s.d.", *[""] * (len(before) - 1)]
     foot += [score_text(floor, deviation) for floor, deviation in floors] + [""] * len(after)
-    return filled("best", heads=heads, rows=rows, foot=foot if _known(frames.columns["floor"]) else [])
+    return filled(
+        "best",
+        heads=[{"text": text, "sort": sort} for text, sort in heads],
+        rows=rows,
+        foot=foot if _known(frames.columns["floor"]) else [],
+    )
 
 
 def _known(values: "pd.Series[Any]") -> bool:
@@ -90,19 +66,18 @@ def _weights(count: object) -> str:
 
 def _fact(key: str, value: object) -> _SortedCell:
     """The cell of a fact; weights are in millions."""
-    if key == "parameters":
-        count = float(str(value))
-        millions = "" if math.isnan(count) else fixed(count / 1e6, 1 if count < 1e8 else 0)
-        return _SortedCell(millions, _weights(count))
-    return _SortedCell(str(value), str(value), left=True)
+    if key != "parameters":
+        return {"text": str(value), "value": str(value), "left": True}
+    count = float(str(value))
+    millions = "" if math.isnan(count) else fixed(count / 1e6, 1 if count < 1e8 else 0)
+    return {"text": millions, "value": _weights(count), "left": False}
 
 
 def _score(row: Mapping[Hashable, Any] | None) -> _SortedCell:
-    """A score with its layer; empty where there is none."""
+    """A score with its layer in smaller letters; empty where there is none."""
     if row is None:
-        return _SortedCell("", "")
+        return {"text": "", "value": "", "left": False}
     value, low, high = (float(str(row[name])) for name in ("value", "ci_low", "ci_high"))
-    marks: dict[str, Mark] = {FIRST: "best", MAYBE: "tied"}
-    layer = f"{row['layer']}/{row['depth']}"
-    mark = marks.get(str(row["group"]), "none")
-    return _SortedCell(score_text(value, (high - low) / 2), f"{value:.4f}", mark=mark, note=layer)
+    mark = {FIRST: "best", MAYBE: "tied"}.get(str(row["group"]), "none")
+    text, layer = score_text(value, (high - low) / 2), f"{row['layer']}/{row['depth']}"
+    return {"text": text, "value": f"{value:.4f}", "left": False, "mark": mark, "note": layer}

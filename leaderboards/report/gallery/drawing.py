@@ -4,8 +4,9 @@ import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -21,23 +22,20 @@ HEIGHT = 68  # pixels at which a small picture is shown
 LARGE = 104  # pixels at which one is shown on which something is drawn
 Kind = Literal["lost", "found", "failed", "held"]
 
-WORDS: dict[Kind, str] = {
-    "lost": "lost with depth",
-    "found": "found with depth",
-    "failed": "failed at every layer",
-    "held": "right at every layer",
-}
-
-WANTED: dict[Kind, int] = {"lost": 2, "found": 2, "failed": 2, "held": 1}
-"""How many of each kind are shown at most, in this order."""
-
-CHANGE = 25.0  # points by which an example changes that is said to be lost or found
-GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to which it has failed
 Floats = NDArray[np.float64]
 
+# words for each kind of example, and how many are shown at most, in this order
+WANTED: dict[Kind, tuple[str, int]] = {
+    "lost": ("lost with depth", 2),
+    "found": ("found with depth", 2),
+    "failed": ("failed at every layer", 2),
+    "held": ("right at every layer", 1),
+}
+CHANGE = 25.0  # points by which an example changes that is said to be lost or found
+GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to which it has failed
 
-@dataclass(frozen=True, slots=True)
-class Story:
+
+class Story(NamedTuple):
     """An example and why it is shown."""
 
     number: int
@@ -47,8 +45,7 @@ class Story:
 def stories(quality: Floats) -> list[Story]:
     """The examples to show, kind by kind; of each kind those that show it most, then in their order.
 
-    Args:
-        quality: How good each layer is on each example, 0 to 100: [layers examples].
+    Quality is how good each layer is on each example, 0 to 100: [layers examples].
     """
     lost = quality.max(axis=0) - quality[-1]
     gained = quality[-1] - quality.min(axis=0)
@@ -59,19 +56,14 @@ def stories(quality: Floats) -> list[Story]:
         "held": np.where(quality.min(axis=0) >= GOOD, quality.min(axis=0), np.nan),
     }
     chosen: list[Story] = []
-    for kind, most in WANTED.items():
-        rank = ranks[kind]
-        order = [number for number in np.argsort(-rank, kind="stable").tolist() if not np.isnan(rank[number])]
-        chosen += [Story(number, kind) for number in order[:most]]
+    for kind, (_, most) in WANTED.items():
+        order = np.argsort(-ranks[kind], kind="stable")[: np.isfinite(ranks[kind]).sum()]
+        chosen += [Story(number, kind) for number in order[:most].tolist()]
     return chosen
 
 
 class SharedPictures:
-    """The pictures of a section, each of which stands in it once, however often it is shown.
-
-    Args:
-        room: Characters for all of them.
-    """
+    """The pictures of a section, each of which stands in it once, however often it is shown."""
 
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
@@ -81,17 +73,11 @@ class SharedPictures:
     def shown(
         self, examples: ExampleSet, name: object, label: str, over: Markup | str = "", height: int = HEIGHT
     ) -> Markup:
-        """A picture; its label alone where there is none, or no room.
+        """The picture of a name in the arrays of examples; its label alone where there is none, or no room.
 
-        Args:
-            examples: Those that it is of.
-            name: The image's name in their arrays.
-            label: What is seen, for those who do not see it.
-            over: What is drawn over it, in the picture's pixels.
-            height: Pixels at which it is shown.
+        The label is for those who do not see the picture; what is drawn over is in its pixels.
         """
-        size = self.size(examples, name)
-        return filled("thumbnail", size=size, label=label, over=over, height=height)
+        return filled("thumbnail", size=self.size(examples, name), label=label, over=over, height=height)
 
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
         """Anchor, width and height of a picture; None where there is none, or no room."""
@@ -99,12 +85,10 @@ class SharedPictures:
         if path is None:
             return None
         if path not in self._known:
-            self._known[path] = self._added(path)
+            self._known[path] = self._added(path) if is_whole(path) else None
         return self._known[path]
 
     def _added(self, path: Path) -> tuple[str, int, int] | None:
-        if not is_whole(path):
-            return None
         content = path.read_bytes()
         data = base64.b64encode(content).decode()
         if len(data) > self._room:
@@ -122,8 +106,7 @@ def judged(text: str = "", right: bool | None = None, picture: Markup | None = N
     return filled("judged", text=text, right=right, picture=picture)
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(NamedTuple):
     """Images that a layer puts together: the class that most are of, and the images as they are shown."""
 
     name: str
@@ -149,59 +132,62 @@ class Example:
 
 def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
     """Names of the columns of a table whose columns are the layers that are drawn."""
-    layers = [
-        f"layer {layer} (best)" if number == examples.best else f"layer {layer}"
-        for number, layer in enumerate(examples.layers)
-    ]
-    return ("", *first, *layers)
+    heads = [f"layer {layer}" for layer in examples.layers]
+    heads[examples.best] += " (best)"
+    return ("", *first, *heads)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A kind of task."""
 
     intro: Callable[[ExampleSet], str]  # what is to be seen
     # how good each drawn layer is on each example, 0 to 100: [layers examples]
     quality: Callable[[ExampleSet], Floats]
-    subject: Callable[[ExampleSet, int], str]  # what an example is of; of each subject one is shown
-    # the example at a place, given the other backbones of the column and the section's pictures
-    example: Callable[[ExampleSet, int, Sequence[ExampleSet], SharedPictures], Example]
+    key: str  # array of the names of examples, by which they are found again of other backbones
+    subject: str  # array of what examples are of; of each subject one is shown
+    # the example at a place, drawn in the section's pictures
+    example: Callable[[ExampleSet, int, SharedPictures], Example]
+    # what the best layer makes of the example at a place, and whether that is right, if anything is
+    answer: Callable[[ExampleSet, int], tuple[str, bool | None]]
 
 
 def drawn(
     drawing: Drawing, every: Sequence[ExampleSet], pictures: SharedPictures
 ) -> tuple[str, list[Example]]:
-    """What is to be seen, and the examples of the best backbone that show what changes over depth.
+    """What is to be seen, and the examples of the first backbone that show what changes over depth.
 
     Where it loses none, one follows that the next best backbone loses which does.
-
-    Args:
-        drawing: The kind of task.
-        every: The backbones, the best first.
-        pictures: The section's pictures.
     """
     best = every[0]
     chosen = [(best, story) for story in _stories(drawing, best)]
     if not any(story.kind == "lost" for _, story in chosen):
-        lost = (
-            (other, story)
-            for other in every[1:]
-            for story in _stories(drawing, other)
-            if story.kind == "lost"
-        )
-        chosen += [first] if (first := next(lost, None)) else []
+        further = ((other, story) for other in every[1:] for story in _stories(drawing, other))
+        chosen += islice((each for each in further if each[1].kind == "lost"), 1)
     drawn_examples = []
-    for examples, story in chosen:
-        others = [other for other in every if other is not examples]
-        by = "" if examples is best else f" by {examples.backbone}"
-        example = drawing.example(examples, story.number, others, pictures)
-        drawn_examples.append(replace(example, badge=WORDS[story.kind] + by))
+    for examples, (number, kind) in chosen:
+        name = examples.arrays[drawing.key][number]
+        others = [
+            _answer(drawing, other, int(index))
+            for other in every
+            if other is not examples
+            for index in np.flatnonzero(other.arrays[drawing.key] == name)
+        ]
+        badge = WANTED[kind][0] + ("" if examples is best else f" by {examples.backbone}")
+        example = drawing.example(examples, number, pictures)
+        drawn_examples.append(replace(example, badge=badge, subject=drawing.key, others=tuple(others)))
     return drawing.intro(best), drawn_examples
+
+
+def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:
+    """What the best layer of another backbone makes of an example."""
+    words, right = drawing.answer(examples, index)
+    text = f"{examples.backbone}, layer {examples.layer}: {words}"
+    return text if right is None else judged(text, right)
 
 
 def _stories(drawing: Drawing, examples: ExampleSet) -> list[Story]:
     """The stories of a backbone, one of each subject."""
     first: dict[str, Story] = {}
     for story in stories(drawing.quality(examples)):
-        first.setdefault(drawing.subject(examples, story.number), story)
+        first.setdefault(str(examples.arrays[drawing.subject][story.number]), story)
     return list(first.values())

@@ -24,12 +24,12 @@ Array = NDArray[Any]
 class ExampleSet:
     """The examples of one backbone and task."""
 
-    backbone: str  # the backbone
+    backbone: str
     layer: int  # its best layer
     value: float  # the score of that layer
-    metric: str  # the metric of the score
+    metric: str
     arrays: Mapping[str, Array]  # the arrays of the file of examples (docs/examples.md)
-    folder: Path  # folder of the small pictures
+    folder: Path  # holds the small pictures
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -73,17 +73,10 @@ class ExampleSet:
 
 
 def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
-    """The examples of a backbone in a column of the leaderboard.
+    """The examples of a backbone in a column of the leaderboard, given its best layer and the score of that.
 
-    Args:
-        output: Output folder of the run.
-        column: Task, dataset and protocol.
-        backbone: The backbone.
-        layer: Its best layer.
-        value: Its score.
-
-    Returns:
-        None where there are none, they are not those that belong to the records, or of another version.
+    None where there are none in the run's output, or they do not belong to the records, or are of another
+    version.
     """
     key = task_key(column.task, column.dataset, column.protocol)
     path = output / "examples" / scored_path(key, backbone, ending="npz")

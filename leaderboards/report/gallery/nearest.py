@@ -19,17 +19,8 @@ from leaderboards.report.gallery.drawing import (
 from leaderboards.report.gallery.examples import ExampleSet
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
-
 LEAST = 2  # images that a cluster holds which is shown
 MOST = 8  # clusters of a layer that are shown, the largest first
-
-
-def _query(examples: ExampleSet, number: int) -> str:
-    return str(examples.arrays["query"][number])
-
-
-def _same_query(examples: ExampleSet, name: str) -> list[int]:
-    return [int(number) for number in np.flatnonzero(examples.arrays["query"] == name)]
 
 
 # ---- k-NN ---------------------------------------------------------------------------------------
@@ -49,10 +40,8 @@ def _knn_intro(examples: ExampleSet) -> str:
     )
 
 
-def _knn_example(
-    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
-) -> Example:
-    name, truth = _query(examples, number), examples.arrays["class"][number]
+def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    name, truth = str(examples.arrays["query"][number]), examples.arrays["class"][number]
     true, right = examples.called(truth), examples.drawn("right")[:, number].astype(bool)
     given = [examples.called(folder) for folder in examples.drawn("predicted")[:, number]]
     rows = [("taken for", *(judged(word, bool(good)) for word, good in zip(given, right, strict=True)))]
@@ -66,12 +55,6 @@ def _knn_example(
             label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
             cells.append(judged(word, good, pictures.shown(examples, near[row, rank], label)))
         rows.append((f"{ORDINALS[rank]} neighbour", *cells))
-    answers = []
-    for other in others:
-        for index in _same_query(other, name):
-            word = other.called(other.drawn("predicted")[other.best, index])
-            good = bool(other.drawn("right")[other.best, index])
-            answers.append(judged(f"{other.backbone}, layer {other.layer}: {word}", good))
     return Example(
         name=true,
         summary=_at_layers(examples, right),
@@ -80,15 +63,18 @@ def _knn_example(
         table=f"{true}: nearest neighbours by layer",
         heads=layer_heads(examples),
         rows=tuple(rows),
-        subject="query",
-        others=tuple(answers),
     )
+
+
+def _knn_answer(examples: ExampleSet, index: int) -> tuple[str, bool]:
+    word, right = (examples.drawn(name)[examples.best, index] for name in ("predicted", "right"))
+    return examples.called(word), bool(right)
 
 
 def _at_layers(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
     """At which layers an example is right."""
-    good = [layer for layer, is_right in zip(examples.layers, right, strict=True) if is_right]
-    bad = [layer for layer, is_right in zip(examples.layers, right, strict=True) if not is_right]
+    layers = np.array(examples.layers)
+    good, bad = layers[right].tolist(), layers[~right].tolist()
     if not good or not bad:
         return f"{'right' if good else 'wrong'} at {listed(good or bad)}"
     return f"right at {listed(good)}, wrong at {listed(bad)}"
@@ -102,8 +88,8 @@ def listed(numbers: Sequence[int]) -> str:
     return f"layers {', '.join(texts[:-1])} and {texts[-1]}"
 
 
-KNN = Drawing(_knn_intro, _knn_quality, _query, _knn_example)
-"""Queries of k-NN, the class that layers give them, and their nearest training images."""
+# queries, the class that layers give them, and their nearest training images
+KNN = Drawing(_knn_intro, _knn_quality, "query", "query", _knn_example, _knn_answer)
 
 
 # ---- retrieval ----------------------------------------------------------------------------------
@@ -121,10 +107,9 @@ def _ranking_intro(examples: ExampleSet) -> str:
     )
 
 
-def _ranking_example(
-    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
-) -> Example:
-    name, precisions = _query(examples, number), [f"{value:.0f}" for value in _precision(examples)[:, number]]
+def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    name = str(examples.arrays["query"][number])
+    precisions = [f"{value:.0f}" for value in _precision(examples)[:, number]]
     rows: list[tuple[str | Markup, ...]] = [("AP", *precisions)]
     near, kinds = examples.drawn("neighbour")[:, number], examples.drawn("kind")[:, number]
     for rank in range(near.shape[1]):
@@ -143,17 +128,15 @@ def _ranking_example(
         table=f"{name}: first images of the ranking by layer",
         heads=layer_heads(examples),
         rows=tuple(rows),
-        subject="query",
-        others=tuple(
-            f"{other.backbone}, layer {other.layer}: AP {_precision(other)[other.best, index]:.0f}"
-            for other in others
-            for index in _same_query(other, name)
-        ),
     )
 
 
-RETRIEVAL = Drawing(_ranking_intro, _precision, _query, _ranking_example)
-"""Queries of retrieval, and the images that layers rank first."""
+def _ranking_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
+    return f"AP {_precision(examples)[examples.best, index]:.0f}", None
+
+
+# queries, and the images that layers rank first
+RETRIEVAL = Drawing(_ranking_intro, _precision, "query", "query", _ranking_example, _ranking_answer)
 
 
 # ---- clusters -----------------------------------------------------------------------------------
@@ -177,9 +160,8 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     numbers = examples.drawn("cluster")[row]
     groups = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers[numbers >= 0])]
     groups.sort(key=lambda group: -len(group))
-    count = sum(
-        Counter(_class(examples, number) for number in group).most_common(1)[0][1] for group in groups
-    )
+    classes = [Counter(_class(examples, number) for number in group) for group in groups]
+    count = sum(names.most_common(1)[0][1] for names in classes)
     large = [group for group in groups[:MOST] if len(group) >= LEAST]
     rest = len(groups) - len(large)
     smaller = "1 smaller cluster is" if rest == 1 else f"{rest} smaller clusters are"

@@ -1,7 +1,6 @@
 """Examples of places in images: masks that layers carry through videos, and points that they find again."""
 
 import base64
-from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
@@ -21,9 +20,8 @@ from leaderboards.report.gallery.drawing import (
 from leaderboards.report.gallery.examples import Array, ExampleSet
 from leaderboards.report.html import filled
 
+# colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
-"""Colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first."""
-
 OPACITY = 165  # opacity of the objects, of 255
 OUTLINE = 255  # value of a mask's picture where the true outline runs
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
@@ -36,10 +34,6 @@ def _scores(examples: ExampleSet) -> Floats:
     return examples.drawn("score").astype(np.float64)
 
 
-def _video(examples: ExampleSet, place: int) -> str:
-    return str(examples.arrays["video"][place])
-
-
 def _masks_intro(examples: ExampleSet) -> str:
     return (
         f"Frames of {len(set(examples.arrays['video'].tolist()))} videos are kept, the same of every "
@@ -49,10 +43,8 @@ def _masks_intro(examples: ExampleSet) -> str:
     )
 
 
-def _masks_example(
-    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
-) -> Example:
-    video, position = _video(examples, number), int(examples.arrays["position"][number]) + 1
+def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    video, position = str(examples.arrays["video"][number]), int(examples.arrays["position"][number]) + 1
     given, truth = examples.arrays["given"][number], examples.arrays["truth"][number]
     first, frame = examples.arrays["first"][number], examples.arrays["frame"][number]
     label = f"first frame of {video} with the mask that is given"
@@ -69,13 +61,11 @@ def _masks_example(
         table=f"{video}: masks by layer",
         heads=layer_heads(examples, "given, frame 1"),
         rows=((f"frame {position}", *cells),),
-        subject="frame",
-        others=tuple(
-            f"{other.backbone}, layer {other.layer}: J&F {_scores(other)[other.best, index]:.0f}"
-            for other in others
-            for index in np.flatnonzero(other.arrays["frame"] == frame)
-        ),
     )
+
+
+def _masks_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
+    return f"J&F {_scores(examples)[examples.best, index]:.0f}", None
 
 
 def _overlay(mask: Array, truth: Array) -> Markup:
@@ -86,9 +76,8 @@ def _overlay(mask: Array, truth: Array) -> Markup:
     indexes = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
     indexes[outline(truth[:height, :width])] = OUTLINE
     data = base64.b64encode(_png(indexes)).decode()
-    return Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>').format(
-        width, height, data
-    )
+    image = Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>')
+    return image.format(width, height, data)
 
 
 def outline(truth: Array) -> NDArray[np.bool_]:
@@ -111,7 +100,8 @@ def _png(indexes: NDArray[np.uint8]) -> bytes:
     return sink.getvalue()
 
 
-MASKS = Drawing(_masks_intro, _scores, _video, _masks_example)  # frames with the masks that layers predicted
+# frames with the masks that layers predicted
+MASKS = Drawing(_masks_intro, _scores, "frame", "video", _masks_example, _masks_answer)
 
 
 # ---- points -------------------------------------------------------------------------------------
@@ -128,10 +118,6 @@ def _points_quality(examples: ExampleSet) -> Floats:
     return np.stack([100.0 * np.asarray(counts) / total for counts, total in every], axis=1)
 
 
-def _pair(examples: ExampleSet, number: int) -> str:
-    return str(examples.arrays["pair"][number])
-
-
 def _points_intro(examples: ExampleSet) -> str:
     return (
         f"{len(examples.arrays['pair'])} pairs are kept, the same of every backbone. The points of the left "
@@ -140,9 +126,7 @@ def _points_intro(examples: ExampleSet) -> str:
     )
 
 
-def _points_example(
-    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
-) -> Example:
+def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
     arrays = examples.arrays
     of_pair, category = arrays["of_pair"] == number, str(arrays["category"][number])
     source, target = arrays["source"][number], arrays["target"][number]
@@ -173,14 +157,13 @@ def _points_example(
         table=f"{category}: points by layer",
         heads=layer_heads(examples, "points of"),
         rows=(("points", *cells),),
-        subject="pair",
-        others=tuple(
-            f"{other.backbone}, layer {other.layer}: {_counts(other, index)[0][other.best]} of {total}"
-            for other in others
-            for index in np.flatnonzero(other.arrays["pair"] == _pair(examples, number)).tolist()
-        ),
     )
 
 
-POINTS = Drawing(_points_intro, _points_quality, _pair, _points_example)
-"""Pairs of images, and where layers find the points of the one in the other."""
+def _points_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
+    counts, total = _counts(examples, index)
+    return f"{counts[examples.best]} of {total}", None
+
+
+# pairs of images, and where layers find the points of the one in the other
+POINTS = Drawing(_points_intro, _points_quality, "pair", "pair", _points_example, _points_answer)

@@ -1,7 +1,6 @@
 """The section of failures and successes: for each task the examples that show what changes over depth."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from leaderboards.report.gallery.places import MASKS, POINTS
 from leaderboards.report.html import PageSection, filled
 from leaderboards.scores.column import Column
 
+# by name of the task, what draws the examples of some backbones, the best first, below a paragraph
 DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[str, list[Example]]]] = {
     "knn": partial(drawn, KNN),
     "retrieval": partial(drawn, RETRIEVAL),
@@ -21,38 +21,17 @@ DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[st
     "spair": partial(drawn, POINTS),
     "cluster-image": clusters,
 }
-"""What draws the examples of some backbones, the best first, below a paragraph; by name of the task."""
-
 BACKBONES = 8  # backbones of a column whose examples are read, the best first
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """What is shown of a column, of which backbone and layer."""
-
-    heading: str
-    backbone: str
-    metric: str
-    value: float
-    layer: int
-    intro: str
-    examples: list[Example]
-
-
 def example_sections(board: Board, output: Path) -> list[PageSection]:
-    """The section of failures and successes; none where the run kept no examples (``--no-examples``).
-
-    Args:
-        board: What the records say.
-        output: Output folder that they are of: ``examples`` and ``thumbnails`` lie in it.
-    """
+    """The section of failures and successes in the records' output; none where the run kept no examples."""
     pictures, tasks = SharedPictures(), []
     for column in board.columns:
-        every = _examples(column, output) if column.task in DRAWINGS else []
-        if every:
-            best, (intro, examples) = every[0], DRAWINGS[column.task](every, pictures)
-            score = (column.metric, best.value, best.layer)
-            tasks.append(_Task(column.heading, best.backbone, *score, intro, examples))
+        if every := _examples(column, output) if column.task in DRAWINGS else []:
+            intro, examples = DRAWINGS[column.task](every, pictures)
+            shown = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
+            tasks.append(shown)
     if not tasks:
         return []
     title = "Failures and successes"
