@@ -87,7 +87,7 @@ def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spe
 
 def _others(board: ReportFrames, best: pd.DataFrame, key: str) -> pd.DataFrame:
     """Numbers of others of a column, marked as such."""
-    rows = board.published[board.published["column"] == best["column"].iloc[0]]
+    rows: pd.DataFrame = board.published[board.published["column"] == best["column"].iloc[0]]
     return rows.assign(**{key: "published"})
 
 
