@@ -1,6 +1,6 @@
 """Committed pages and the records of today compared: what differs, in sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,12 +11,11 @@ from leaderboards.pages.csv import file_digest, read_numbers
 from leaderboards.pages.figures import figure_differences
 from leaderboards.pages.inside.tables import INSIDE, inside_frame
 from leaderboards.pages.tidy import TIDY, tidy_frame
-from leaderboards.records.key import TOLERANCE, Limit, RecordKey, Tolerance, keys_of
+from leaderboards.records.key import TOLERANCE, Limit, RecordKey, Row, Tolerance, layer_text, text_rows
 from leaderboards.records.record import suites_of
 from zoo.errors import InputError
 
-Row = dict[str, str]
-Group = tuple[str, str, str, str]  # backbone, task, dataset and protocol
+Group = tuple[str, ...]  # backbone, task, dataset and protocol
 Rows = dict[RecordKey, Row]
 """Rows of one group and set of data; the key tells them apart by anything but the data."""
 
@@ -29,9 +28,6 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
     the records have any: they are not run where no task is named. Costs are not: every machine has its own.
     Where either has several sets of data by one name, each is compared with the one of its digest.
-
-    Returns:
-        One sentence a difference; none where the committed files are current.
     """
     sentences: list[str] = []
     for suite in suites_of(records):
@@ -58,24 +54,19 @@ def _check_page(
     except InputError as error:
         return [*sentences, str(error)]
     if page not in absent:
-        digest = file_digest(numbers.read_text(encoding="utf-8"))
         text = page.read_text(encoding="utf-8")
-        if digest not in text:
+        if file_digest(numbers.read_text(encoding="utf-8")) not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
         sentences += figure_differences(text, folder, name)
-    return sentences + [
-        f"{numbers.name}: {sentence}" for sentence in differences(committed, fresh, tolerance)
-    ]
+    changes = differences(committed, fresh, tolerance)
+    return sentences + [f"{numbers.name}: {sentence}" for sentence in changes]
 
 
 def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
     """One sentence for each backbone and task, and kind of difference, in sorted order.
 
-    Args:
-        committed: Columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside.tables.INSIDE` of
-            analyses, as text.
-        fresh: The same from the records of today.
-        tolerance: How far values may differ.
+    Both tables have the columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside.tables.INSIDE`
+    of analyses, the committed one as text.
     """
     old, new = _by_group(committed), _by_group(fresh)
     sentences = []
@@ -83,67 +74,49 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
         backbone, task, dataset, protocol = group
         name = f"{backbone}, {task} on {dataset} ({protocol})"
         limit = tolerance.limit(task, analysis="head" in committed)
-        for data, before, now in _of_one_data(old.get(group, {}), new.get(group, {})):
-            sentences += [f"{name}{data}: {sentence}" for sentence in _differences(before, now, limit)]
+        before, now = old.get(group, {}), new.get(group, {})
+        several = len(before) > 1 or len(now) > 1
+        if not several:
+            # one set is compared with one set whatever the digests say: they are of sizes of files, and
+            # images that are rendered on two machines may differ in theirs
+            before, now = ({"": next(iter(sets.values()), {})} for sets in (before, now))
+        for data in sorted({*before, *now}):
+            changes = _differences(before.get(data, {}), now.get(data, {}), limit)
+            where = f"{name}, data {data}" if several else name
+            sentences += [f"{where}: {sentence}" for sentence in changes]
     return sentences
 
 
 def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
     """The rows of a table by backbone and task, then by digest of the data."""
     groups: dict[Group, dict[str, Rows]] = {}
-    for key, row in zip(keys_of(table), table.astype(str).to_dict("records"), strict=True):
-        group = groups.setdefault((key.backbone, key.task, key.dataset, key.protocol), {})
-        group.setdefault(key.data, {})[key._replace(data="")] = {
-            str(name): text for name, text in row.items()
-        }
+    for key, row in text_rows(table).items():
+        rows = groups.setdefault(key[:4], {}).setdefault(key.data, {})
+        rows[key._replace(data="")] = row
     return groups
-
-
-def _of_one_data(old: Mapping[str, Rows], new: Mapping[str, Rows]) -> list[tuple[str, Rows, Rows]]:
-    """Rows of the same data, and words for it where there are several by the name.
-
-    One set is compared with one set whatever the digests say: they are of sizes of files, and images that
-    are rendered on two machines may differ in theirs.
-    """
-    if len(old) < 2 and len(new) < 2:
-        return [("", next(iter(old.values()), {}), next(iter(new.values()), {}))]
-    return [(f", data {data}", old.get(data, {}), new.get(data, {})) for data in sorted({*old, *new})]
 
 
 def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
     """What differs between the rows of a backbone and task on the same data."""
     lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
-    sentences = []
-    if lost:
-        sentences.append(f"{_rows(lost)} that the records lack; run the suite in full")
-    if came:
-        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
-    return sentences + _changes([(before[key], now[key]) for key in before if key in now], limit)
-
-
-def _rows(count: int) -> str:
-    """A count of rows."""
-    return "1 row" if count == 1 else f"{count} rows"
-
-
-def _changes(both: Sequence[tuple[Row, Row]], limit: Limit) -> list[str]:
-    """What differs between rows that both tables have, the committed one first."""
-    changes = []
+    both = [(before[key], now[key]) for key in before if key in now]
     scored = [(old, new) for old, new in both if old["value"] and new["value"]]
     distances = [limit.distance(float(old["value"]), float(new["value"])) for old, new in scored]
-    moved = sum(distance > limit.amount for distance in distances)
-    if moved:
+    sentences = [f"{_rows(lost)} that the records lack; run the suite in full"] if lost else []
+    if came:
+        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
+    if moved := sum(distance > limit.amount for distance in distances):
         old, new = scored[distances.index(max(distances))]
-        changes.append(
+        sentences.append(
             f"{_rows(moved)} moved by more than {limit}, most {_layer_text(old)}: "
             f"committed {float(old['value']):g}, now {float(new['value']):g}"
         )
-    changes += _turned(both, "value", "empty", "scored")
-    changes += _turned(scored, "ci_low", "without an interval", "with an interval")
+    sentences += _turned(both, "value", "empty", "scored")
+    sentences += _turned(scored, "ci_low", "without an interval", "with an interval")
     for column in ("n", "partial"):
         other = [(old[column], new[column]) for old, new in both if old[column] != new[column]]
-        changes += [f"{column} was {other[0][0]}, is {other[0][1]}"] if other else []
-    return changes
+        sentences += [f"{column} was {other[0][0]}, is {other[0][1]}"] if other else []
+    return sentences
 
 
 def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: str) -> list[str]:
@@ -154,10 +127,14 @@ def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: st
     return [f"{_rows(len(rows))} {words}, first {_layer_text(rows[0])}" for rows, words in turns if rows]
 
 
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
 def _layer_text(row: Row) -> str:
     """Where in a backbone a row belongs."""
-    layer = "final" if row["tap"] == "final" else f"layer {row['layer']}"
-    layer += f" {row['tap']}" if row["tap"] not in ("block", "final") else ""
+    layer = layer_text(row)
+    layer = layer if layer == "final" else f"layer {layer}"
     if row.get("head", "-1") != "-1":
         layer += f" head {row['head']}"
     other = f" with {row['other']} layer {row['other_layer']}" if row.get("other") else ""

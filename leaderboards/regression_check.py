@@ -10,7 +10,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed
 from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
-from leaderboards.records.key import Limit, RecordKey, Tolerance, keys_of
+from leaderboards.records.key import Limit, Row, Tolerance, keys_of, layer_text, text_rows
 from leaderboards.records.record import read_records, suites_of
 from zoo.errors import InputError, unknown
 
@@ -18,15 +18,12 @@ SHOWN = 20  # rows of a table of what moved; the others are counted
 _DESCRIBING = (".inside.csv", ".cost.csv")  # ends of the names of files whose numbers do not rank
 
 
-Row = dict[str, str]
-
-
 @dataclass(frozen=True, slots=True)
 class Moved:
     """A number of the baseline that is another one now, or is not there."""
 
-    row: Row  # the row of the baseline, columns `TIDY`
-    now: str  # the number of today as text; "" where there is none
+    row: Row  # of the baseline, columns `TIDY`
+    now: str  # the number of today; "" where there is none
     reason: str  # why it counts as moved
 
     @property
@@ -37,18 +34,10 @@ class Moved:
         return abs(float(self.now) - float(self.row["value"]))
 
 
-@dataclass(frozen=True, slots=True)
-class RegressionCheck:
-    """What became of a baseline."""
-
-    count: int  # its numbers that were looked at
-    moved: tuple[Moved, ...]  # those that moved, the furthest first
-
-
 def regression_check(
     baseline: pd.DataFrame, now: pd.DataFrame, backbones: Sequence[str], tolerance: Tolerance
-) -> RegressionCheck:
-    """Compare the numbers of some backbones with a baseline.
+) -> tuple[int, tuple[Moved, ...]]:
+    """How many numbers of some backbones a baseline has, and those that moved, the furthest first.
 
     A number moved where it differs by more than the tolerance, is gone, or is of another number of items;
     only numbers of the same images and ground truth are compared. Numbers that the baseline lacks are none
@@ -67,22 +56,26 @@ def regression_check(
     for pattern in backbones:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise unknown("backbone", pattern, names)
-    today = _by_key(now)
-    rows = {key: row for key, row in _by_key(baseline).items() if _is_meant(key, backbones)}
+    today = text_rows(now)
+    rows = {
+        key: row
+        for key, row in text_rows(baseline).items()
+        if not backbones
+        or any(fnmatchcase(name, pattern) for name in (key.backbone, key.other) for pattern in backbones)
+    }
     moved = {
         key: change
         for key, row in rows.items()
         if (change := _moved(row, today.get(key), tolerance.limit(key.task)))
     }
     order = sorted(moved, key=lambda key: (-moved[key].distance, key))
-    return RegressionCheck(len(rows), tuple(moved[key] for key in order))
+    return len(rows), tuple(moved[key] for key in order)
 
 
 def read_baseline(folder: Path) -> pd.DataFrame:
     """The numbers of an output folder, or of a folder of the leaderboard's CSV files, columns `TIDY` as text.
 
-    Raises:
-        InputError: There are none, or a file is something else.
+    Raises InputError where there are none, or a file is something else.
     """
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
@@ -107,21 +100,19 @@ def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return rows[~pd.Series(keys_of(rows), dtype=object).duplicated().to_numpy()].reset_index(drop=True)
 
 
-def moved_table(check: RegressionCheck) -> pd.DataFrame:
+def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
     """What moved, the furthest first, at most `SHOWN` rows of text."""
-    return pd.DataFrame([_cells(moved) for moved in check.moved[:SHOWN]])
+    return pd.DataFrame([_cells(number) for number in moved[:SHOWN]])
 
 
 def _cells(moved: Moved) -> dict[str, str]:
     row = moved.row
-    layer = "final" if row["tap"] == "final" else row["layer"]
-    layer += "" if row["tap"] in ("block", "final") else f" {row['tap']}"
     other = f" with {row['other']}" if row["other"] else ""
     both = bool(moved.now and row["value"])
     return {
         "backbone": f"{row['backbone']}{other}",
         "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
-        "layer": f"{layer} {row['pooling']}",
+        "layer": f"{layer_text(row)} {row['pooling']}",
         "baseline": row["value"],
         "now": moved.now,
         "moved": f"{float(moved.now) - float(row['value']):+.4g}" if both else "",
@@ -141,17 +132,3 @@ def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:
     if now and limit.is_moved(float(row["value"]), float(now)):
         return Moved(row, now, f"by more than {fixed(limit.amount, 4).rstrip('0').rstrip('.')}")
     return None
-
-
-def _by_key(frame: pd.DataFrame) -> dict[RecordKey, Row]:
-    """The rows of a table of text; a number that several suites have stands once."""
-    rows = frame.to_dict("records")
-    return {
-        key: {str(name): str(text) for name, text in row.items()}
-        for key, row in zip(keys_of(frame), rows, strict=True)
-    }
-
-
-def _is_meant(key: RecordKey, backbones: Sequence[str]) -> bool:
-    names = [name for name in (key.backbone, key.other) if name]
-    return not backbones or any(fnmatchcase(name, pattern) for name in names for pattern in backbones)

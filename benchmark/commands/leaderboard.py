@@ -84,13 +84,13 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
     if limit < 0:
         raise InputError(f"--tolerance takes a number of at least 0; found {limit:g}")
-    compared = regression_check(
+    count, moved = regression_check(
         read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
     )
-    if not compared.moved:
-        typer.echo(f"None of {compared.count} numbers moved by more than {limit:g} points.")
+    if not moved:
+        typer.echo(f"None of {count} numbers moved by more than {limit:g} points.")
         return 0
-    rows = moved_table(compared)
-    further = f", of which {len(rows)} are shown" if len(rows) < len(compared.moved) else ""
-    typer.echo(f"{table(rows, left=3)}\n\n{len(compared.moved)} of {compared.count} numbers moved{further}.")
+    rows = moved_table(moved)
+    further = f", of which {len(rows)} are shown" if len(rows) < len(moved) else ""
+    typer.echo(f"{table(rows, left=3)}\n\n{len(moved)} of {count} numbers moved{further}.")
     return 1

@@ -31,12 +31,29 @@ class RecordKey(NamedTuple):
 
 
 KEY = list(RecordKey._fields)
+Row = dict[str, str]  # of a table, by column
 
 
 def keys_of(records: pd.DataFrame) -> list[RecordKey]:
     """The key of each record of a frame; what a frame has no column for is the same in all of its rows."""
     columns = [records[name].tolist() if name in records else [None] * len(records) for name in KEY]
     return [RecordKey._make(values) for values in zip(*columns, strict=True)]
+
+
+def text_rows(table: pd.DataFrame) -> dict[RecordKey, Row]:
+    """The rows of a table as text, each by its key."""
+    rows = table.astype(str).to_dict("records")
+    return {
+        key: {str(name): text for name, text in row.items()}
+        for key, row in zip(keys_of(table), rows, strict=True)
+    }
+
+
+def layer_text(row: Row) -> str:
+    """The layer of a row in short: ``9``, ``9 attention``, ``final``."""
+    if row["tap"] in ("block", "final"):
+        return row["layer"] if row["tap"] == "block" else "final"
+    return f"{row['layer']} {row['tap']}"
 
 
 @dataclass(frozen=True, slots=True)
