@@ -23,29 +23,24 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a column says."""
+    """What a column says: its best backbone, the first of equal ones, and that one's best block."""
 
-    column: Column  # task, dataset, protocol and metric
-    backbone: str  # the backbone that scores best, the first of equal ones in the order of the tables
-    layer: int  # its best block, from 1, the lower one of equal ones
-    depth: int  # its number of blocks
-    pooling: str  # pooling of the vectors, or ``grid``
-    score: float  # its score, in percent
-    ci_low: float  # lower end of the score's 95 % interval; NaN where there is none
-    ci_high: float  # upper end
-    # score of the layer when it is chosen on other data than it is scored on; NaN where no data were split
-    honest: float
-    # backbones of which the data cannot tell that they are worse: together with the best, they hold the true
-    # best with 95 %
-    rivals: tuple[str, ...]
+    column: Column
+    backbone: str
+    layer: int  # from 1, the lower one of equal ones
+    depth: int
+    pooling: str
+    score: float  # percent
+    ci_low: float  # of the 95 % interval; NaN where there is none
+    ci_high: float
+    honest: float  # when the layer is chosen on other data than it is scored on; NaN without a split
+    rivals: tuple[str, ...]  # together with the best, these hold the true best with 95 %
     untested: tuple[str, ...]  # backbones that could not be compared with the best
-    compared: int  # number of other backbones that were compared with the best
-    # further blocks of the best backbone of which the data cannot tell that they are worse
-    layers: tuple[int, ...]
-    # the best layer of this backbone in another pooling, where that scores higher
+    compared: int  # other backbones that were
+    layers: tuple[int, ...]  # further blocks of which the data cannot tell that they are worse
     better: BetterPooling | None
-    milliseconds: float  # time of one image up to the layer; NaN where it was not measured
-    device: str  # name of the device that it was measured on; "" where it was not
+    milliseconds: float  # one image up to the layer; NaN where it was not measured
+    device: str  # that it was measured on; "" where it was not
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
@@ -75,6 +70,8 @@ def _answer(
     tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
     milliseconds = times.get((name, int(top["input_size"]), layer), math.nan)
     honest = column.honest.get(name)
+    good = column.candidates[column.candidates["backbone"] == name]
+    good = good[good["tied"].astype(bool) | (good["value"] == top["value"])]
     return Answer(
         column=column,
         backbone=name,
@@ -88,18 +85,11 @@ def _answer(
         rivals=tuple(other for other in others if other in equal | tied),
         untested=tuple(other for other in others if other in untested),
         compared=sum(other not in untested for other in others) if ties else 0,
-        layers=_as_good(column, top),
+        layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
         better=column.better_poolings.get(name),
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
     )
-
-
-def _as_good(column: Column, top: pd.Series) -> tuple[int, ...]:
-    """Further blocks of the best backbone that are tied with its best one, or score the same."""
-    rows = column.candidates[column.candidates["backbone"] == top["backbone"]]
-    rows = rows[rows["tied"].astype(bool) | (rows["value"] == top["value"])]
-    return tuple(sorted({*rows["layer"].astype(int)} - {int(top["layer"])}))
 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
@@ -123,11 +113,9 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str] | None = N
 
 
 def answer_cells(answers: Sequence[Answer], labels: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """One row a column of the leaderboard, as text; columns that no answer fills are left out.
+    """One row a column of the leaderboard, as text, with the labels of backbones.
 
-    Args:
-        answers: The answers.
-        labels: For backbones what tables call them, where that is not their name.
+    Columns that no answer fills are left out.
     """
     labels = labels or {}
     table = pd.DataFrame(

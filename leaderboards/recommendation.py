@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.display import count_text, ms_text, score_text
+from leaderboards.display import count_text, fixed, ms_text, score_text
+from leaderboards.records.items import Place
 from leaderboards.scores.column import Column
 from leaderboards.scores.ties import SetTest, known_items, places_of
-from tasks.base import Items
 from tasks.uncertainty import confidence_set
 
 HOPELESS = 2.0
 """Intervals of two scores, added up, times this: what is so far below the best needs no test. Whatever the
 pairing, that is 3.9 standard errors of the difference."""
-
-Candidate = tuple[str, int]  # A backbone and a block of it
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
@@ -32,10 +30,10 @@ PARETO = [
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """Candidates of one column."""
+    """Candidates of one column that may be the best, with 95 %, the best first, and what was not compared."""
 
-    rows: pd.DataFrame  # those that may be the best, with 95 %, the best first; columns of the candidates
-    untested: tuple[Candidate, ...] = ()  # those whose items are not there, of other images or too few
+    rows: pd.DataFrame
+    untested: tuple[tuple[str, int], ...] = ()  # backbones and blocks without items, or of others, or too few
 
     @property
     def best(self) -> "pd.Series":
@@ -44,54 +42,40 @@ class Possible:
 
 
 def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest = confidence_set) -> Possible:
-    """Which candidates the data cannot tell from the best of them, each layer a rival of its own.
+    """Which candidates of a column the data cannot tell from the best of them, each layer a rival of its own.
 
-    Args:
-        rows: Candidates, one at least (`leaderboards.limits.candidates_of`).
-        column: Their column.
-        folder: The items of the records.
-        test: The test of all rivals at once.
+    There is at least one (`leaderboards.limits.candidates_of`); all rivals are tested at once, by the items
+    in a folder.
     """
     order = ["value", "layer", "backbone"]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
     top = rows.iloc[0]
     reach = HOPELESS * (rows["half"] + top["half"])
     near = rows[~(top["value"] - rows["value"] > reach)].reset_index(drop=True)
-    items = _items(near, column, folder)
-    verdicts: list[bool | None] = [None] * len(near)
-    tested = [number for number, measured in enumerate(items) if measured is not None]
-    if tested[:1] == [0] and len(tested) > 1:
-        answers = test([[measured] for measured in items if measured is not None], column.metric)
-        for number, verdict in zip(tested, answers, strict=True):
-            verdicts[number] = verdict
-    verdicts[0] = True
-    possible = near[[verdict is True for verdict in verdicts]].reset_index(drop=True)
-    untested = near[[verdict is None for verdict in verdicts]]
-    return Possible(possible, tuple(zip(untested["backbone"], untested["layer"].astype(int), strict=True)))
-
-
-def _items(rows: pd.DataFrame, column: Column, folder: Path) -> list[Items | None]:
-    """Items of each row; None where they are not there."""
     items = {
-        (str(name), layer): measured
-        for name, part in rows.groupby("backbone", sort=True)
-        for layer, measured in known_items(column, str(name), places_of(part), folder).items()
+        (str(name), place): measured
+        for name, part in near.groupby("backbone", sort=True)
+        for place, measured in known_items(column, str(name), places_of(part), folder).items()
     }
-    return [items.get(key) for key in zip(rows["backbone"].astype(str), places_of(rows), strict=True)]
+    rivals = [*zip(near["backbone"].astype(str), places_of(near), strict=True)]
+    tested = [rival for rival in rivals if rival in items]
+    verdicts: dict[tuple[str, Place], bool | None] = {}
+    if tested[:1] == rivals[:1] and len(tested) > 1:
+        verdicts |= zip(tested, test([[items[rival]] for rival in tested], column.metric), strict=True)
+    verdicts[rivals[0]] = True
+    possible = near[[verdicts.get(rival) is True for rival in rivals]].reset_index(drop=True)
+    untested = near[[verdicts.get(rival) is None for rival in rivals]]
+    return Possible(possible, tuple(zip(untested["backbone"], untested["layer"].astype(int), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A backbone, and the layer of it to take in each column."""
+    """A backbone, and the layer of it to take in each column: the same for all where there is one."""
 
-    backbone: str  # its name
-    # for each column the candidate: the cheapest that may be the best, of one layer for all columns where
-    # there is one
-    rows: Mapping[Column, pd.Series]
-    others: tuple[int, ...] = ()  # further blocks that may be the best in every column, in order
-    # points that it scores below the best in the column where it loses most; 0 where it may be the best in
-    # all of them
-    loss: float = 0.0
+    backbone: str
+    rows: Mapping[Column, pd.Series]  # the candidates, each the cheapest that may be the best
+    others: tuple[int, ...] = ()  # further blocks that may be the best in every column
+    loss: float = 0.0  # most points below the best of a column; 0 where it may be the best in all of them
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -133,11 +117,7 @@ def _pick(name: str, possible: Mapping[Column, Possible]) -> Pick:
 
 
 def least_loss(candidates: Mapping[Column, pd.DataFrame]) -> Pick | None:
-    """The backbone that loses least in the column where it loses most; None where none has them all.
-
-    Args:
-        candidates: For each column what is allowed; each backbone stands at its best layer.
-    """
+    """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
     best = {column: float(rows["value"].max()) for column, rows in candidates.items()}
     names = [{str(name) for name in rows["backbone"]} for rows in candidates.values()]
     picks = []
@@ -156,14 +136,11 @@ def _highest(rows: pd.DataFrame, name: str) -> pd.Series:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use."""
+    """What to use, the cheapest first; where none may be the best in every column, what loses least."""
 
-    # backbones with layers, the cheapest first. Where none may be the best in every column, the one that
-    # loses least.
     picks: tuple[Pick, ...]
-    possible: Mapping[Column, Possible]  # for each column, all layers that may be the best
-    # for each column, the layers above which none scores that takes no longer; empty without times
-    fronts: Mapping[Column, pd.DataFrame]
+    possible: Mapping[Column, Possible]
+    fronts: Mapping[Column, pd.DataFrame]  # layers above which none scores that takes no longer
     device: str  # where times were measured; "" where none were
     notes: tuple[str, ...]  # what a reader must know, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that give its vectors
@@ -172,7 +149,15 @@ class Recommendation:
     def frame(self) -> pd.DataFrame:
         """One row a pick and column, columns `PICK`."""
         rows = [
-            _pick_row(rank, pick, column, row, self.reason(pick))
+            {
+                "rank": rank,
+                **_layer_fields(column, row),
+                "bytes": float(4 * row["dim"]),
+                "licence": row["licence"],
+                "loss": pick.loss,
+                "other_layers": list(pick.others),
+                "reason": self.reason(pick),
+            }
             for rank, pick in enumerate(self.picks, start=1)
             for column, row in pick.rows.items()
         ]
@@ -182,11 +167,8 @@ class Recommendation:
     def pareto(self) -> pd.DataFrame:
         """The fronts of all columns, columns `PARETO`."""
         rows = [
-            {
-                **_layer_fields(column, row),
-                **{name: float(row[name]) for name in ("half", "ms", "parameters", "dim")},
-                "may_be_best": (row["backbone"], row["layer"]) in _layers(self.possible[column]),
-            }
+            _layer_fields(column, row)
+            | {"may_be_best": (row["backbone"], row["layer"]) in _layers(self.possible[column])}
             for column, front in self.fronts.items()
             for _, row in front.iterrows()
         ]
@@ -215,21 +197,20 @@ class Recommendation:
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             return f"scores best, {_score(best)}"
         rival = f"cannot be told from {best['backbone']} layer {best['layer']} ({_score(best)})"
-        return ", ".join([rival, *_saving(row, best)])
+        return f"{rival}, {_saving(row, best)}"
 
 
-def _saving(row: pd.Series, best: pd.Series) -> list[str]:
+def _saving(row: pd.Series, best: pd.Series) -> str:
     """What one candidate costs instead of another: time, or where it is not known, weights."""
     if not (math.isnan(row["ms"]) or math.isnan(best["ms"])):
         than = "instead of" if row["ms"] < best["ms"] else "against"
-        return [f"takes {ms_text(row['ms'])} ms {than} {ms_text(best['ms'])}"]
-    if not (math.isnan(row["parameters"]) or math.isnan(best["parameters"])):
-        sizes = [f"{count_text(layer['parameters'])} weights" for layer in (row, best)]
-        if sizes[0] != sizes[1]:
-            return [f"has {sizes[0]} instead of {sizes[1].removesuffix(' weights')}"]
+        return f"takes {ms_text(row['ms'])} ms {than} {ms_text(best['ms'])}"
+    sizes = [count_text(layer["parameters"]) for layer in (row, best)]
+    if all(sizes) and sizes[0] != sizes[1]:
+        return f"has {sizes[0]} weights instead of {sizes[1]}"
     if row["backbone"] == best["backbone"]:
-        return [f"ends at layer {row['layer']} instead of {best['layer']}"]
-    return [f"ends at layer {row['layer']} of {row['depth']}"]
+        return f"ends at layer {row['layer']} instead of {best['layer']}"
+    return f"ends at layer {row['layer']} of {row['depth']}"
 
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
@@ -254,47 +235,30 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
 
 def _cells(pick: Pick) -> dict[str, str]:
     row = pick.deepest
-    scores = {column.heading: _score(layer) for column, layer in pick.rows.items()}
-    layers = ", ".join(map(str, pick.layers))
     return {
         "backbone": pick.backbone,
-        "layer": f"{layers}/{row['depth']}",
+        "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
         "pooling": ", ".join(dict.fromkeys(str(layer["pooling"]) for layer in pick.rows.values())),
-        **scores,
+        **{column.heading: _score(layer) for column, layer in pick.rows.items()},
         "ms": ms_text(row["ms"]),
         "weights": count_text(row["parameters"]),
-        "dim": "" if math.isnan(row["dim"]) else f"{row['dim']:.0f}",
-        "GB a million": "" if math.isnan(row["dim"]) else f"{4 * row['dim'] / 1000:.2f}",
+        "dim": fixed(row["dim"], 0),
+        "GB a million": fixed(4 * row["dim"] / 1000, 2),
         "licence": str(row["licence"]),
         "as good": ", ".join(map(str, pick.others)),
     }
 
 
-def _pick_row(rank: int, pick: Pick, column: Column, row: pd.Series, reason: str) -> dict[str, object]:
-    return {
-        "rank": rank,
-        **_layer_fields(column, row),
-        **{name: float(row[name]) for name in ("half", "ms", "parameters", "gflops", "dim")},
-        "bytes": float(4 * row["dim"]),
-        "licence": row["licence"],
-        "loss": pick.loss,
-        "other_layers": list(pick.others),
-        "reason": reason,
-    }
-
-
 def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
-    """Which layer of which backbone in which column, and its score."""
+    """Which layer of which backbone in which column, its score and its costs."""
     return {
+        **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric")},
         "backbone": row["backbone"],
         "layer": int(row["layer"]),
         "depth": int(row["depth"]),
         "pooling": row["pooling"],
-        "task": column.task,
-        "dataset": column.dataset,
-        "protocol": column.protocol,
-        "metric": column.metric,
         "score": float(row["value"]),
+        **{name: float(row[name]) for name in ("half", "ms", "parameters", "gflops", "dim")},
     }
 
 

@@ -62,7 +62,7 @@ def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each trained backbone its files, in a folder of its own."""
     from leaderboards.board import Board
-    from leaderboards.hub import HubBenchmark, eval_results, model_indices
+    from leaderboards.hub import eval_results, model_indices
     from leaderboards.records.files import safe_name
 
     board = Board.of(records)
@@ -73,7 +73,7 @@ def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
         if match is None:
             raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
-        benchmarks[dataset] = HubBenchmark(match[1], match[2])
+        benchmarks[dataset] = match[1], match[2]
     for name, files in eval_results(board, benchmarks).items():
         for file, text in files.items():
             yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text

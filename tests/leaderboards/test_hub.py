@@ -5,7 +5,7 @@ import yaml
 from huggingface_hub import EvalResultEntry, ModelCard, parse_eval_result_entries
 
 from leaderboards.board import Board
-from leaderboards.hub import HubBenchmark, eval_results, model_indices
+from leaderboards.hub import eval_results, model_indices
 from tests.leaderboards.builder import floor, frame, layers, unsure
 from zoo.errors import InputError
 
@@ -47,7 +47,7 @@ def test_the_front_matter_of_a_model_card_is_read_by_the_hub(records):
 
 
 def test_a_benchmark_of_the_hub_has_files_of_its_own(records):
-    found = eval_results(Board.of(records), {"mini-imagenet": HubBenchmark("owner/images", "knn")})
+    found = eval_results(Board.of(records), {"mini-imagenet": ("owner/images", "knn")})
     assert list(found) == ["mini-dino", "owner/net: a #1"]
     ((name, text),) = found["mini-dino"].items()
     assert name == "knn.mini-imagenet.standard.yaml"
@@ -67,4 +67,4 @@ def test_a_dataset_without_scores_is_named(records):
     with pytest.raises(
         InputError, match="no scores on the dataset 'coco'; there are some on mini-imagenet, "
     ):
-        eval_results(Board.of(records), {"coco": HubBenchmark("owner/images", "knn")})
+        eval_results(Board.of(records), {"coco": ("owner/images", "knn")})
