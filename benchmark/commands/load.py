@@ -117,7 +117,7 @@ def _view(request: LoadRequest) -> "View":
 def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the weights and at the size that are asked for."""
     from benchmark.plan.backbones import with_weights
-    from benchmark.plan.sizes import at_size, split_sizes
+    from benchmark.plan.sizes import at_size, split_sizes, with_rule
     from zoo.registry import find
 
     ((name, size),) = split_sizes([request.name])
@@ -129,5 +129,4 @@ def _spec(request: LoadRequest) -> BackboneSpec:
         raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
     if request.weights is not None:
         specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
-    (spec,) = at_size(specs, request.input_size or size, request.interpolation)
-    return spec
+    return at_size(with_rule(specs[0], request.interpolation), request.input_size or size)

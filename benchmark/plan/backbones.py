@@ -6,10 +6,10 @@ from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.plan.layers import select_layers
-from benchmark.plan.sizes import Placed, Sizes, at_sizes, split_sizes, with_rule
+from benchmark.plan.sizes import at_size, at_sizes, split_sizes, with_rule
 from benchmark.plan.suites import Suite
-from benchmark.plan.tasks import check_sets
 from benchmark.request import Request
+from tasks.sets import sets_of
 from zoo.errors import InputError
 from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec, CheckpointFormat
@@ -21,62 +21,78 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     Raises:
         InputError: There is no such backbone, or no such layer of it, or it cannot have what is asked for.
     """
-    specs, sizes = _found(request.backbones or suite.backbones, request)
-    specs = tuple(with_weights(specs, request.weights))
+    specs, named = _found(request.backbones or suite.backbones, request)
+    specs = with_weights(specs, request.weights)
     if request.floor and not any(spec.is_floor for spec in specs):
-        specs = (*specs, floor_for(specs, suite))
-    placed = []
-    for spec in specs:
-        variants, lines = at_sizes(with_rule(spec, request.interpolation), sizes)
+        specs.append(_floor_for(specs, suite))
+    usual: tuple[int | None, ...] = request.input_size or (None,)
+    every = tuple(dict.fromkeys(size for sizes in named.values() for size in sizes))
+    placed: list[tuple[BackboneSpec, int | None]] = []
+    for spec in (with_rule(spec, request.interpolation) for spec in specs):
+        if not named and len(usual) == 1:  # a run of one size calls its backbones as the registry does
+            placed.append((at_size(spec, usual[0]), usual[0]))
+            continue
+        # the random floor has all sizes that any backbone has
+        sizes = every if named and spec.is_floor else named.get(spec.name, usual)
+        variants, lines = at_sizes(spec, sizes)
         placed += variants
         for line in lines:
             report.say(line)
-    introduce(placed, report, request.cache)
-    specs = tuple(entry.spec for entry in placed)
-    for spec in specs:
-        # a wrong layer is wrong usage, before any work
-        check_sets(request.fuse, spec, select_layers(request.layers, spec, request.taps))
-    return specs
+    for spec, asked in placed:
+        _introduce(spec, asked, report, request.cache)
+    for spec, _ in placed:
+        # wrong layers are wrong usage, before any work
+        layers = select_layers(request.layers, spec, request.taps)
+        for name in request.fuse:
+            if not spec.is_floor and not sets_of([name], spec.depth, layers):
+                raise InputError(
+                    f"--fuse {name} needs blocks of {spec.name} that are not scored: at least two of its "
+                    f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
+                )
+    return tuple(spec for spec, _ in placed)
 
 
-def _found(patterns: Sequence[str], request: Request) -> tuple[tuple[BackboneSpec, ...], Sizes]:
-    """The backbones that patterns stand for, and at which sizes; a pattern may end with one (``@448px``)."""
+def _found(
+    patterns: Sequence[str], request: Request
+) -> tuple[Sequence[BackboneSpec], dict[str, tuple[int | None, ...]]]:
+    """The backbones that patterns stand for, and by name the sizes that patterns end with (``@448px``)."""
     split = split_sizes(patterns)
     specs = find(tuple(dict.fromkeys(pattern for pattern, _ in split)), cache_dir=request.cache)
-    usual: tuple[int | None, ...] = request.input_size or (None,)
     if all(size is None for _, size in split):
-        return specs, Sizes(usual)
+        return specs, {}
     if request.input_size:
         raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
     named: dict[str, dict[int | None, None]] = {}
     for pattern, size in split:
         for spec in find([pattern], cache_dir=request.cache):
             named.setdefault(spec.name, {})[size] = None
-    return specs, Sizes(usual, {name: tuple(sizes) for name, sizes in named.items()})
+    return specs, {name: tuple(sizes) for name, sizes in named.items()}
 
 
-def floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
+def _floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
     """The random floor of the input size that all backbones share, or else the suite's."""
     sizes = {spec.input_size for spec in specs}
-    alike = [spec for spec in all_specs() if spec.is_floor and {spec.input_size} == sizes]
-    return alike[0] if alike else next(spec for spec in all_specs() if spec.name == suite.floor)
+    floors = [spec for spec in all_specs() if spec.is_floor]
+    alike = (spec for spec in floors if {spec.input_size} == sizes)
+    return next(alike, None) or next(spec for spec in floors if spec.name == suite.floor)
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
-    """Backbones whose files are replaced; raises InputError for a name or a path that is not there."""
+    """Backbones with files of their own: a directory in Hugging Face format, or a file of the authors.
+
+    Raises:
+        InputError: A name is not among them, a path is not there, or features come from no file.
+    """
     names = [spec.name for spec in specs]
     for name, path in weights.items():
         if name not in names:
             raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(names)}")
         if not path.exists():
             raise InputError(f"expected the weights of {name} at {path}, which does not exist")
-    return [_with_weights(spec, weights.get(spec.name)) for spec in specs]
+    return [_with_weights(spec, weights[spec.name]) if spec.name in weights else spec for spec in specs]
 
 
-def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
-    """A backbone with files of its own: a directory in Hugging Face format, or a file of the authors."""
-    if path is None:
-        return spec
+def _with_weights(spec: BackboneSpec, path: Path) -> BackboneSpec:
     if spec.family == "random" or spec.checkpoint in ("object", "module"):
         raise InputError(f"--weights names {spec.name!r}, whose features come from no file")
     checkpoint: CheckpointFormat = "original" if path.is_file() else "transformers"
@@ -85,15 +101,16 @@ def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
     return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)
 
 
-def introduce(placed: Sequence[Placed], report: Reporter, cache_dir: Path) -> None:
-    """Say what was inferred of backbones outside the registry, and which input sizes had to be rounded."""
+def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_dir: Path) -> None:
+    """Say what was inferred of a backbone outside the registry, and if its input size had to be rounded."""
     known = {spec.repository for spec in all_specs()} | {spec.name for spec in all_specs()}
-    for entry in placed:
-        spec = entry.spec
-        described = spec.checkpoint == "module"  # when it was made
-        if not described and spec.entry not in known and spec.repository not in known:
-            from zoo.load.infer import describe  # brings torch along, as loading the backbone does
+    # a module was described when it was made
+    if spec.checkpoint != "module" and spec.entry not in known and spec.repository not in known:
+        from zoo.load.infer import describe  # brings torch along, as loading the backbone does
 
-            report.say(describe(spec, cache_dir))
-        for line in entry.lines:
-            report.say(line)
+        report.say(describe(spec, cache_dir))
+    if asked not in (None, spec.input_size) and not spec.is_floor:
+        report.say(
+            f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "
+            f"{spec.patch_size} px nearest to {asked}"
+        )

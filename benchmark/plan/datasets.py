@@ -12,7 +12,7 @@ from benchmark.plan.tasks import PlannedTasks, Unbound
 from tasks.clustering import REGIONS
 from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.catalogue import read_own
-from tasks.datasets.classes import Classification, Unlabelled
+from tasks.datasets.classes import Unlabelled
 from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset
 from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
@@ -28,41 +28,33 @@ from tasks.sources import (
 )
 from zoo.errors import InputError, MissingDataError
 
-Read = Callable[[], Any]
-"""Reads one dataset; raises MissingDataError where it is not there, InputError where it is wrong."""
 
-
-def imagenet(at: DataLocation, folder: Path) -> ProbedClasses:
+def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:
     """Read the suite's images with classes and choose their probe subset."""
     entry = at.catalogue.classification
     data = entry.read(folder)
-    return _probed(at, data, data.name, (entry.probe_wnids, entry.probe_per_class))
-
-
-def own_images(at: DataLocation, data: OwnImages, name: str) -> ProbedImages:
-    """Choose the probe subset of the user's own images, which records call by that name."""
-    if isinstance(data, Unlabelled):
-        return _unlabelled(at, data, name)
-    return _probed(at, data, name, (None, at.protocol.choice(IMAGES).own_probe))
+    return _probed(at, data, data.name, entry.probe_wnids, entry.probe_per_class)
 
 
 def _probed(
-    at: DataLocation, data: Classification, name: str, probed: tuple[tuple[str, ...] | None, int]
-) -> ProbedClasses:
-    """A dataset under that name, and its probe subset of some classes (None for all) and images of each.
+    at: DataLocation,
+    data: OwnImages,
+    name: str,
+    wnids: tuple[str, ...] | None = None,
+    per_class: int | None = None,
+) -> ProbedImages:
+    """A dataset under that name, and its probe subset of some classes, all for None, and images of each.
 
-    Its sources keep the name that it was read by: what is stored of their images is told apart by
-    fingerprints.
+    Of the user's own images it is what the protocol says. Sources keep the name that the dataset was read by:
+    what is stored of their images is told apart by fingerprints.
     """
     data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
-    images = probed_classes(data, *probe_subset(data, *probed), config.view, config.batches)
-    return replace(images, images=replace(data, name=name))
-
-
-def _unlabelled(at: DataLocation, data: Unlabelled, name: str) -> ProbedImages:
-    """Images without classes, of which as many are looked at as the protocol says."""
-    data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
-    images = probed_images(data, config.own_unlabelled, config.view, config.batches)
+    images: ProbedImages
+    if isinstance(data, Unlabelled):
+        images = probed_images(data, config.own_unlabelled, config.view, config.batches)
+    else:
+        subset = probe_subset(data, wnids, per_class or config.own_probe)
+        images = probed_classes(data, *subset, config.view, config.batches)
     return replace(images, images=replace(data, name=name))
 
 
@@ -89,7 +81,7 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     }
 
 
-def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
+def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
     entry, left_out = at.catalogue.objects, at.protocol.choice(REGIONS).left_out
     data = replace(entry, first=entry.first - left_out).read(folder)
@@ -97,7 +89,7 @@ def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     return ClusteredRegions(data.limited(at.limit), at.catalogue.object_clusters)
 
 
-def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
+def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read PartImageNet: images with annotated parts, in the order of the protocol."""
     catalogue, config = at.catalogue, at.protocol.choice(REGIONS)
     k = catalogue.object_clusters if config.parts_as_objects else catalogue.part_clusters
@@ -122,6 +114,7 @@ def _scenes(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
     return tuple(VOC_2012_AUG if further and entry == VOC_2012 else entry for entry in at.catalogue.scenes)
 
 
+# for each role whose tasks are on a dataset as it is read, its datasets
 ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]] = {
     "retrieval": lambda at: at.catalogue.retrieval,
     "videos": lambda at: (at.catalogue.videos,),
@@ -129,49 +122,47 @@ ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]]
     "scenes": _scenes,
     "masks": _masked,
 }
-"""For each role whose tasks are on a dataset as it is read, its datasets."""
 
+# for each other role, what reads its one dataset
 READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
-    "classification": imagenet,
-    "objects": objects,
-    "parts": parts,
+    "classification": _imagenet,
+    "objects": _objects,
+    "parts": _parts,
 }
-"""For each other role, what reads its one dataset."""
 
 
-def readers_of(role: Role, at: DataLocation) -> list[Read]:
-    """What reads each dataset of a role; nothing where the user's own images have none."""
+def _readers_of(role: Role, at: DataLocation) -> list[Callable[[], Any]]:
+    """What reads each dataset of a role; nothing where the user's own images have none.
+
+    It raises MissingDataError where the dataset is not there, InputError where it is wrong.
+    """
     if role == "weights":
         return [lambda: None]
     if role == "classification" and at.images:
         datasets = own_datasets(at.images, at.labels)
-        return [partial(own_images, at, data, name) for name, data in datasets.items()]
+        return [partial(_probed, at, data, name) for name, data in datasets.items()]
     if at.data is None:
         return []
     if role in READERS:
         return [partial(READERS[role], at, at.data)]
-    return [partial(_limited, entry, at.data, at.limit) for entry in ENTRIES[role](at)]
-
-
-def _limited(entry: DatasetEntry[Data], folder: Path, limit: int | None) -> Data:
-    return entry.read(folder).limited(limit)
+    folder, limit = at.data, at.limit
+    return [partial(lambda entry: entry.read(folder).limited(limit), entry) for entry in ENTRIES[role](at)]
 
 
 def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
     """Join tasks with data; each dataset is read once for all tasks that need it.
 
-    Args:
-        at: Where the data is.
-        tasks: The tasks.
-        names: What the user named, if anything: names of tasks, whose absent data is then an error, and of
-            groups of tasks, of which those are run that have data.
+    What the user named, if anything, are tasks, whose absent data is then an error, and groups of tasks, of
+    which those are run that have data.
 
     Raises:
         InputError: A named task has no data, or no task has any.
     """
     named = bool(names)
     bound = PlannedTasks()
-    readers = {role: [cache(read) for read in readers_of(role, at)] for role in {task.role for task in tasks}}
+    readers = {
+        role: [cache(read) for read in _readers_of(role, at)] for role in {task.role for task in tasks}
+    }
     if at.images:
         datasets = [read().images for read in readers.get("classification", ())]
         bound.understood += [f"{images.name}: {images.coverage}" for images in datasets]

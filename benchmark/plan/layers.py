@@ -9,10 +9,8 @@ LONGEST_INDEX = 6  # digits of an index that no network reaches
 def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
     """Layers of a backbone that options ask for, in order; raises InputError where one does not exist.
 
-    Args:
-        text: ``all``, or numbers, ranges and ``final`` separated by commas.
-        spec: The backbone.
-        taps: What to read of them; of the random floor, whose layers are draws, always the draws.
+    They are ``all``, or numbers, ranges and ``final`` separated by commas, and what to read of them: of the
+    random floor, whose layers are draws, always the draws.
     """
     blocks = _select_blocks(text, spec)
     inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
@@ -39,7 +37,7 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
                 chosen.add(Layer(spec.depth, "final"))
             continue
         first, _, last = part.partition("-")
-        if not _is_index(first) or (last and not _is_index(last)):
+        if not all(number.isdecimal() and len(number) < LONGEST_INDEX for number in (first, last or first)):
             raise InputError(
                 f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', "
                 f"found {shortened(part)}"
@@ -59,8 +57,3 @@ def kept_layers(spec: BackboneSpec, taps: tuple[Tap, ...]) -> frozenset[Layer]:
     """Layers whose vectors are kept: all that the backbone has in the run's taps, for later runs too."""
     every = frozenset(select_layers("all", spec, taps))
     return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every
-
-
-def _is_index(text: str) -> bool:
-    """Whether a text is a whole number that a network of any depth could have."""
-    return text.isdecimal() and len(text) < LONGEST_INDEX

@@ -17,18 +17,15 @@ from zoo.errors import InputError
 
 @dataclass(frozen=True)
 class DataLocation:
-    """Where the data is."""
+    """Where the data is, how much of it is taken, and by which protocols tasks are run."""
 
-    catalogue: Catalogue  # datasets of the suite
-    # folder that holds them, or root of a pack (`tasks.datasets.files`); None for the user's own images
-    data: Path | None
+    catalogue: Catalogue
+    data: Path | None  # its folder, or root of a pack (`tasks.datasets.files`); None for own images
     images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, that replace them all
-    # at most so many images a class, videos, pairs a category, images with regions, queries
-    limit: int | None = None
-    protocol: EvaluationProtocol = STANDARD  # numbers of the tasks
-    # table of the classes of the one folder of images (`tasks.datasets.folder`); None for none
-    labels: Path | None = None
-    further: tuple[EvaluationProtocol, ...] = ()  # other protocols that tasks are run by, too
+    limit: int | None = None  # so many images a class, videos, pairs a category, images with regions, queries
+    protocol: EvaluationProtocol = STANDARD
+    labels: Path | None = None  # table of the classes of the one folder of images (`tasks.datasets.folder`)
+    further: tuple[EvaluationProtocol, ...] = ()
 
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:
@@ -43,11 +40,7 @@ def find_data(
 ) -> DataLocation:
     """Where a request's data is; the mini suite's is rendered as far as it is not there, or damaged.
 
-    Args:
-        request: What was asked for.
-        suite: The suite that it means.
-        report: Hears what is rendered.
-        protocols: In place of those that the request names.
+    Protocols take the place of those that the request names.
 
     Raises:
         InputError: There is no such folder, or no such protocol.
@@ -59,8 +52,8 @@ def find_data(
         data = mini_data(request.cache, request.workers, report)
     elif data is not None:
         data = data_folder(data)
-    where = DataLocation(suite.catalogue, data, request.images, request.limit, protocol, request.labels)
-    return replace(where, further=tuple(further))
+    read = (data, request.images, request.limit, protocol, request.labels)
+    return DataLocation(suite.catalogue, *read, further=tuple(further))
 
 
 def data_folder(data: Path) -> Path:
@@ -84,12 +77,5 @@ def require_writable(output: Path, cache: Path) -> None:
                 pass
         except OSError as error:
             raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error
-    written = (
-        output / "records",
-        output / "items",
-        output / "features",
-        output / "tables",
-        cache / "features",
-        cache / "mini-data",
-    )
-    remove_leftovers(written)
+    folders = (output / name for name in ("records", "items", "features", "tables"))
+    remove_leftovers((*folders, cache / "features", cache / "mini-data"))

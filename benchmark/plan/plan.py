@@ -1,5 +1,6 @@
 """The plan: the fewest passes that show every task what it needs."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,18 +17,15 @@ from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
 
-VECTORS = "vectors"
-"""Name of what keeps vectors of a pass; what is fed for a task has the name of its listener."""
-
-SourceKey = tuple[str, View]
-"""Name of a source and its view as the source has it: one name in two views is two sources."""
+VECTORS = "vectors"  # what keeps vectors of a pass; what is fed for a task has the name of its listener
+SourceKey = tuple[str, View]  # name of a source and its view: one name in two views is two sources
 
 
 @dataclass(frozen=True)
 class Pass:
     """One source, shown once to a backbone for every task that looks at it."""
 
-    source: Source  # the images
+    source: Source
     vectors: tuple[Task, ...]  # tasks that take the vectors of its images
     measured: tuple[Task, ...]  # tasks that are fed what it shows
 
@@ -58,9 +56,9 @@ class Pass:
 class PlanRecipe:
     """What a plan is made from, small enough to be sent to another process, where it is made again."""
 
-    backbones: tuple[BackboneSpec, ...]  # the backbones
-    tasks: tuple[str, ...]  # names of the tasks that were asked for; those run by default if empty
-    location: DataLocation  # where their data is
+    backbones: tuple[BackboneSpec, ...]
+    tasks: tuple[str, ...]  # names of those that were asked for; those run by default if empty
+    location: DataLocation
     transforms: tuple[str, ...] = ()  # what is done to features, beside nothing, each time the tasks are run
     sets: tuple[str, ...] = ()  # names of sets of layers that are scored, too
 
@@ -73,9 +71,9 @@ class Plan:
     once, however many jobs it is given.
     """
 
-    recipe: PlanRecipe  # what it was made from
-    tasks: PlannedTasks  # the tasks on their data
-    passes: tuple[Pass, ...]  # the passes of each backbone
+    recipe: PlanRecipe
+    tasks: PlannedTasks
+    passes: tuple[Pass, ...]  # of each backbone
     _signatures: dict[SourceKey, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -183,25 +181,19 @@ def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
         ValueError: Two tasks mean different images by one name and view.
     """
     sources: dict[SourceKey, Source] = {}
-    vectors: dict[SourceKey, list[Task]] = {}
-    measured: dict[SourceKey, list[Task]] = {}
+    vectors: dict[SourceKey, list[Task]] = defaultdict(list)
+    measured: dict[SourceKey, list[Task]] = defaultdict(list)
     for task in tasks:
-        for source in task.vector_sources:
-            vectors.setdefault(key_of(_known(sources, source)), []).append(task)
-        for fed in task.measured:
-            measured.setdefault(key_of(_known(sources, fed.source)), []).append(task)
-    return tuple(
-        Pass(source, tuple(vectors.get(key, ())), tuple(measured.get(key, ())))
-        for key, source in sources.items()
-    )
-
-
-def _known(sources: dict[SourceKey, Source], source: Source) -> Source:
-    """The source, remembered; raises ValueError where another one has its name and view."""
-    known = sources.setdefault(key_of(source), source)
-    if known is not source and known != source:
-        raise ValueError(f"two tasks mean different images by the source {source.name!r} in the same view")
-    return source
+        looks = [(source, vectors) for source in task.vector_sources]
+        for source, takers in (*looks, *((fed.source, measured) for fed in task.measured)):
+            key = key_of(source)
+            known = sources.setdefault(key, source)
+            if known is not source and known != source:
+                raise ValueError(
+                    f"two tasks mean different images by the source {source.name!r} in the same view"
+                )
+            takers[key].append(task)
+    return tuple(Pass(source, tuple(vectors[key]), tuple(measured[key])) for key, source in sources.items())
 
 
 @lru_cache(maxsize=1)

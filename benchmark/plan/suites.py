@@ -26,17 +26,17 @@ LONGEST_SUITE = 120  # characters of the name of a suite, which its pages are ca
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The dataset of each role, below one data folder."""
+    """The dataset of each role, below one data folder, and clusters of complete datasets of regions."""
 
-    classification: ImageNetEntry  # class folders (k-NN, image clustering, CKA)
-    retrieval: tuple[RevisitedEntry, ...]  # revisited datasets
-    videos: DavisEntry  # mask propagation
-    keypoints: SpairEntry  # correspondence
-    scenes: tuple[DatasetEntry[Scenes], ...]  # segmentation in context
-    objects: CocoEntry  # images with object masks
-    object_clusters: int  # clusters of the objects of the complete dataset
-    parts: PartImageNetEntry  # images with part masks
-    part_clusters: int  # clusters of the parts of the complete dataset
+    classification: ImageNetEntry
+    retrieval: tuple[RevisitedEntry, ...]
+    videos: DavisEntry
+    keypoints: SpairEntry
+    scenes: tuple[DatasetEntry[Scenes], ...]
+    objects: CocoEntry
+    object_clusters: int
+    parts: PartImageNetEntry
+    part_clusters: int
     class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
 
 
@@ -44,12 +44,12 @@ class Catalogue:
 class Suite:
     """A named combination of backbones and datasets."""
 
-    name: str  # name on the command line and of its page
-    title: str  # what it is, in a line
-    backbones: tuple[str, ...]  # default backbones
+    name: str  # on the command line and of its page
+    title: str
+    backbones: tuple[str, ...]  # that are run by default
     floor: str  # the random floor that closes its tables
-    catalogue: Catalogue  # its datasets
-    protocol: str = "standard"  # name of the protocol that it runs by default
+    catalogue: Catalogue
+    protocol: str = "standard"  # by which it is run by default
     embedded: bool = False  # whether its datasets are rendered rather than read from ``--data``
 
 
@@ -70,10 +70,7 @@ MINI_SUITE = Suite(
         ),
         retrieval=(RevisitedEntry("mini-oxford", "roxford5k", mini.DATABASE, mini.QUERIES),),
         videos=DavisEntry(
-            name="mini-davis",
-            sequences=mini.SEQUENCES,
-            frames=mini.FRAMES,
-            objects=mini.OBJECTS,
+            name="mini-davis", sequences=mini.SEQUENCES, frames=mini.FRAMES, objects=mini.OBJECTS
         ),
         keypoints=SpairEntry(
             name="mini-spair",
@@ -168,20 +165,8 @@ PAPER_SUITE = Suite(
 SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SUITE)
 
 
-def find_suite(name: str) -> Suite:
-    """The suite of that name; raises InputError for an unknown one."""
-    for suite in SUITES:
-        if suite.name == name:
-            return suite
-    raise unknown("suite", name, [suite.name for suite in SUITES])
-
-
 def images_suite(datasets: Iterable[str]) -> str:
-    """Name of the suite of a run on the user's own images, whatever the order in which they were given.
-
-    Args:
-        datasets: Names of the datasets that tasks are on; a name may be there several times.
-    """
+    """Name of the suite of a run on own datasets of those names, in whatever order, repeated or not."""
     names = sorted(set(datasets))
     whole = f"images-{'+'.join(names)}"
     if len(names) == 1 or len(whole) <= LONGEST_SUITE:
@@ -193,7 +178,11 @@ def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
     require_fitting(request.data, request.images, request.labels)
     real = request.data is not None or bool(request.images)
-    suite = find_suite(request.suite) if request.suite else (STANDARD_SUITE if real else MINI_SUITE)
+    name = request.suite or (STANDARD_SUITE if real else MINI_SUITE).name
+    suites = {suite.name: suite for suite in SUITES}
+    if name not in suites:
+        raise unknown("suite", name, [*suites])
+    suite = suites[name]
     if suite.embedded and real:
         raise InputError(
             f"the suite {suite.name!r} brings its own data; leave --suite out to use --data or --images"

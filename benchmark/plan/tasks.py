@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tasks.sets import sets_of
 from tasks.task import Needs, Task
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
-from zoo.spec import BackboneSpec, Layer
 
 
 @dataclass
@@ -26,12 +24,10 @@ class Unbound:
 class PlannedTasks:
     """Tasks with data, those whose data is not there, and those whose data is wrong."""
 
-    every: list[Task] = field(default_factory=list)  # all tasks that have data, in the order of the registry
-    # those whose data is not there, or that are not run in a way that was asked for
-    absent: list[Unbound] = field(default_factory=list)
-    broken: list[Unbound] = field(default_factory=list)  # those whose data is wrong
-    # what was found in each folder of the user's own images, in words
-    understood: list[str] = field(default_factory=list)
+    every: list[Task] = field(default_factory=list)  # that have data, in the order of the registry
+    absent: list[Unbound] = field(default_factory=list)  # no data, or not run in a way that was asked for
+    broken: list[Unbound] = field(default_factory=list)
+    understood: list[str] = field(default_factory=list)  # of folders of the user's own images, in words
 
     def take(self, other: "PlannedTasks") -> None:
         """Add others, behind these: what looks at no image, and what is said twice of data, once alone."""
@@ -48,9 +44,6 @@ class PlannedTasks:
     def add_transformed(self, transforms: Sequence[str]) -> None:
         """Add each task that takes a transform once more with it; the others are named as absent.
 
-        Args:
-            transforms: By name, as `tasks.transforms.parse_transform` reads them.
-
         Raises:
             InputError: No task takes one of them.
         """
@@ -61,10 +54,7 @@ class PlannedTasks:
             self._add(f"--transform {name}", name, ways)
 
     def add_sets(self, names: Sequence[str]) -> None:
-        """Add each task that takes sets of layers once more with them, transformed ones, too.
-
-        Args:
-            names: Of the sets, as `tasks.sets.parse_sets` gives them.
+        """Add each task that takes sets of layers once more with those, transformed ones, too.
 
         Raises:
             InputError: No task takes them.
@@ -88,13 +78,3 @@ class PlannedTasks:
             for task, reason in reasons.items()
             if reason and task in ranked - taken
         ]
-
-
-def check_sets(names: Sequence[str], spec: BackboneSpec, layers: Sequence[Layer]) -> None:
-    """Raise InputError where a backbone has no set of a name among the layers that are scored."""
-    for name in names:
-        if not spec.is_floor and not sets_of([name], spec.depth, layers):
-            raise InputError(
-                f"--fuse {name} needs blocks of {spec.name} that are not scored: at least two of its "
-                f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
-            )

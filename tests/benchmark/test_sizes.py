@@ -12,7 +12,7 @@ from benchmark.api import carry_out
 from benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from benchmark.engines.progress import Silent
 from benchmark.plan.backbones import find_backbones
-from benchmark.plan.sizes import Sizes, at_sizes
+from benchmark.plan.sizes import at_sizes
 from benchmark.plan.suites import MINI_SUITE
 from benchmark.request import Request
 from tests.benchmark.engines.test_engines import Heard
@@ -63,14 +63,14 @@ def test_a_name_may_tell_its_size() -> None:
 
 
 def test_what_cannot_be_run_or_is_the_same_is_said() -> None:
-    placed, lines = at_sizes(FIXED, Sizes((64, 128, 67, 256)))
-    assert [(one.spec.name, one.spec.input_size) for one in placed] == [("fixed", 64)]
+    placed, lines = at_sizes(FIXED, (64, 128, 67, 256))
+    assert [(one.name, one.input_size) for one, _ in placed] == [("fixed", 64)]
     assert lines == [
         "fixed: 64 and 67 px are both 64 px to it, run once",
         "fixed takes images of 64 px only: it is left out at 128 and 256 px",
     ]
     with pytest.raises(InputError, match="fixed takes images of 64 px only, not 128"):
-        at_sizes(FIXED, Sizes((128, 256)))
+        at_sizes(FIXED, (128, 256))
 
 
 @pytest.mark.parametrize("value", [0, "64,", "64,x", True, [64, 1.5], "100000"])

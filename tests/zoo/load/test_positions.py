@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.plan.sizes import at_size
+from benchmark.plan.sizes import with_rule
 from benchmark.request import InterpolationChoice
 from tests.zoo import originals
 from tests.zoo.conftest import Loader
@@ -229,5 +229,5 @@ def test_the_option_overrides_the_rule_of_the_entry(
     choice: InterpolationChoice, rules: tuple[str, ...]
 ) -> None:
     specs = [find([name])[0] for name in ("dino-b16", "fs-b16", "dinov2-b14", "dinov2-b14-reg", "mini-dino")]
-    found = at_size([*specs, *find(["random"])], None, choice)
+    found = [with_rule(spec, choice) for spec in (*specs, *find(["random"]))]
     assert tuple(spec.interpolation for spec in found) == rules
