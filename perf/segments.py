@@ -121,8 +121,8 @@ def labelled(
     random = np.random.default_rng(0)
     truth: NDArray[np.uint8] = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
     scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
-    labels = QueryMeasurer(lambda _: truth, CLASSES, scenes, config_of(STANDARD, "segment").vote, memories)
-    measurer = SetsQueryMeasurer(labels, memories, sets) if sets else labels
+    numbers = (lambda _: truth), CLASSES, scenes, config_of(STANDARD, "segment").vote, memories
+    measurer = SetsQueryMeasurer(*numbers, sets) if sets else QueryMeasurer(*numbers)
     for layer in layers:
         measurer.update(layer, range(len(grid)), grid)
     finished = {layer: measurer.finish(layer) for layer in sets or layers}

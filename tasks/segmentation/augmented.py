@@ -14,32 +14,20 @@ from tasks.datasets.base import Sample
 from tasks.metrics.resampling import generator_of
 from zoo.view.geometry import Box
 
-HUES = 256
-"""Values of a hue in 8 bits, a full turn."""
+HUES = 256  # values of a hue in 8 bits, a full turn
 
 
 @dataclass(frozen=True, slots=True)
 class Augmentation:
-    """How images are changed, the numbers of one protocol.
+    """How images are changed, the numbers of one protocol."""
 
-    Attributes:
-        epochs: How often each image is shown.
-        contrast: Most by which factors of brightness, contrast and saturation differ from 1.
-        hue: Most by which the hue is turned, a share of a full turn.
-        probability: With which each of the four happens.
-        area: Smallest and largest area of a crop, a share of the image's; one above 1 never fits.
-        ratio: Smallest and largest width of a crop over its height.
-        tries: How many crops are drawn until one fits; else it is the central one of a ratio in that range.
-        seed: Of all draws.
-    """
-
-    epochs: int
-    contrast: float
-    hue: float
-    probability: float
-    area: tuple[float, float]
-    ratio: tuple[float, float]
-    tries: int
+    epochs: int  # how often each image is shown
+    contrast: float  # most by which factors of brightness, contrast and saturation differ from 1
+    hue: float  # most by which the hue is turned, a share of a full turn
+    probability: float  # with which each of the four happens
+    area: tuple[float, float]  # of a crop, a share of the image's; one above 1 never fits
+    ratio: tuple[float, float]  # width of a crop over its height
+    tries: int  # crops that are drawn until one fits; else it is the central one of a ratio in that range
     seed: int
 
 
@@ -82,13 +70,9 @@ class AugmentedSample:
 
 
 def augmented(sample: Sample, size: tuple[int, int], epoch: int, config: Augmentation) -> AugmentedSample:
-    """An image as it is shown one time; what is drawn depends on its name, the time and the seed alone.
+    """An image of that width and height as it is shown one time, from 0.
 
-    Args:
-        sample: The image.
-        size: Its width and height.
-        epoch: The time, from 0.
-        config: The numbers.
+    What is drawn depends on its name, the time and the seed alone.
     """
     random = generator_of("augmented", sample.key, epoch, config.seed)
     colours = _colours(random, config)

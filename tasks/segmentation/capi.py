@@ -17,13 +17,8 @@ from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import resized_labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.pixel_memory import (
-    Electorate,
-    PixelMemories,
-    PixelMemoryMeasurer,
-    PixelQueryMeasurer,
-    Pixels,
-)
+from tasks.segmentation.in_context import Grid, MemoryMeasurer
+from tasks.segmentation.pixel_memory import Electorate, PixelMemories, PixelQueryMeasurer, Pixels, kept_of
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
 from tasks.sources import ANY_SIZE
 from zoo.spec import Layer
@@ -32,43 +27,27 @@ from zoo.view.views import Stretch, View
 
 @dataclass(frozen=True, slots=True)
 class CapiConfig:
-    """The numbers of the vote of pixels.
+    """The numbers of the vote of pixels."""
 
-    Attributes:
-        view: How images are shown, whole.
-        electorate: What is chosen among, for each layer, on held-out training images.
-        held_out: One of so many training images is held out; at least one.
-        seed: Of the draws of these images, and of the cells that are remembered.
-    """
-
-    view: View
-    electorate: Electorate
-    held_out: int
-    seed: int
+    view: View  # how images are shown, whole
+    electorate: Electorate  # what is chosen among, for each layer, on held-out training images
+    held_out: int  # one of so many training images is held out; at least one
+    seed: int  # of the draws of these images, and of the cells that are remembered
     further_masks: ClassVar[bool] = False
 
 
 def read_shown(data: Scenes, view: View, scene: Scene) -> Labels:
     """The pixel value at each pixel that a view shows of an image, that under its centre; 255 for none."""
-    return resized_labels(read_classes(data, scene), view.geometry(ANY_SIZE).size, centres=True)
-
-
-def ignored(data: Scenes) -> frozenset[int]:
-    """Pixel values that are not judged."""
-    return frozenset((*range(data.offset), VOID))
+    values = read_classes(every_value(data), scene)
+    return resized_labels(values, view.geometry(ANY_SIZE).size, centres=True)
 
 
 def pixels_of(
     keys: Sequence[str], config: CapiConfig, classes: int, ignored: frozenset[int], memory: int
 ) -> Pixels:
-    """Which cells are remembered, and on which images the vote is chosen.
+    """Which cells are remembered, and on which images of those names, in order, the vote is chosen.
 
-    Args:
-        keys: Names of the images to learn from, in order.
-        config: The numbers.
-        classes: How many labels there are from 0, but 255 for none.
-        ignored: Labels that are not judged.
-        memory: Cells of all images that are remembered at most.
+    ``classes``, ``ignored`` are those of `Pixels`; of all images at most ``memory`` cells are remembered.
     """
     order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(keys))
     held_out = frozenset(keys[row] for row in order[: max(1, len(keys) // config.held_out)])
@@ -85,7 +64,8 @@ class CapiMemory(LearntImages):
     def pixels(self) -> Pixels:
         """Which cells are remembered, and on which images the vote is chosen."""
         keys, classes = [scene.sample.key for scene in self.scenes], len(every_value(self.data).classes)
-        return pixels_of(keys, self.config, classes, ignored(self.data), self.data.memory)
+        ignored = frozenset((*range(self.data.offset), VOID))
+        return pixels_of(keys, self.config, classes, ignored, self.data.memory)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -94,8 +74,13 @@ class CapiMemory(LearntImages):
         return digest("capi-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        read = partial(read_shown, every_value(self.data), view)
-        return PixelMemoryMeasurer(read, self.scenes_of(group), self.pixels)
+        def choose(scene: Scene, grid: Grid) -> tuple[Tensor, Tensor]:
+            return self.pixels.of(read_shown(self.data, view, scene), grid, scene.sample.key)
+
+        def keep(scene: Scene, grid: Tensor, cells: Tensor, labels: Tensor) -> dict[str, Tensor]:
+            return kept_of(grid, cells, labels, held_out=scene.sample.key in self.pixels.held_out)
+
+        return MemoryMeasurer(self.scenes_of(group), choose, keep)
 
 
 CONFIGS = {
@@ -106,21 +91,12 @@ CONFIGS = {
         seed=0,
     )
 }
-"""By name of the protocol."""
 
 
-@dataclass(frozen=True, eq=False)
 class CapiTask(LabelledImages):
-    """Labels of the pixels of validation images as they are shown, by a memory of training images.
-
-    Attributes:
-        data: The dataset.
-        config: The numbers.
-        memories: What is remembered; None until the training images were measured.
-    """
+    """Labels of the pixels of validation images as they are shown, by a memory of training images."""
 
     config: CapiConfig
-    memories: PixelMemories | None = None
     configs = CONFIGS
 
     @cached_property
@@ -140,7 +116,7 @@ class CapiTask(LabelledImages):
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
-        read = partial(read_shown, every_value(self.data), view)
+        read = partial(read_shown, self.data, view)
         return PixelQueryMeasurer(read, self.scenes_of(group), self.memory.pixels, self.memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

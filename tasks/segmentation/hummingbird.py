@@ -27,15 +27,10 @@ from zoo.view.views import LoweredSquare, View
 
 @dataclass(frozen=True, slots=True)
 class HummingbirdConfig(SegmentationConfig):
-    """The numbers of the public evaluation.
+    """The numbers of the public evaluation."""
 
-    Attributes:
-        memory: Cells that are remembered at most, of all images and epochs.
-        augmentation: How training images are changed before they are shown.
-    """
-
-    memory: int
-    augmentation: Augmentation
+    memory: int  # cells that are remembered at most, of all images and epochs
+    augmentation: Augmentation  # how training images are changed before they are shown
     further_masks = True
 
 
@@ -110,21 +105,14 @@ CONFIGS = {
         ),
     )
 }
-"""By name of the protocol."""
 
 
-@dataclass(frozen=True, eq=False)
 class HummingbirdTask(SegmentationTask):
     """Labels of the pixels of validation images as they are shown, of which predicted classes are renamed."""
 
     config: HummingbirdConfig
     over: ClassVar[Over] = "all classes"
     configs: ClassVar[Mapping[str, HummingbirdConfig]] = CONFIGS
-
-    @property
-    def classes(self) -> int:
-        """How many pixel values are classes."""
-        return len(every_value(self.data).classes)
 
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel that is shown of an image; 255 where it is not judged."""
@@ -142,9 +130,7 @@ class HummingbirdTask(SegmentationTask):
 
     def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""
-        total = np.zeros((self.classes, self.classes), np.int64)
-        for tables in self.tables(name, measurements):
-            total += tables.sum(0)
-        names = names_of_predictions(total)
+        total = sum(tables.sum(0) for tables in self.tables(name, measurements))
+        names = names_of_predictions(np.asarray(total))
         renamed = (tables[..., names] for tables in self.tables(name, measurements))
         return Overlaps.joined([Overlaps.of(tables) for tables in renamed])

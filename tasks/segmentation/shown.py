@@ -1,12 +1,12 @@
 """What segmentation in context looks at, whatever votes: images to learn from and images to label."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.base import Group, Items, Measurements, Outcome, Over, Score, Source, Statistic, digest
 from tasks.checks import ALIKE
@@ -34,12 +34,7 @@ def tables_of(
 ) -> Iterator[Integers]:
     """Confusion matrices of the images of each group, [images classes classes], one group after the other.
 
-    Args:
-        groups: The groups of a source.
-        measurements: What they left behind; under that name [entries 4]: place of the image in its group,
-            true class, given class, pixels.
-        name: Of what is measured.
-        classes: How many there are.
+    They are of what the groups left behind under a name, as of `tasks.segmentation.in_context.joined`.
     """
     for group, measured in zip(groups, measurements, strict=True):
         tables = np.zeros((len(group.samples), classes, classes), np.int64)
@@ -48,79 +43,34 @@ def tables_of(
         yield tables
 
 
-def outcome_of(keys: Sequence[str], found: Mapping[str, Overlaps], over: Over) -> Outcome:
-    """Mean IoU and accuracies in percent, with an item an image; empty where no image shows a class.
-
-    Args:
-        keys: Names of the images.
-        found: Pixels of the images and classes, [images classes], by the ending of the metric's name: ``""``
-            for what is scored first, others for what stands beside it as mean IoU alone.
-        over: Which classes the mean IoU is taken over.
-    """
-    first = found[""]
-    valid = np.asarray(first.truth.any(axis=1))
-    if not valid.any():
-        return Outcome((), empty=NO_LABELS)
-    values: dict[str, NDArray[np.float64]] = {}
-    counted = _counted(found, over)
-    for number in counted:
-        values[f"truth {number}"] = first.truth[valid, number].astype(np.float64)
-    for name, overlaps in found.items():
-        for number in counted:
-            values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
-            values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
-    beside = [name for name in found if name]
-    statistics = {
-        "mIoU": Statistic("inter/union", over),
-        "pixel accuracy": Statistic("inter/truth", "pixels"),
-        "class accuracy": Statistic("inter/truth", "classes"),
-        **{f"mIoU{name}": Statistic(f"inter{name}/union{name}", over) for name in beside},
-    }
-    sums, mean = {name: overlaps.sum(valid) for name, overlaps in found.items()}, MEANS[over]
-    percent = {
-        "mIoU": mean(sums[""]),
-        "pixel accuracy": sums[""].accuracy(),
-        "class accuracy": sums[""].mean_accuracy(),
-        **{f"mIoU{name}": mean(sums[name]) for name in beside},
-    }
-    names = tuple(key for key, there in zip(keys, valid, strict=True) if there)
-    items = Items("images", names, names, ("",) * len(names), values, statistics)
-    scores = (Score(metric, 100.0 * value, len(names), "images") for metric, value in percent.items())
-    return Outcome(tuple(scores), items)
-
-
-def _counted(found: Mapping[str, Overlaps], over: Over) -> Integers:
-    """Classes of which items have columns."""
-    truth = found[""].truth
-    if over == "all classes":
-        return np.arange(truth.shape[1])
-    seen = [truth] if over == "classes" else [overlaps.union for overlaps in found.values()]
-    return np.flatnonzero(np.any([pixels.any(axis=0) for pixels in seen], axis=0))
-
-
-TOGETHER = 8
-"""Images that are measured together."""
-
+TOGETHER = 8  # images that are measured together
 GROUPS_PER_SHARD = 16
-
 MEMORY_FIRST = "the training images must be measured first"
 
 
-class Showing(Protocol):
-    """The numbers of a vote, one of which says how images are shown."""
+class WithScenes:
+    """What has labelled images, which are found again by their names."""
 
     @property
-    def view(self) -> View:
-        """How images are shown, whole."""
-        ...
+    @abstractmethod
+    def scenes(self) -> tuple[Scene, ...]:
+        """The images."""
+
+    def scenes_of(self, group: Group) -> list[Scene]:
+        """The images of a group."""
+        return [self._by_key[sample.key] for sample in group.samples]
+
+    @cached_property
+    def _by_key(self) -> dict[str, Scene]:
+        return {scene.sample.key: scene for scene in self.scenes}
 
 
 @dataclass(frozen=True)
-class LearntImages(Measurable):
+class LearntImages(WithScenes, Measurable):
     """The training images of which something is remembered."""
 
     data: Scenes
-    config: Showing
+    config: Any
 
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
@@ -132,22 +82,21 @@ class LearntImages(Measurable):
     def source(self) -> Source:
         return source_of(f"{self.data.name}/memory", self.scenes, self.config.view)
 
-    def scenes_of(self, group: Group) -> list[Scene]:
-        """The images of a group."""
-        return [self._by_key[sample.key] for sample in group.samples]
-
-    @cached_property
-    def _by_key(self) -> dict[str, Scene]:
-        return {scene.sample.key: scene for scene in self.scenes}
-
 
 @dataclass(frozen=True, eq=False)
-class LabelledImages(MeasuredTask):
-    """The validation images, whose pixels are labelled."""
+class LabelledImages(WithScenes, MeasuredTask):
+    """The validation images, whose pixels are labelled.
+
+    ``memories`` are what is remembered; None until the training images were measured.
+    """
 
     data: Scenes
-    config: Showing
+    memories: Any = None
     split = "train, val"
+
+    @property
+    def scenes(self) -> tuple[Scene, ...]:
+        return self.data.val
 
     @property
     def ground_truth(self) -> object:
@@ -161,22 +110,54 @@ class LabelledImages(MeasuredTask):
     def remembered(self) -> int:
         return self.data.memory
 
-    def scenes_of(self, group: Group) -> list[Scene]:
-        """The images of a group."""
-        return [self._by_key[sample.key] for sample in group.samples]
-
     def outcome(
         self, found: Mapping[str, Overlaps], over: Over, measurements: Sequence[Measurements]
     ) -> Outcome:
-        """Scores of pixels of all images and classes; empty where the features are all equal."""
-        outcome = outcome_of([scene.sample.key for scene in self.data.val], found, over)
-        if outcome.scores and not any(np.any(measured["varies"]) for measured in measurements):
-            return Outcome((), empty=ALIKE)
-        return outcome
+        """Mean IoU and accuracies in percent, with an item an image.
 
-    @cached_property
-    def _by_key(self) -> dict[str, Scene]:
-        return {scene.sample.key: scene for scene in self.data.val}
+        Empty where no image shows a class, or the features are all equal.
+
+        Args:
+            found: Pixels of the images and classes, [images classes], by the ending of the metric's name:
+                ``""`` for what is scored first, others for what stands beside it as mean IoU alone.
+            over: Which classes the mean IoU is taken over.
+            measurements: What the groups left behind.
+        """
+        first = found[""]
+        valid = np.asarray(first.truth.any(axis=1))
+        if not valid.any():
+            return Outcome((), empty=NO_LABELS)
+        if not any(np.any(measured["varies"]) for measured in measurements):
+            return Outcome((), empty=ALIKE)
+        counted = _counted(found, over)
+        columns = {f"truth {number}": first.truth[valid, number] for number in counted}
+        for name, overlaps in found.items():
+            for number in counted:
+                columns[f"inter{name} {number}"] = overlaps.intersection[valid, number]
+                columns[f"union{name} {number}"] = overlaps.union[valid, number]
+        values = {name: column.astype(np.float64) for name, column in columns.items()}
+        sums = {name: overlaps.sum(valid) for name, overlaps in found.items()}
+        rows = {
+            "mIoU": (MEANS[over](sums[""]), Statistic("inter/union", over)),
+            "pixel accuracy": (sums[""].accuracy(), Statistic("inter/truth", "pixels")),
+            "class accuracy": (sums[""].mean_accuracy(), Statistic("inter/truth", "classes")),
+        }
+        for name in found:
+            statistic = Statistic(f"inter{name}/union{name}", over)
+            rows.setdefault(f"mIoU{name}", (MEANS[over](sums[name]), statistic))
+        names = tuple(scene.sample.key for scene, there in zip(self.scenes, valid, strict=True) if there)
+        scores = (Score(metric, 100.0 * value, len(names), "images") for metric, (value, _) in rows.items())
+        statistics = {metric: statistic for metric, (_, statistic) in rows.items()}
+        return Outcome(tuple(scores), Items("images", names, names, ("",) * len(names), values, statistics))
+
+
+def _counted(found: Mapping[str, Overlaps], over: Over) -> Integers:
+    """Classes of which items have columns."""
+    truth = found[""].truth
+    if over == "all classes":
+        return np.arange(truth.shape[1])
+    seen = [truth] if over == "classes" else [overlaps.union for overlaps in found.values()]
+    return np.flatnonzero(np.any([pixels.any(axis=0) for pixels in seen], axis=0))
 
 
 def source_of(name: str, scenes: Sequence[Scene], view: View) -> Source:

@@ -4,24 +4,28 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 ``segment``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Self
 
+import torch
 from torch import Tensor
 
 from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
 from tasks.datasets.scenes import Scene, read_classes
 from tasks.metrics.arrays import Integers, Labels
+from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.overlaps import Overlaps
 from tasks.segmentation.in_context import (
     CellChoice,
+    Grid,
     Memories,
     MemoryMeasurer,
     QueryMeasurer,
     SetsQueryMeasurer,
     Vote,
+    unit_rows,
 )
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
 from zoo.spec import Layer
@@ -30,21 +34,13 @@ from zoo.view.views import Stretch, View
 
 @dataclass(frozen=True, slots=True)
 class SegmentationConfig:
-    """The numbers of segmentation in context.
+    """The numbers of segmentation in context."""
 
-    Attributes:
-        view: How images are shown, whole.
-        vote: How the remembered cells vote.
-        least: Share of a cell's pixels that must have a class for the cell to be remembered.
-        seed: Of the draw of the cells that are remembered.
-    """
-
-    view: View
+    view: View  # how images are shown, whole
     vote: Vote
-    least: float
-    seed: int
-    further_masks: ClassVar[bool] = False
-    """Whether VOC 2012 is segmented by its further training masks (trainaug)."""
+    least: float  # share of a cell's pixels that must have a class for the cell to be remembered
+    seed: int  # of the draw of the cells that are remembered
+    further_masks: ClassVar[bool] = False  # VOC 2012 is segmented by its further training masks (trainaug)
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,12 @@ class SegmentationMemory(LearntImages):
         return digest("segment-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        read = partial(self.read, view)
-        return MemoryMeasurer(read, self.classes, self.scenes_of(group), self.choice)
+        def choose(scene: Scene, grid: Grid) -> tuple[Tensor, Tensor]:
+            counts = cell_counts(self.read(view, scene), grid, self.classes)
+            cells, pixels = self.choice.of(counts, scene.sample.key)
+            return torch.from_numpy(cells), torch.from_numpy(pixels)
+
+        return MemoryMeasurer(self.scenes_of(group), choose, unit_rows)
 
     @property
     def choice(self) -> CellChoice:
@@ -85,34 +85,19 @@ CONFIGS = {
         view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
     )
 }
-"""By name of the protocol."""
 
 
-@dataclass(frozen=True, eq=False)
 class SegmentationTask(LabelledImages):
-    """Labels of the pixels of validation images, by a memory of training images.
-
-    Attributes:
-        data: The dataset.
-        config: The numbers.
-        memories: What is remembered; None until the training images were measured.
-    """
+    """Labels of the pixels of validation images, by a memory of training images."""
 
     config: SegmentationConfig
-    memories: Memories | None = None
     over: ClassVar[Over] = "classes"
     sets_refusal = ""
     configs: ClassVar[Mapping[str, SegmentationConfig]] = CONFIGS
 
-    @property
-    def classes(self) -> int:
-        """How many classes there are."""
-        return len(self.data.classes)
-
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel of an image that is judged; 255 for none."""
-        del view  # all layers and backbones are judged on the pixels of the image
-        return read_classes(self.data, scene)
+        return self.memory.read(view, scene)  # all layers and backbones are judged on the pixels of the image
 
     @cached_property
     def memory(self) -> SegmentationMemory:
@@ -128,39 +113,30 @@ class SegmentationTask(LabelledImages):
         return digest("segment", self.config, self.memory.fingerprint, signatures(self.data.val))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        if self.memories is None:
-            raise ValueError(MEMORY_FIRST)
-        return self._labels(group, view, self.memories)
+        return QueryMeasurer(*self._labelling(group, view))
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
+        return SetsQueryMeasurer(*self._labelling(group, view), sets)
+
+    def _labelling(
+        self, group: Group, view: View
+    ) -> tuple[Callable[[Scene], Labels], int, list[Scene], Vote, Memories]:
+        """What labels a few images by layers is made with."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
-        return SetsQueryMeasurer(self._labels(group, view, self.memories), self.memories, sets)
-
-    def _labels(self, group: Group, view: View, memories: Memories) -> QueryMeasurer:
-        """What labels a few images by single layers."""
-        read, scenes = partial(self.read, view), self.scenes_of(group)
-        return QueryMeasurer(read, self.classes, scenes, self.config.vote, memories)
+        scenes, classes = self.scenes_of(group), self.memory.classes
+        return partial(self.read, view), classes, scenes, self.config.vote, self.memories
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
-        overlaps = {name: self.overlaps(name, measurements) for name in ("", *self._variants)}
+        names = ("", f" k={self.config.vote.other}", " ceiling")
+        overlaps = {name: self.overlaps(name, measurements) for name in names}
         return self.outcome(overlaps, self.over, measurements)
 
     def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
-        """Pixels of all images and classes: [images classes] each."""
+        """Pixels of all images and classes, [images classes] each, of what was measured by that ending."""
         return Overlaps.joined([Overlaps.of(table) for table in self.tables(name, measurements)])
 
     def tables(self, name: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
-        """Confusion matrices of the images of each group, [images classes classes], group by group.
-
-        Args:
-            name: Ending of the name of what was measured.
-            measurements: What the groups left behind.
-        """
-        return tables_of(self.source.groups, measurements, f"pixels{name}", self.classes)
-
-    @property
-    def _variants(self) -> tuple[str, ...]:
-        """Endings of the names of what is measured beside the vote of k."""
-        return f" k={self.config.vote.other}", " ceiling"
+        """Confusion matrices of the images of each group, [images classes classes], group by group."""
+        return tables_of(self.source.groups, measurements, f"pixels{name}", self.memory.classes)
