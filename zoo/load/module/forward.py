@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -18,12 +19,17 @@ See = Callable[[str, Tensor | None, Tensor | None], None]
 
 @dataclass(frozen=True, slots=True)
 class TrialNetwork:
-    """A network in evaluation mode, the paths of its blocks, and the images that it is tried with."""
+    """A network in evaluation mode, the paths of its blocks, and the square images that it is tried with.
+
+    The side in pixels and the normalisation are those that it takes; the sources say where each is from.
+    """
 
     net: nn.Module
-    blocks: tuple[str, ...]
     size: int
     normalisation: Normalisation
+    size_source: str
+    normalisation_source: str
+    blocks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,23 +56,20 @@ def run_watched(net: nn.Module, images: Tensor, paths: Iterable[str], see: See) 
     watched.
     """
 
-    def hook_of(path: str) -> Callable[..., None]:
-        def hook(_: nn.Module, inputs: object, options: object, output: object) -> None:
-            see(path, first_tensor((inputs, options)), first_tensor(output))
-
-        return hook
+    def hook(path: str, _: nn.Module, inputs: object, options: object, output: object) -> None:
+        see(path, first_tensor((inputs, options)), first_tensor(output))
 
     with ExitStack() as hooks, torch.no_grad(), exact_float32():
         for path in paths:
             module = net.get_submodule(path)
             try:
-                hook = module.register_forward_hook(hook_of(path), with_kwargs=True)
+                handle = module.register_forward_hook(partial(hook, path), with_kwargs=True)
             except RuntimeError as error:
                 raise InputError(
                     f"{type(net).__name__}.{path} is a {type(module).__name__}, which cannot be watched; "
                     "give the network as it was before it was compiled"
                 ) from error
-            hooks.callback(hook.remove)
+            hooks.callback(handle.remove)
         try:
             net(images)
         except Exception as error:

@@ -10,6 +10,7 @@ from torch import nn
 from zoo.architecture import Layout
 from zoo.errors import InputError
 from zoo.load.module.blocks import BlocksHint
+from zoo.load.module.forward import TrialNetwork
 from zoo.spec import IMAGENET, Normalisation
 
 USUAL_SIZE = 224  # side in pixels of images of a network that says nothing
@@ -38,18 +39,8 @@ class ModuleHints:
     class_token: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InputImages:
-    """Side in pixels and normalisation of the images that a network takes, and where each is from."""
-
-    size: int
-    normalisation: Normalisation
-    size_source: str
-    normalisation_source: str
-
-
-def images_of(net: nn.Module, hints: ModuleHints) -> InputImages:
-    """What a network is shown, by what somebody says, or by its own configuration, or as is usual.
+def with_images(net: nn.Module, hints: ModuleHints) -> TrialNetwork:
+    """A network and what it is shown, by what somebody says, or by its own configuration, or as is usual.
 
     timm's networks say all of it (``pretrained_cfg``), those of transformers the size (``config``). Raises
     InputError where the size is no whole number from 1 on, or mean and std are not three numbers each.
@@ -77,7 +68,7 @@ def images_of(net: nn.Module, hints: ModuleHints) -> InputImages:
     sources = mean_source if mean_source == std_source else f"{mean_source} and {std_source}"
     (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
     normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
-    return InputImages(size, normalisation, size_source, sources)
+    return TrialNetwork(net, size, normalisation, size_source, sources)
 
 
 def has_class_token(net: nn.Module, prefix: int, hints: ModuleHints) -> tuple[bool, str]:

@@ -7,12 +7,13 @@ from weakref import WeakValueDictionary
 
 from torch import nn
 
+from zoo.architecture import Layout
 from zoo.errors import InputError, shortened
 from zoo.features.hooked import Network
 from zoo.load.module.blocks import Paths, find_blocks, in_words, named_blocks, path_of
 from zoo.load.module.digest import digest_of
 from zoo.load.module.forward import TrialNetwork
-from zoo.load.module.hints import InputImages, ModuleHints, has_class_token, images_of
+from zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from zoo.load.module.trial import LAYOUT_WORDS, Trial, try_out
 from zoo.load.own import faults
 from zoo.spec import BackboneSpec
@@ -27,17 +28,15 @@ class Examined:
     """What a trial told of a network, in words, too; its spec does not say where it is from."""
 
     spec: BackboneSpec
-    trial: Trial
+    blocks: Paths
+    final_norm: str  # its path; "" for none
+    layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
 
     def network(self, net: nn.Module) -> Network:
         """A network of this kind with the places to look into."""
-        return Network(
-            body=net,
-            blocks=tuple(net.get_submodule(path) for path in self.trial.blocks),
-            final_norm=net.get_submodule(self.trial.final_norm) if self.trial.final_norm else None,
-            layouts=tuple(reading.layout for reading in self.trial.readings),
-        )
+        norm = net.get_submodule(self.final_norm) if self.final_norm else None
+        return Network(net, tuple(map(net.get_submodule, self.blocks)), norm, self.layouts)
 
 
 class NetworkCopy:
@@ -49,9 +48,7 @@ class NetworkCopy:
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
         self._net, self._examined = net, examined
-        trial = examined.trial
-        layouts = tuple(reading.layout for reading in trial.readings)
-        self.revision = digest_of(net, trial.blocks, trial.final_norm, layouts)
+        self.revision = digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
         self.reference = f"{MARK}{examined.spec.name}#{self.revision.partition(':')[2]}"
         self.spec = replace(examined.spec, repository=self.reference, checkpoint="module")
         self.name, self.lines = self.spec.name, examined.lines
@@ -125,27 +122,26 @@ def examine(
     Blocks are looked for if None, and so is the path of the final norm, "" for none. Raises InputError where
     the network is not what is said of it, or is no backbone.
     """
-    images = images_of(net, hints)
+    subject = with_images(net, hints)
     try:
-        trial = _try(net, hints, images, blocks, final_norm)
+        trial = _try(subject, hints, blocks, final_norm)
     except InputError as error:
-        size = nearest_multiple(images.size, USUAL_STRIDE)
-        if hints.image_size is not None or size == images.size:
+        size = nearest_multiple(subject.size, USUAL_STRIDE)
+        if hints.image_size is not None or size == subject.size:
             raise
-        images = replace(
-            images, size=size, size_source=f"{images.size_source}, {images.size}, in whole cells"
-        )
+        source = f"{subject.size_source}, {subject.size}, in whole cells"
         try:
-            trial = _try(net, hints, images, blocks, final_norm)
+            trial = _try(replace(subject, size=size, size_source=source), hints, blocks, final_norm)
         except InputError:
             raise error from None  # of the size that the network says
-    spec, reason = _spec(net, hints, images, trial)
+    spec, reason = _spec(trial, hints)
+    layouts = tuple(reading.layout for reading in trial.readings)
     mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
     lines = [
         f"blocks {'found' if blocks is None else 'as told'}; they pass on "
-        + " then ".join(dict.fromkeys(LAYOUT_WORDS[reading.layout] for reading in trial.readings)),
-        f"images of {spec.input_size} px ({images.size_source}); mean ({mean}) and std ({std}) "
-        f"({images.normalisation_source})",
+        + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
+        f"images of {spec.input_size} px ({trial.subject.size_source}); mean ({mean}) and std ({std}) "
+        f"({subject.normalisation_source})",
     ]
     if spec.prefix_tokens and reason:
         what = "a class token" if spec.has_cls else "no class token"
@@ -154,28 +150,25 @@ def examine(
         lines.append("no norm was given what the last block gives; final_norm= names one")
     if trial.other_sizes:
         lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
-    headline = f"{spec.name}: {_headline(spec, trial)}"
-    return Examined(spec, trial, (headline, *(f"  {line}" for line in lines)))
+    words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
+    return Examined(spec, trial.subject.blocks, trial.final_norm, layouts, words)
 
 
-def _try(
-    net: nn.Module, hints: ModuleHints, images: InputImages, blocks: Paths | None, final_norm: str | None
-) -> Trial:
+def _try(subject: TrialNetwork, hints: ModuleHints, blocks: Paths | None, final_norm: str | None) -> Trial:
     """What is found with images of that size; raises InputError where it is no backbone's."""
-    subject = TrialNetwork(net, blocks or (), images.size, images.normalisation)
-    if blocks is None:
-        subject = replace(subject, blocks=find_blocks(net, subject.images(subject.draw()[None])))
-    return try_out(subject, final_norm, hints)
+    blocks = blocks or find_blocks(subject.net, subject.images(subject.draw()[None]))
+    return try_out(replace(subject, blocks=blocks), final_norm, hints)
 
 
-def _spec(net: nn.Module, hints: ModuleHints, images: InputImages, trial: Trial) -> tuple[BackboneSpec, str]:
+def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:
     """The spec, and how it is known what the first prefix token is."""
-    stages, stem, prefix = trial.stages, trial.readings[0], trial.readings[1].prefix
+    subject, stages = trial.subject, trial.stages
+    stem, prefix = trial.readings[0], trial.readings[1].prefix
     of_tokens = not any(reading.is_map for reading in trial.readings)
-    has_cls, reason = has_class_token(net, prefix, hints) if of_tokens else (False, "")
-    stride = trial.size // stem.side
+    has_cls, reason = has_class_token(subject.net, prefix, hints) if of_tokens else (False, "")
+    stride = subject.size // stem.side
     spec = BackboneSpec(
-        name=hints.name or type(net).__name__,
+        name=hints.name or subject.name,
         family=hints.family,
         supervision=hints.supervision,
         data=hints.data,
@@ -188,11 +181,11 @@ def _spec(net: nn.Module, hints: ModuleHints, images: InputImages, trial: Trial)
         has_final=bool(trial.final_norm),
         stem_width=None if stem.width == stages[0].width else stem.width,
         stem_stride=None if stride == stages[0].stride else stride,
-        input_size=trial.size,
+        input_size=subject.size,
         fixed_size=bool(trial.other_sizes),
-        mean=images.normalisation.mean,
-        std=images.normalisation.std,
-        parameters=sum(weight.numel() for weight in net.parameters()),
+        mean=subject.normalisation.mean,
+        std=subject.normalisation.std,
+        parameters=sum(weight.numel() for weight in subject.net.parameters()),
     )
     return spec, reason
 
@@ -210,4 +203,4 @@ def _headline(spec: BackboneSpec, trial: Trial) -> str:
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
     count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
     grid = f"{grids} grid of patch {strides}"
-    return f"{count} of {in_words(trial.blocks)}, {tokens} + {grid}, {widths} channels, {norm}"
+    return f"{count} of {in_words(trial.subject.blocks)}, {tokens} + {grid}, {widths} channels, {norm}"

@@ -118,22 +118,18 @@ def _readings(shape: Sequence[int], size: int) -> list[Reading]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How to read what enters the first block and what leaves each; paths of blocks and final norm, or "".
+    """How to read what enters the first block of a network and what leaves each."""
 
-    ``size`` is the side of the images in pixels; ``other_sizes`` says why the network takes no others, "" if
-    it does.
-    """
-
+    subject: TrialNetwork
     readings: tuple[Reading, ...]
-    blocks: tuple[str, ...]
-    final_norm: str
-    size: int
-    other_sizes: str
+    final_norm: str  # its path; "" for none
+    other_sizes: str  # why the network takes no images of other sizes; "" if it does
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Blocks of equal width and stride in a row."""
-        blocks = groupby((reading.width, self.size // reading.side) for reading in self.readings[1:])
+        size = self.subject.size
+        blocks = groupby((reading.width, size // reading.side) for reading in self.readings[1:])
         return tuple(Stage(len(list(row)), width, stride) for (width, stride), row in blocks)
 
 
@@ -160,7 +156,7 @@ def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
-    return Trial(tuple(every), subject.blocks, norm, subject.size, _other_sizes(subject, every, stride))
+    return Trial(subject, tuple(every), norm, _other_sizes(subject, every, stride))
 
 
 def _agreeing(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
