@@ -21,7 +21,7 @@ from tasks.registry import config_of
 from tasks.sources import IMAGES
 from tasks.task import Measurable
 from zoo.features.backbone import Backbone
-from zoo.features.census import BytesHeld
+from zoo.features.census import Census
 from zoo.spec import Layer
 
 
@@ -74,7 +74,7 @@ def most_bytes(work: Callable[[], object], device: torch.device) -> int:
         torch.cuda.reset_peak_memory_stats(device)
         work()
         return int(torch.cuda.max_memory_allocated(device))
-    with BytesHeld() as held:
+    with Census() as held:
         work()
     return int(held.peak)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from benchmark.extraction.failures import within_memory
 from tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
 from zoo.features.backbone import Backbone
-from zoo.features.census import BytesHeld, count_up_to
+from zoo.features.census import Census, count_up_to
 from zoo.spec import Layer
 
 LARGEST_BATCH = 4096
@@ -119,7 +119,7 @@ def _peak(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> int:
         torch.cuda.reset_peak_memory_stats(backbone.device)
         _forward(backbone, pixels, layers)
         return int(torch.cuda.max_memory_allocated(backbone.device))
-    held = BytesHeld()
+    held = Census()
     with held:
         _forward(backbone, pixels, layers)
     return held.peak

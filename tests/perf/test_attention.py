@@ -9,7 +9,7 @@ from perf.networks import SIDE
 from tasks import sources
 from tests.benchmark.doubles import SPEC
 from zoo.features import AttentionMaps
-from zoo.features.census import BytesHeld
+from zoo.features.census import Census
 from zoo.spec import Layer
 
 IMAGES, HEADS, CELLS, BLOCKS = 8, 12, (14, 14), 4
@@ -28,7 +28,7 @@ def test_no_copy_of_all_maps_and_no_map_outlives_its_block() -> None:
     members = tuple(Member(0, place, 1, (SIDE, SIDE)) for place in range(IMAGES))
     batch = Batch(torch.zeros(IMAGES, 3, SIDE, SIDE, dtype=torch.uint8), members)
     seeded, listening, after = torch.Generator().manual_seed(0), collectors(), []
-    with torch.no_grad(), BytesHeld() as held:
+    with torch.no_grad(), Census() as held:
         for index in range(BLOCKS):
             scores = torch.randn(IMAGES, HEADS, tokens, tokens, generator=seeded)
             maps = AttentionMaps(Layer(index + 1, "probabilities"), scores.softmax(dim=-1), 1, CELLS)

@@ -1,15 +1,21 @@
-"""What every backbone of the zoo offers, and the checks that all of them share."""
+"""What every backbone of the zoo offers, with the checks that all of them share, and the random floor."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Channels, ReceptiveField, Visitor, Weights
-from zoo.features.layers import Cells, cells_of, unknown_layer, wanted_layers
+from zoo.features import BackboneIdentity, Channels, LayerFeatures, ReceptiveField, Visitor, Weights
+from zoo.features.layers import Cells, cells_of, grid_of, unknown_layer, wanted_layers
+from zoo.features.weights import without_weights
 from zoo.spec import BackboneSpec, Layer
+
+SEED = 0  # of the random floor
 
 
 class Backbone(ABC):
@@ -79,3 +85,35 @@ class Backbone(ABC):
     ) -> tuple[ReceptiveField, ...]:
         """Receptive fields of layers that it has, where it gives any."""
         raise NotImplementedError
+
+
+class RandomFloor(Backbone):
+    """Features that know nothing of an image but whether it is the same one.
+
+    Each image and layer has its own draw, seeded with a digest of the pixels: neither the batch nor the
+    other layers that are asked for change it.
+    """
+
+    def fields_refusal(self) -> str:
+        return f"{self.spec.name} draws its features; no pixel moves one by a little."
+
+    def weights(self) -> Weights:
+        return without_weights(f"{self.spec.name} has no weights.")
+
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+        digests = [_digest(image) for image in pixels.cpu().numpy()]
+        prefix = self.spec.prefix_tokens
+        for layer in wanted:
+            shape = prefix + cells[0] * cells[1], self.spec.stage_of(layer).width
+            drawn = np.empty((len(digests), *shape), dtype=np.float32)
+            for row, digest in zip(drawn, digests, strict=True):
+                seed = np.random.SeedSequence([SEED, layer.index, digest])
+                np.random.Generator(np.random.SFC64(seed)).standard_normal(out=row, dtype=np.float32)
+            tokens = torch.from_numpy(drawn).to(self.device, self.dtype)
+            cls = tokens[:, 0] if self.spec.has_cls else None
+            visitor(LayerFeatures(layer, cls, grid_of(tokens, prefix, cells)))
+
+
+def _digest(image: NDArray[np.uint8]) -> int:
+    shape_and_pixels = str(image.shape).encode() + np.ascontiguousarray(image).tobytes()
+    return int.from_bytes(hashlib.blake2b(shape_and_pixels, digest_size=16).digest(), "big")

@@ -15,11 +15,18 @@ from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 
 
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
-    """Inside, sees what every operation is given and gives."""
+class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
+    """Inside, remembers every parameter that an operation was given, and adds up what tensors hold at once.
+
+    What a library allocates inside an operation and gives back at its end is not seen.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.weights: dict[int, nn.Parameter] = {}
+        self._of_weights: dict[int, int] = {}  # bytes by storage
+        self._alive: dict[int, int] = {}
+        self._now = self._most = 0
 
     def __torch_dispatch__(
         self,
@@ -31,56 +38,20 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
         options = kwargs or {}
         for value in tree_iter((args, options)):
             if isinstance(value, nn.Parameter):
-                self.see_weight(value)
+                self.weights[id(value)] = value
+                storage = value.untyped_storage()
+                self._of_weights[storage._cdata] = storage.nbytes()
         result = func(*args, **options)
         for value in tree_iter(result):
             if isinstance(value, Tensor):
-                self.see_result(value)
+                self._see(value)
         return result
 
-    def see_weight(self, weight: nn.Parameter) -> None:
-        """Called with every parameter that an operation is given."""
-
-    def see_result(self, result: Tensor) -> None:
-        """Called with every tensor that an operation gives."""
-
-
-class WeightsRead(_Operations):  # type: ignore[no-untyped-call]
-    """Inside, remembers every parameter that an operation was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weights: dict[int, nn.Parameter] = {}
-
-    def see_weight(self, weight: nn.Parameter) -> None:
-        self.weights[id(weight)] = weight
-
-    @property
-    def count(self) -> int:
-        """Numbers in those parameters; what is read twice counts once."""
-        return sum(weight.numel() for weight in self.weights.values())
-
-
-class BytesHeld(_Operations):  # type: ignore[no-untyped-call]
-    """Inside, adds up the memory of the tensors that are alive at once, the weights among them.
-
-    What a library allocates inside an operation and gives back at its end is not seen.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._weights: dict[int, int] = {}
-        self._alive: dict[int, int] = {}
-        self._now = self._most = 0
-
-    def see_weight(self, weight: nn.Parameter) -> None:
-        storage = weight.untyped_storage()
-        self._weights[storage._cdata] = storage.nbytes()
-
-    def see_result(self, result: Tensor) -> None:
+    def _see(self, result: Tensor) -> None:
+        """Count its memory, until nobody holds it any more."""
         storage = result.untyped_storage()
         key = storage._cdata
-        if key in self._weights or key in self._alive:
+        if key in self._of_weights or key in self._alive:
             return
         self._alive[key] = storage.nbytes()
         self._now += storage.nbytes()
@@ -91,9 +62,14 @@ class BytesHeld(_Operations):  # type: ignore[no-untyped-call]
         self._now -= self._alive.pop(key)
 
     @property
+    def count(self) -> int:
+        """Numbers in those parameters; what is read twice counts once."""
+        return sum(weight.numel() for weight in self.weights.values())
+
+    @property
     def peak(self) -> int:
-        """The most bytes that there were at once; 0 where no operation was seen."""
-        return self._most + sum(self._weights.values()) if self._most else 0
+        """The most bytes that there were at once, weights among them; 0 where no operation was seen."""
+        return self._most + sum(self._of_weights.values()) if self._most else 0
 
 
 def count_up_to(
@@ -106,7 +82,7 @@ def count_up_to(
     backbone whose numbers are no torch tensors, all counts are 0.
     """
     counts: dict[Layer, tuple[int, int]] = {}
-    read, made = WeightsRead(), FlopCounterMode(display=False)
+    read, made = Census(), FlopCounterMode(display=False)
 
     def note(shown: Shown) -> None:
         counts[shown.layer] = read.count, made.get_total_flops()

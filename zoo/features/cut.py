@@ -12,7 +12,7 @@ from torch import Tensor
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
 from zoo.features.backbone import Backbone
-from zoo.features.census import WeightsRead
+from zoo.features.census import Census
 from zoo.features.hooked import HookedBackbone
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View
@@ -58,7 +58,7 @@ class CutBackbone:
         self.layer, self.pooling, self.view = layer, pooling, view
         self._backbone = backbone
         side = self.spec.input_size
-        with WeightsRead() as read:
+        with Census() as read:
             features = self._show(torch.zeros(1, 3, side, side, dtype=torch.uint8))
         self.dim, self.parameters = int(self._pooled(features).shape[-1]), read.count
         if isinstance(backbone, HookedBackbone):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from zoo.architecture import Parts, Residual, Sublayers
+from zoo.architecture import Parts, Sublayers
 from zoo.features.layers import first_tensor
 from zoo.spec import Tap
 
@@ -30,11 +30,18 @@ def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterat
     """
     if tap == "input":
         yield before(block, show)
-    elif isinstance(parts, Residual):
-        yield from _watch_residual(parts, tap, block, show)
-    else:
-        assert parts is not None
+    elif isinstance(parts, Sublayers):
         yield from _watch_transformer(parts, tap, block, show)
+    elif parts is not None:
+        skip = getattr(block, parts.skip) if parts.skip else None
+        if tap == "skip":
+            yield before(block, show) if skip is None else after(skip, show)
+        elif parts.overwrites and skip is not None:
+            waiting: list[Tensor] = []
+            yield after(block.get_submodule(parts.branch), waiting.append)
+            yield after(skip, lambda _: show(waiting.pop().clone()))
+        else:
+            yield after(block.get_submodule(parts.branch), show)
 
 
 def before(module: nn.Module, show: Show) -> RemovableHandle:
@@ -90,18 +97,6 @@ def _watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show)
             yield after(module, show if scale is None else lambda output: show(output * scale))
         case _:
             yield after(block.get_submodule(getattr(parts, tap)), show)
-
-
-def _watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
-    skip = getattr(block, parts.skip) if parts.skip else None
-    if tap == "skip":
-        yield before(block, show) if skip is None else after(skip, show)
-    elif parts.overwrites and skip is not None:
-        waiting: list[Tensor] = []
-        yield after(block.get_submodule(parts.branch), waiting.append)
-        yield after(skip, lambda _: show(waiting.pop().clone()))
-    else:
-        yield after(block.get_submodule(parts.branch), show)
 
 
 def _watch_rotated(attends: nn.Module, projection: nn.Module, show: Show) -> Iterator[RemovableHandle]:

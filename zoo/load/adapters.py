@@ -95,10 +95,7 @@ def _fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a m
         fitted: Tensor = embeddings.interpolate_pos_encoding(table, *sides)
         return fitted
 
-    def interpolate(table: Tensor, height: int, width: int) -> Tensor:
-        return fitted_positions(table, (height // patch, width // patch), "huggingface")
-
-    embeddings.interpolate_pos_encoding = interpolate
+    embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, patch, "huggingface")
     embeddings.register_forward_pre_hook(see)
     embeddings.get_submodule("position_embedding").register_forward_hook(fit)
 
@@ -121,10 +118,7 @@ def _fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and lo
         rows: Tensor = patches.interpolate_pos_encoding(cells, *inputs[0].shape[-2:])
         return cells + rows.view(1, *cells.shape[1:])
 
-    def interpolate(_: Tensor, height: int, width: int) -> Tensor:
-        return fitted_positions(patches.position_embeddings, (height // patch, width // patch), "huggingface")
-
-    patches.interpolate_pos_encoding = interpolate
+    patches.interpolate_pos_encoding = partial(_fitted, patches, patch, "huggingface")
     patches.register_forward_pre_hook(admit)
     patches.register_forward_hook(add)
 
@@ -141,7 +135,6 @@ def _fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks g
         return (inputs[0][:, None],)
 
     def positions(tokens: Tensor, masks: object = None) -> tuple[Tensor, Tensor, Tensor]:
-        del masks
         ids = torch.arange(tokens.shape[1], device=tokens.device)
         return torch.zeros_like(ids), ids // columns[0], ids % columns[0]
 

@@ -7,9 +7,8 @@ import torch
 
 from zoo.errors import InputError
 from zoo.features import BackboneIdentity
-from zoo.features.backbone import Backbone
+from zoo.features.backbone import SEED, Backbone, RandomFloor
 from zoo.features.hooked import HookedBackbone
-from zoo.features.random_floor import SEED, RandomFloor
 from zoo.load.adapters import use_rule
 from zoo.load.checkpoint import Checkpoint, in_directory, single_file
 from zoo.load.hub import fetch

@@ -9,14 +9,14 @@ from torch import nn
 from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
-from zoo.features.census import BytesHeld, WeightsRead, count_up_to
+from zoo.features.census import Census, count_up_to
 from zoo.registry import find
 from zoo.spec import Layer
 
 
 def test_weights_are_counted_once_and_only_if_they_are_read() -> None:
     first, unused = nn.Linear(4, 3), nn.Linear(3, 2)
-    with torch.no_grad(), WeightsRead() as read:
+    with torch.no_grad(), Census() as read:
         first(first(torch.ones(5, 4)) @ first.weight)
     assert read.count == 4 * 3 + 3
     assert id(unused.weight) not in read.weights
@@ -24,13 +24,13 @@ def test_weights_are_counted_once_and_only_if_they_are_read() -> None:
 
 def test_bytes_are_those_of_tensors_that_are_alive_at_once() -> None:
     weight = nn.Parameter(torch.ones(10), requires_grad=False)
-    with torch.no_grad(), BytesHeld() as held:
+    with torch.no_grad(), Census() as held:
         for _ in range(5):
             big = torch.ones(1000)  # 4000 bytes, given back each time
             small = big[:10] * weight  # a view, and 40 bytes
             del big, small
     assert held.peak == 4000 + 40 + 40
-    with BytesHeld() as held:
+    with Census() as held:
         pass
     assert held.peak == 0
 
