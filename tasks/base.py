@@ -1,9 +1,10 @@
 """What a task is: sources to look at, measurements to keep, and scores to compute from them."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -228,7 +229,6 @@ class Measurer(Protocol[Portion_contra]):
         Tensors of the portion, which the task's feed makes of them (`tasks.feeds`), may be views of live
         activations: copy what outlives the call.
         """
-        ...
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """What is kept of the group for one layer; called once, after all of its images were seen.
@@ -236,7 +236,6 @@ class Measurer(Protocol[Portion_contra]):
         Neither this nor `update` may ask for a value of a tensor on the device: the host would wait for the
         device each time. What decides whether the layer can be measured is returned as `FINITE`.
         """
-        ...
 
 
 @runtime_checkable
@@ -248,25 +247,22 @@ class Settling(Protocol):
 
         It is called once a group, after all layers finished and their arrays left the device together.
         """
-        ...
 
 
-class Feed(Protocol[Portion_co]):
-    """What a measurer is fed, such as those of `tasks.feeds`."""
+@dataclass(frozen=True, slots=True)
+class Feed(ABC, Generic[Portion_co]):
+    """What a measurer is fed (`tasks.feeds`); if it is ``whole``, all images of a group at once."""
 
-    @property
-    def whole(self) -> bool:
-        """Whether a measurer needs all images of its group at once: see `Source.joint`."""
-        ...
+    whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         """Layers of a backbone that are measured where those layers are scored, in order."""
-        ...
+        return tuple(scored)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
         """What a backbone must show so that a layer can be measured, in the order of a forward."""
-        ...
+        return (layer,)
 
+    @abstractmethod
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Portion_co:
         """What a measurer is given of a batch: of all that `shown` names, the images of one group."""
-        ...

@@ -16,23 +16,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Kind = Literal["lines", "points"]
-
 WIDTH = 105  # characters of a line of plain text
+TIED = "≈"  # mark of a score that the data cannot tell from the best one
+
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
 Span = tuple[float, float]
-
-TIED = "≈"  # mark of a score that the data cannot tell from the best one
 Mark = Literal["best", "tied", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table, and whether it is the best of its row or column or cannot be told from that.
-
-    Cells that are never marked may be plain text.
-    """
+    """A cell of a table that may be the best of its row or column, or not be told from that."""
 
     text: str
     mark: Mark = "none"
@@ -114,89 +109,73 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Numbers over one axis, in one panel or in small ones side by side that share a legend and the axis."""
+    """Numbers over one axis, in one panel or in small ones side by side that share a legend and the axis.
 
-    # columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing, and where there are
-    # several panels, panel (text)
+    The frame has the columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing, and
+    where there are several panels, panel (text).
+    """
+
     frame: pd.DataFrame
-    kind: Kind  # lines with markers, or markers alone
-    title: str  # what it shows
-    x: str  # name of the horizontal axis
-    y: str  # name of the vertical axis
+    kind: Literal["lines", "points"]  # lines with markers, or markers alone
+    title: str
+    x: str
+    y: str
     shared: bool = True  # whether all panels have one vertical scale
-    name: str = ""  # name of its file
-    # series in the order of their colours, also some without numbers; empty for the frame's order
-    order: tuple[str, ...] = ()
+    name: str = ""
+    order: tuple[str, ...] = ()  # series by colour, also some without numbers; empty for the frame's order
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN leaves a hole.
-
-    ``first`` are the numbers of the first row and of the first column.
-    """
+    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN leaves a hole."""
 
     title: str
     values: Numbers2D
-    first: tuple[int, int] = (1, 1)
+    first: tuple[int, int] = (1, 1)  # numbers of the first row and of the first column
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Matrices with numbered axes, ``x`` below the columns and ``y`` beside the rows, and one bar of colours.
-
-    The bar says ``unit``; ``span`` are the numbers at its ends, beyond which a cell looks like the end, None
-    for the lowest and the highest of all.
-    """
+    """Matrices with numbered axes and one bar of colours."""
 
     panels: tuple[Matrix, ...]
     title: str
-    x: str
-    y: str
-    unit: str
-    span: tuple[float, float] | None = None
+    x: str  # below the columns
+    y: str  # beside the rows
+    unit: str  # what the bar says
+    span: Span | None = None  # numbers at its ends, beyond which all look alike; None for lowest and highest
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SmallMap:
-    """A map in a row and a column of a group: numbers [height width] or colours [height width 3] to 255.
-
-    NaN leaves a hole.
-    """
+    """A map in a row and a column of a group."""
 
     panel: str
     row: str
     column: str
-    values: NDArray[Any]
+    values: NDArray[Any]  # numbers [height width], holes NaN, or colours [height width 3] to 255
 
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Small maps in rows and columns, in groups side by side; all in the order of their first map.
-
-    Colours say ``unit``; ``span`` are the numbers at their ends, None where each map has its own.
-    """
+    """Small maps in rows and columns, in groups side by side; all in the order of their first map."""
 
     maps: tuple[SmallMap, ...]
     title: str
-    unit: str
-    span: tuple[float, float] | None = None
+    unit: str  # what colours say
+    span: Span | None = None  # numbers at the ends of the colours; None where each map has its own
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """Images, and what is looked at in each: bright where its map is high, dark where it is low.
+    """Images, and what is looked at in each: bright where its map is high, dark where it is low."""
 
-    ``images`` has for each group of maps the image [height width 3] that they lie over; brightness says
-    ``unit``.
-    """
-
-    images: Mapping[str, Rgb]
+    images: Mapping[str, Rgb]  # [height width 3] for each group of maps, which lie over it
     maps: tuple[SmallMap, ...]
     title: str
-    unit: str
+    unit: str  # what brightness says
     name: str = ""
 
 
@@ -225,10 +204,8 @@ class Page:
 def own_span(maps: Iterable[Numbers2D]) -> Span | None:
     """The lowest and the highest number of some maps; None where they have none."""
     finite = [values[np.isfinite(values)] for values in maps]
-    there = [values for values in finite if values.size]
-    if not there:
-        return None
-    return float(min(values.min() for values in there)), float(max(values.max() for values in there))
+    ends = [(float(values.min()), float(values.max())) for values in finite if values.size]
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
 def alternative(picture: Picture) -> str:
@@ -255,14 +232,11 @@ _MARKED = re.compile(
 
 
 def said(notation: str, **data: str) -> Text:
-    """A paragraph of one of our own sentences, in a small notation.
+    """A paragraph of one of our own sentences: ``**strong**``, `code`, ``[text](target)`` and ``{data}``.
 
-    That is ``**strong**``, `code`, ``[text](target)`` and ``{data}``. Only sentences that stand in the source
-    code are read so: data are filled in afterwards and never read as notation, whatever they contain.
-
-    Args:
-        notation: The sentence; a line break ends a line of plain text.
-        data: What its placeholders stand for, taken as it is; white space in it becomes single spaces.
+    Only sentences that stand in the source code are read so: data are filled in afterwards and never read as
+    notation, whatever they contain; white space in them becomes single spaces. A line break ends a line of
+    plain text.
 
     Raises:
         KeyError: A placeholder has no data.
@@ -277,13 +251,7 @@ def said(notation: str, **data: str) -> Text:
     return Text(tuple(piece for piece in pieces if piece != ""))
 
 
-def wrapped(notation: str) -> Text:
-    """A paragraph of our own sentences, without data, in lines of at most `WIDTH` characters."""
-    return said(fill(notation, WIDTH, break_long_words=False, break_on_hyphens=False))
-
-
 def _marked(match: re.Match[str], data: dict[str, str]) -> Piece:
-    """The piece of one mark."""
     if match["line"]:
         return Break()
     if match["strong"]:
@@ -291,6 +259,11 @@ def _marked(match: re.Match[str], data: dict[str, str]) -> Piece:
     if match["code"]:
         return Code(match["code"].format(**data))
     return Link(match["text"].format(**data), match["target"].format(**data))
+
+
+def wrapped(notation: str) -> Text:
+    """A paragraph of our own sentences, without data, in lines of at most `WIDTH` characters."""
+    return said(fill(notation, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def slug(text: str) -> str:

@@ -32,14 +32,12 @@ class KeptExamples(Protocol):
         Raises:
             UnreadableImageError: An annotation is gone.
         """
-        ...
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         """The images that are needed to draw the examples of layers, by the name that the arrays call them.
 
         Those that are most needed come first.
         """
-        ...
 
 
 def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:

@@ -5,23 +5,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tasks.base import BatchPart
+from tasks.base import BatchPart, Feed, Portion_co
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import BackboneSpec, Layer, Tap
 from zoo.view.views import Tiles
 
 
-@dataclass(frozen=True, slots=True)
-class GridFeed:
+class GridFeed(Feed[Tensor]):
     """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled."""
-
-    whole: bool = False  # whether a measurer needs all images of its group at once
-
-    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        return tuple(scored)
-
-    def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        return (layer,)
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Tensor:
         (features,) = _features(shown)
@@ -30,14 +21,13 @@ class GridFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attention:
+class _Attention(Feed[Portion_co]):
     """Attention probabilities of each block; its layers have the tap ``attention``.
 
     With ``from_first`` a block is measured by those before it, too: then all blocks up to the last one of
     which something is scored are measured, from 1 on.
     """
 
-    whole: bool = False
     from_first: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
@@ -50,8 +40,8 @@ class _Attention:
         return (Layer(layer.index, "probabilities"),)
 
 
-class AttentionFeed(_Attention):
-    """Attention probabilities, `AttentionMaps`."""
+class AttentionFeed(_Attention[AttentionMaps]):
+    """Attention probabilities."""
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> AttentionMaps:
         (maps,) = (features for features in shown if isinstance(features, AttentionMaps))
@@ -66,8 +56,8 @@ class Pictured:
     pixels: Tensor  # what the backbone was shown, uint8 RGB [images 3 height width]
 
 
-class PicturedFeed(_Attention):
-    """Attention probabilities with the pixels, `Pictured`."""
+class PicturedFeed(_Attention[Pictured]):
+    """Attention probabilities with the pixels."""
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Pictured:
         return Pictured(ATTENTION.portion(shown, part), part.pixels)
@@ -82,17 +72,11 @@ class GridsOfPixels:
     coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid for such pixels
 
 
-@dataclass(frozen=True, slots=True)
-class PixelFeed:
+class PixelFeed(Feed[GridsOfPixels]):
     """Grids of every block, each with the pixels that it is of; views of one tile an image only."""
-
-    whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         return tuple(Layer(index) for index in sorted({layer.index for layer in scored}))
-
-    def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        return (layer,)
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> GridsOfPixels:
         (features,) = _features(shown)
@@ -102,34 +86,31 @@ class PixelFeed:
         return GridsOfPixels(grids, part.pixels, (height, width))
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualFeed:
-    """The sums that a block is made of, `LayerFeatures` by tap.
+class ResidualFeed(Feed[Mapping[Tap, LayerFeatures]]):
+    """The sums that a block is made of, features by tap.
 
     Layers of a transformer are its blocks, of which `TRANSFORMER_SUMS` are shown; those of a ConvNet are the
     branches of its blocks, of which `CONVNET_SUMS` are.
     """
-
-    whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         tap: Tap = "branch" if spec.heads is None else "block"
         return tuple(Layer(index, tap) for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        sums = sums_of(layer)
-        return tuple(Layer(layer.index, tap) for tap in dict.fromkeys(tap for term in sums for tap in term))
+        taps = dict.fromkeys(tap for term in sums_of(layer) for tap in term)
+        return tuple(Layer(layer.index, tap) for tap in taps)
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Mapping[Tap, LayerFeatures]:
         return {features.layer.tap: features.of(part.rows) for features in _features(shown)}
 
 
-@dataclass(frozen=True, slots=True)
-class HeadsOrBlocksFeed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadsOrBlocksFeed(Feed[tuple[AttentionMaps | None, LayerFeatures]]):
     """A feed of whole groups: heads of one block with their maps; of a ConvNet its first blocks."""
 
-    block: int  # the block of a transformer: its probabilities and the outputs of its heads are shown
-    blocks: int  # how many blocks of a ConvNet are shown; fewer where it has fewer
+    block: int  # of a transformer: its probabilities and the outputs of its heads are shown
+    blocks: int  # of a ConvNet; fewer where it has fewer
     whole: bool = True
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:

@@ -20,19 +20,15 @@ class StoredVectors(Protocol):
     @property
     def shown(self) -> NDArray[np.bool_]:
         """Whether each image of the source could be read, [images]; the same for all backbones."""
-        ...
 
     def poolings(self) -> tuple[str, ...]:
         """Poolings that are stored."""
-        ...
 
     def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
         """Vectors of a layer, [images dim] in the source's order; NaN where an image could not be read."""
-        ...
 
     def bytes(self, layer: Layer, pooling: str) -> int:
         """Size of what `read` gives."""
-        ...
 
 
 class LayerMeasurements(Mapping[Layer, Sequence[Measurements]]):
@@ -97,7 +93,6 @@ class AskedBackbone(Protocol):
     @property
     def spec(self) -> BackboneSpec:
         """The backbone's entry."""
-        ...
 
     def fields(
         self,
@@ -111,12 +106,9 @@ class AskedBackbone(Protocol):
         A task of that name asks for ``layers`` where others are scored, of which a backbone may lack some,
         and of each for ``channels`` of as many as it has.
         """
-        ...
 
     def weights(self) -> Weights:
         """The first weights."""
-        ...
 
     def costs(self, config: Any) -> Any:  # noqa: ANN401 - those of `tasks.analyses.cost`
         """Time, memory and size of a backbone that is alone on the device."""
-        ...

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -217,10 +218,8 @@ class Task(ABC):
     ) -> "Measurable":
         """The task as it is measured, once its memory was; only of tasks that have one.
 
-        Args:
-            measured: For each layer that could be measured, what every group of the memory left behind. It is
-                read from disk whenever it is asked for.
-            failures: Why other layers could not be measured.
+        It is given what every group of the memory left behind for each layer, which is read from disk
+        whenever it is asked for, and why other layers could not be measured.
         """
         raise NotImplementedError
 
@@ -244,12 +243,7 @@ class Task(ABC):
         return AS_THEY_ARE
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """The arrays of one layer and pooling that its `scorer` reads, without images that were not read.
-
-        Args:
-            vectors: For each source name, [images dim] in the source's order; a row of an image that could
-                not be read is NaN.
-        """
+        """The arrays of one layer and pooling that its `scorer` reads, without images that were not read."""
         raise NotImplementedError
 
     def concerns(self, spec: BackboneSpec) -> bool:
@@ -257,11 +251,7 @@ class Task(ABC):
         return not ((self.entry.analysis or self.transform or self.sets) and spec.is_floor)
 
     def results(self, backbone: Any) -> Findings:  # noqa: ANN401 - what it needs of one
-        """What it says of one backbone; nothing is said of one alone by a comparison.
-
-        Args:
-            backbone: What it `needs` of one: a `StoredBackbone`, or an `AskedBackbone` (`tasks.stored`).
-        """
+        """What it says of one backbone (of `tasks.stored`, as it `needs` it); nothing of a comparison."""
         raise NotImplementedError
 
 
@@ -294,16 +284,12 @@ class VectorTask(Task):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """Images that the task knows before it is asked anything, which a transform is fitted on.
-
-        Nothing where it does not say, and takes no transform.
-        """
+        """Images that it knows before it is asked anything: transforms are fitted on them, or refused."""
         return ()
 
     @property
     def scored_fingerprint(self) -> str:
-        change = self._change
-        return self.fingerprint if change is None else change.fingerprint(self.fingerprint)
+        return self._change.fingerprint(self.fingerprint) if self._change else self.fingerprint
 
     @property
     def _change(self) -> VectorTransform | None:
@@ -322,16 +308,11 @@ class VectorTask(Task):
         if self.sets:
             sets = self.scored(backbone.layers, backbone.spec)
             scored = {pooling: self._of_sets(needed, sets, pooling, backbone.device) for pooling in poolings}
-            return Findings(
-                tuple(
-                    LayerOutcome(each, pooling, scored[pooling][each])
-                    for each in sets
-                    for pooling in poolings
-                )
-            )
+            places = product(sets, poolings)
+            return Findings(tuple(LayerOutcome(*place, scored[place[1]][place[0]]) for place in places))
         if self.all_tokens and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
-        jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
+        jobs = list(product(backbone.layers, poolings))
         size = sum(each.bytes(*jobs[0]) for each in needed.values()) if jobs else 0
 
         def score(job: tuple[Layer, str]) -> LayerOutcome:
@@ -442,12 +423,7 @@ class AnalysisTask(FedTask):
 
     @abstractmethod
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """What the groups say about one backbone.
-
-        Args:
-            measured: For each layer that could be measured, what every group left behind, in the source's
-                order. It is read from disk whenever it is asked for: ask once, and keep what is needed.
-        """
+        """What the groups say about one backbone, as `tasks.stored.LayerMeasurements` gives them."""
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """What it finds, and why layers say nothing that could not be measured."""

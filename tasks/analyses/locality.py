@@ -65,7 +65,7 @@ class Locality(ComparisonTask):
 
     @property
     def feed(self) -> HeadsOrBlocksFeed:
-        return HeadsOrBlocksFeed(self.config.block, self.config.blocks)
+        return HeadsOrBlocksFeed(block=self.config.block, blocks=self.config.blocks)
 
     @cached_property
     def cka(self) -> Grams:
