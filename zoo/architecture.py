@@ -73,8 +73,7 @@ class Architecture:
     blocks: str  # path of the blocks below the model; * stands for each stage
     final_norm: str | None  # path of the norm after the last block; None where none is over all tokens
     mean_pooled: bool = False  # whether checkpoints that say use_mean_pooling lack the final norm
-    prefix_tokens: int = 1  # tokens before the patch tokens, without registers
-    has_cls: bool = True  # whether the first of them is a class token
+    prefix_tokens: int = 1  # tokens before the patch tokens, without registers; the first is a class token
     interpolates: bool = False  # whether positions are fitted to the image only when the forward is asked to
     layout: StreamLayout = "tokens"
     hierarchical: bool = False  # whether the grid and width of its blocks' tokens change between stages

@@ -23,7 +23,6 @@ from mini.training.probe import make_probe
 from mini.training.train import Checkpoint, HistoryRow, Schedule, train, warning
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
-from zoo.features.hooked import multiplies_bfloat16
 from zoo.registry import find
 from zoo.spec import BackboneSpec
 
@@ -74,6 +73,19 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
 
 def _taken(wish: "Pretraining", *names: str) -> dict[str, Any]:
     return {name: getattr(wish, name) for name in names}
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether a device has instructions for products of bfloat16, which make training about twice as fast.
+
+    Asked are CUDA devices and x86 processors (AVX-512 BF16, AMX); an older torch knows of no processor's.
+    """
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":
+        return False
+    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def find_dtype(name: "TrainingDtype", device: torch.device) -> torch.dtype:

@@ -262,7 +262,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         ),
         family="other",
     ),
-    replace(VIT, model_type="ijepa", model="IJepaModel", prefix_tokens=0, has_cls=False),
+    replace(VIT, model_type="ijepa", model="IJepaModel", prefix_tokens=0),
     Architecture(
         model_type="capi",
         model="CapiModel",
@@ -290,7 +290,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         blocks="encoder.layer",
         final_norm="encoder.layernorm",
         prefix_tokens=0,
-        has_cls=False,
         unused=(r"^predictor\.",),
         family="V-JEPA",
     ),

@@ -73,7 +73,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         blocks="vision_encoder.layers",
         final_norm=None,
         prefix_tokens=0,
-        has_cls=False,
         layout="cells",
         unused=(r"^(prompt_encoder|mask_decoder|shared_image_embedding)\.",),
         family="SAM",

@@ -57,19 +57,6 @@ def exact_float32() -> Iterator[None]:
             setattr(holder, name, earlier)
 
 
-def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for products of bfloat16, which make training about twice as fast.
-
-    Asked are CUDA devices and x86 processors (AVX-512 BF16, AMX); an older torch knows of no processor's.
-    """
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type != "cpu":
-        return False
-    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
-
-
 class HookedBackbone(Backbone):
     """A frozen network whose blocks are watched with hooks.
 

@@ -74,7 +74,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
         return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
     lacks_norm = architecture.mean_pooled and bool(config.use_mean_pooling)
     first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
-    has_cls, registers = architecture.has_cls, getattr(config, "num_register_tokens", 0)
+    has_cls, registers = architecture.prefix_tokens > 0, getattr(config, "num_register_tokens", 0)
     if isinstance(config, RotaryViTConfig):
         first, has_cls, lacks_norm = config.class_token, config.class_token, config.norm_after == "none"
     elif isinstance(config, RadioConfig):

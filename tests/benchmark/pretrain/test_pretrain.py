@@ -338,3 +338,12 @@ def test_the_command_explains_itself(capsys: Capture) -> None:
 
 def test_the_command_line_knows_all_objectives() -> None:
     assert list(OBJECTIVES) == [one.name for one in METHODS]
+
+
+def test_which_devices_multiply_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, expected in (({"avx512_bf16": True}, True), ({"amx_bf16": False}, False), ({}, False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=found: found, raising=False)
+        assert pretraining.multiplies_bfloat16(torch.device("cpu")) is expected
+    assert not pretraining.multiplies_bfloat16(torch.device("meta"))
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert not pretraining.multiplies_bfloat16(torch.device("cpu"))

@@ -13,7 +13,7 @@ from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.features.backbone import Backbone
-from zoo.features.hooked import exact_float32, multiplies_bfloat16
+from zoo.features.hooked import exact_float32
 from zoo.load.backbone import identify, load
 from zoo.registry import find
 from zoo.spec import Layer
@@ -164,12 +164,3 @@ def test_fingerprint_of_local_weights_follows_their_content(
     damaged = (moved / "model.safetensors").read_bytes()[:-1] + b"\7"
     (moved / "model.safetensors").write_bytes(damaged)
     assert identify(spec, dtype=torch.float32, cache_dir=cache) != first
-
-
-def test_which_devices_multiply_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
-    for found, expected in (({"avx512_bf16": True}, True), ({"amx_bf16": False}, False), ({}, False)):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=found: found, raising=False)
-        assert multiplies_bfloat16(torch.device("cpu")) is expected
-    assert not multiplies_bfloat16(torch.device("meta"))
-    monkeypatch.delattr(torch.cpu, "get_capabilities")
-    assert not multiplies_bfloat16(torch.device("cpu"))
