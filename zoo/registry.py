@@ -79,9 +79,9 @@ def _not_by_file(text: str) -> BackboneSpec:
 
         spec = given(text).spec
     else:
-        from zoo.load.own import own_spec
+        from zoo.load.own import make_own
 
-        spec = own_spec(text)
+        spec = replace(make_own(text).spec, repository=text, checkpoint="object")
         if spec.name in _BY_NAME:
             raise InputError(f"{text} gives a backbone of the name {spec.name!r}, which the registry has.")
     if spec.name in _BY_NAME:

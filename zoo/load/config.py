@@ -1,18 +1,21 @@
-"""From a ``config.json`` to the architecture that it describes and its configuration in transformers."""
+"""What a ``config.json`` says: an architecture, its configuration in transformers, the facts of an entry."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
 import transformers
-from transformers import PreTrainedConfig, PreTrainedModel, ViTConfig, ViTMAEConfig
+from huggingface_hub.errors import StrictDataclassError
+from transformers import HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig, ViTConfig, ViTMAEConfig
 
 from zoo.architecture import Architecture
 from zoo.entries import ARCHITECTURES
 from zoo.errors import InputError
 from zoo.load import rotary_vit
 from zoo.load.adapters import WITHOUT_SKIP
+from zoo.spec import BackboneSpec, Layer, Stage
 
 # Types of image-text models, and the type of their vision towers.
 _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.tower_of}
@@ -124,3 +127,163 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         "num_registers": int(options.get("cpe_num_registers") or filling),
         "summary_idxs": [index for index, read in enumerate(is_read.values()) if read],
     }
+
+
+def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, BackboneSpec]:
+    """Architecture, configuration and facts of a ``config.json``, read at ``path``, that makes sense.
+
+    Raises InputError where it makes none, or its model type is not supported.
+    """
+    try:
+        architecture, config = read_config(values, path)
+        facts = read_facts(architecture, config)
+    except InputError:
+        raise
+    except (
+        StrictDataclassError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
+    numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
+    channels = getattr(config, "num_channels", getattr(config, "in_chans", 3))
+    if min(numbers, default=0) < 1 or (facts.heads is not None and facts.heads < 1):
+        raise InputError(f"{path} gives a number of blocks, channels, heads or pixels below 1.")
+    if channels != 3:
+        raise InputError(f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
+    return architecture, config, facts
+
+
+def read_facts(architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
+    """What the configuration says about the backbone, as a spec without a name and a repository.
+
+    Its ``trained_size`` is the side of the training images in pixels; None where the configuration does not
+    know it.
+    """
+    facts = BackboneSpec(
+        name="",
+        family=architecture.family,
+        supervision="unknown",
+        repository="",
+        stages=(),
+        heads=None,
+        prefix_tokens=0,
+        has_cls=False,
+        has_final=architecture.final_norm is not None,
+    )
+    if architecture.layout == "maps":
+        return _convolutional_facts(facts, config)
+    if architecture.hierarchical:
+        heads = getattr(config, "num_heads", None)
+        if isinstance(config, HieraConfig):
+            stages = _hiera_stages(config)
+        else:
+            widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+            stages = _stages(config.depths, widths, _side(config.patch_size))
+        heads = int(heads[-1]) if heads else None
+        return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
+    lacks_norm = architecture.mean_pooled and bool(config.use_mean_pooling)
+    first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
+    has_cls, registers = architecture.prefix_tokens > 0, getattr(config, "num_register_tokens", 0)
+    if isinstance(config, rotary_vit.RotaryViTConfig):
+        first, has_cls, lacks_norm = config.class_token, config.class_token, config.norm_after == "none"
+    elif isinstance(config, RadioConfig):
+        first, registers = config.num_cls_tokens, config.num_registers
+    mlp_width = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
+    return replace(
+        facts,
+        stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
+        heads=int(config.num_attention_heads),
+        prefix_tokens=int(first) + int(registers),
+        has_cls=has_cls,
+        has_final=facts.has_final and not lacks_norm,
+        trained_size=_side(getattr(config, "image_size", None) or config.crop_size),
+        mlp_width=int(config.hidden_size * config.mlp_ratio if mlp_width is None else mlp_width),
+    )
+
+
+def _convolutional_facts(facts: BackboneSpec, config: PreTrainedConfig) -> BackboneSpec:
+    widths = [int(width) * int(getattr(config, "width_factor", 1)) for width in config.hidden_sizes]
+    stem = int(getattr(config, "embedding_size", widths[0]))
+    doubled = 2 if getattr(config, "downsample_in_first_stage", False) else 1
+    is_normed = getattr(config, "layer_type", "preactivation") == "preactivation"
+    return replace(
+        facts,
+        stages=_stages(config.depths, widths, int(getattr(config, "patch_size", 4)) * doubled),
+        has_final=facts.has_final and is_normed,
+        stem_width=None if stem == widths[0] else stem,
+    )
+
+
+def _hiera_stages(config: HieraConfig) -> tuple[Stage, ...]:
+    """Stages of a Hiera that pools before each of them but the first, down to one cell a mask unit.
+
+    The repositories of the pre-training (``-mae-hf``) say that the last stage is not pooled, since their
+    decoder wants it finer; the others hold the same weights and pool it. Raises InputError where it pools
+    elsewhere, otherwise than by twos, or ends with units of more cells.
+    """
+    pools = len(config.depths) - 1
+    first = int(config.patch_stride[0])
+    expected = {
+        "num_query_pool": (config.num_query_pool, pools),
+        "query_stride": (tuple(config.query_stride), (2, 2)),
+        "masked_unit_size": (tuple(config.masked_unit_size), (2**pools, 2**pools)),
+        "patch_stride": (tuple(config.patch_stride), (first, first)),
+    }
+    wrong = [f"{what} is {has}, not {should}" for what, (has, should) in expected.items() if has != should]
+    if wrong:
+        raise InputError(
+            f"A Hiera of {pools + 1} stages should pool by twos before each but the first, but the "
+            f"configuration's {'; '.join(wrong)}; in place of a checkpoint of the pre-training, "
+            "facebook/hiera-*-mae-hf, give the one without -mae, which holds the same weights."
+        )
+    widths = [int(config.embed_dim * config.embed_dim_multiplier**index) for index in range(pools + 1)]
+    return _stages(config.depths, widths, first)
+
+
+def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[Stage, ...]:
+    """Stages whose stride doubles from the first on."""
+    pairs = enumerate(zip(depths, widths, strict=True))
+    return tuple(Stage(int(blocks), width, first * 2**index) for index, (blocks, width) in pairs)
+
+
+def _side(size: int | Sequence[int]) -> int:
+    """One side of a square given as a number or as a pair; InputError where the sides differ."""
+    if isinstance(size, int):
+        return size
+    first, second = size
+    if first != second:
+        raise InputError(
+            f"Patches and training images must be square; the configuration says {first} x {second}."
+        )
+    return int(first)
+
+
+def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
+    """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
+    pairs: dict[str, tuple[object, object]] = {}
+    if len(spec.stages) == len(facts.stages) == 1:
+        numbers = zip(astuple(spec.stages[0]), astuple(facts.stages[0]), strict=True)
+        pairs |= dict(zip(("blocks", "width", "patch size"), numbers, strict=True))
+    else:
+        stages = [list(map(astuple, one.stages)) for one in (spec, facts)]
+        pairs["stages (blocks, width, stride)"] = stages[0], stages[1]
+    pairs |= {
+        "attention heads": (spec.heads, facts.heads),
+        "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
+        "a class token": (spec.has_cls, facts.has_cls),
+        "a final norm": (spec.has_final, facts.has_final),
+        "channels of the stem": (spec.stage_of(Layer(0)).width, facts.stage_of(Layer(0)).width),
+        "pixels a side of its training images": (spec.trained_size, spec.trained_size and facts.trained_size),
+    }
+    if facts.mlp_width is not None and len(spec.stages) == 1:
+        pairs["width inside the MLP"] = spec.mlp_width or 4 * spec.width, facts.mlp_width
+    differences = [f"{what}: {has}, not {should}" for what, (should, has) in pairs.items() if should != has]
+    if differences:
+        raise InputError(
+            f"{spec.name}: the checkpoint {spec.repository} differs from the entry: {'; '.join(differences)}."
+        )

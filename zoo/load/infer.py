@@ -9,7 +9,7 @@ from zoo.architecture import Architecture
 from zoo.errors import InputError
 from zoo.load.backbone import locate
 from zoo.load.checkpoint import Checkpoint, in_directory, read_json
-from zoo.load.facts import read_network
+from zoo.load.config import read_network
 from zoo.load.hub import fetch
 from zoo.load.module.network import given
 from zoo.load.timm_models import timm_network

@@ -18,9 +18,8 @@ from zoo.errors import InputError
 from zoo.features.hooked import Network
 from zoo.load.adapters import MapNorm, adapt
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
-from zoo.load.config import model_class
+from zoo.load.config import check_facts, model_class, read_facts, read_network
 from zoo.load.convert import convert, has_names_of_transformers, kind_of, stated_heads
-from zoo.load.facts import check_facts, read_facts, read_network
 from zoo.load.hub import quiet_hub
 from zoo.load.renaming import listed, unwrap
 from zoo.spec import BackboneSpec

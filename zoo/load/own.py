@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from math import isfinite
@@ -41,13 +40,8 @@ _ATTRIBUTES: dict[str, type] = {
 }
 
 
-def own_spec(reference: str) -> BackboneSpec:
-    """Spec of the backbone of `make_own`, its repository and checkpoint set to say where it is from."""
-    return replace(make_own(reference).spec, repository=reference, checkpoint="object")
-
-
 def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> "OwnBackbone":
-    """The backbone of an entry of `own_spec`; InputError where it runs elsewhere or in another dtype."""
+    """The backbone of an entry; InputError where it runs elsewhere or in another dtype."""
     backbone = make_own(spec.repository)
     for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", backbone.dtype, dtype)):
         if has != wants:
@@ -148,9 +142,8 @@ class OwnBackbone(Backbone):
             return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
         weights = give()
         if not isinstance(weights, Weights):
-            raise InputError(
-                f"{self.spec.name}: weights() gives {type(weights).__name__}; it should be Weights."
-            )
+            kind = type(weights).__name__
+            raise InputError(f"{self.spec.name}: weights() gives {kind}; it should be Weights.")
         return weights
 
     def _refused(self, layer: Layer) -> str:

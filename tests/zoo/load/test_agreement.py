@@ -14,7 +14,7 @@ from tests.zoo.hub_models import MINIMAL_WIDTH, of
 from tests.zoo.published import publish
 from tests.zoo.reduced import Reduced
 from zoo.errors import InputError
-from zoo.load.facts import read_network
+from zoo.load.config import read_network
 from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec
 

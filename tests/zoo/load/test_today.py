@@ -19,8 +19,7 @@ from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
 from zoo.features.hooked import HookedBackbone
 from zoo.load.backbone import load
-from zoo.load.config import RADIO_SIZES
-from zoo.load.facts import read_network
+from zoo.load.config import RADIO_SIZES, read_network
 from zoo.load.infer import infer
 from zoo.load.rotary_vit import edge
 from zoo.registry import find

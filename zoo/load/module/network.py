@@ -1,17 +1,19 @@
 """A network of somebody's own as a backbone of this process: what trial forwards tell of it, and its copy."""
 
 import copy
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from types import CodeType, FunctionType
 from weakref import WeakValueDictionary
 
+import torch
 from torch import nn
 
 from zoo.architecture import Layout
 from zoo.errors import InputError, shortened
 from zoo.features.hooked import Network
 from zoo.load.module.blocks import Paths, find_blocks, in_words, named_blocks, path_of
-from zoo.load.module.digest import digest_of
 from zoo.load.module.forward import TrialNetwork
 from zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from zoo.load.module.trial import LAYOUT_WORDS, Trial, try_out
@@ -20,6 +22,8 @@ from zoo.spec import BackboneSpec
 from zoo.view.geometry import nearest_multiple
 
 MARK = "given:"  # begins the names by which a run calls for networks of this process
+# Attributes of a module that are settings; others are weights, modules, or nothing that can be compared.
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
 USUAL_STRIDE = 32  # pixels of a cell of the coarsest grid of most networks whose grids change
 
 
@@ -48,7 +52,7 @@ class NetworkCopy:
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
         self._net, self._examined = net, examined
-        self.revision = digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
+        self.revision = _digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
         self.reference = f"{MARK}{examined.spec.name}#{self.revision.partition(':')[2]}"
         self.spec = replace(examined.spec, repository=self.reference, checkpoint="module")
         self.name, self.lines = self.spec.name, examined.lines
@@ -204,3 +208,54 @@ def _headline(spec: BackboneSpec, trial: Trial) -> str:
     count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
     grid = f"{grids} grid of patch {strides}"
     return f"{count} of {in_words(trial.subject.blocks)}, {tokens} + {grid}, {widths} channels, {norm}"
+
+
+def _digest_of(net: nn.Module, *facts: object) -> str:
+    """``sha256:`` and 16 digits that change whenever features would, as far as the network itself tells.
+
+    Functions that its classes call are not followed, nor are settings that are no plain numbers or words.
+    """
+    combined = hashlib.sha256()
+    for fact in (*facts, *_described(net)):
+        combined.update(repr(fact).encode())
+    for name, tensor in (*net.named_parameters(), *net.named_buffers()):
+        combined.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+        combined.update(flat.numpy().data)
+    return f"sha256:{combined.hexdigest()[:16]}"
+
+
+def _described(net: nn.Module) -> Iterator[object]:
+    """Name, class and settings of each module, and the code of each class that is not torch's."""
+    kinds: dict[str, type] = {}
+    for path, module in net.named_modules():
+        settings = [(name, value) for name, value in vars(module).items() if _is_plain(value)]
+        settings = sorted((pair for pair in settings if pair[0] != "training"), key=str)
+        yield path, _name(type(module)), settings
+        kinds |= {_name(kind): kind for kind in type(module).__mro__}
+    for name, kind in sorted(kinds.items()):
+        if not name.startswith(("torch.", "builtins.")):
+            functions = (value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType))
+            yield name, [list(_code(function.__code__)) for function in functions]
+
+
+def _is_plain(value: object) -> bool:
+    parts: Iterable[object] = value if isinstance(value, tuple | list) else (value,)
+    return all(isinstance(part, PLAIN) for part in parts)
+
+
+def _code(code: CodeType) -> Iterator[object]:
+    """What a function does, without where it stands."""
+    yield code.co_code
+    yield code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code(constant)
+        elif isinstance(constant, frozenset):
+            yield sorted(map(repr, constant))
+        else:
+            yield constant
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
