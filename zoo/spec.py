@@ -37,22 +37,18 @@ class Layer:
     what enters block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
     the depth. For a ResNet, blocks are its residual blocks and index 0 is the stem.
 
-    Inside a block, 1..depth, ``input`` is what enters it. In a transformer, ``norm1`` and ``norm2`` are the
-    outputs of its two norms, which are what its attention and its MLP see. ``query``, ``key`` and ``value``
-    are those of all heads side by side, as they attend: after a rotary embedding where there is one, before
-    the scale and any position bias. ``heads`` are the outputs of all heads side by side, before they are
-    projected. ``attention`` and ``mlp`` are what these two add to the residual stream, after LayerScale where
-    there is one. ``mid`` is the stream between them: ``input`` + ``attention``, and ``block`` is ``mid`` +
-    ``mlp``; in a block that was trained without skips, ``mid`` is ``attention`` alone and ``block`` is
-    ``mlp``. ``mlp_hidden`` is what the MLP projects back, after its activation and its gate.
-    ``probabilities`` are what its attention weighs with: not features but `zoo.features.AttentionMaps`,
-    computed only where they are asked for.
+    Inside a block, 1..depth, ``input`` is what enters it. In a transformer, ``norm1`` and ``norm2`` are what
+    its attention and its MLP see. ``query``, ``key`` and ``value`` are those of all heads side by side, as
+    they attend: after a rotary embedding, before the scale and any position bias. ``heads`` are the outputs
+    of all heads side by side, before they are projected. ``attention`` and ``mlp`` are what these two add to
+    the residual stream, after LayerScale. ``mid`` is the stream between them: ``input`` + ``attention``, and
+    ``block`` is ``mid`` + ``mlp``; in a block trained without skips, ``attention`` and ``mlp`` alone.
+    ``mlp_hidden`` is what the MLP projects back, after its activation and its gate. ``probabilities`` are
+    what its attention weighs with: not features but `zoo.features.AttentionMaps`, only where asked for. In a
+    residual block of a ConvNet, ``skip`` is what goes past the convolutions, after any projection, and
+    ``branch`` is what is added to it, before any activation of the sum.
 
-    In a residual block of a ConvNet, ``skip`` is what goes past the convolutions, after the projection where
-    there is one, and ``branch`` is what is added to it, before any activation of the sum.
-
-    Several blocks may be taken together: ``index`` is the deepest of them, and ``fused`` are the others,
-    rising.
+    Of several blocks taken together ``index`` is the deepest, and ``fused`` are the others, rising.
     """
 
     index: int

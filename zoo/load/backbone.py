@@ -84,8 +84,6 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
             f"the file: --weights {spec.entry}=FILE."
         )
     local = Path(spec.repository)
-    if local.is_dir():
-        return in_directory(local)
-    if local.is_file():
-        return single_file(local)
+    if local.is_dir() or local.is_file():
+        return in_directory(local) if local.is_dir() else single_file(local)
     return fetch(spec.repository, spec.revision, cache_dir)

@@ -12,19 +12,11 @@ from math import isqrt
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
-from transformers import (
-    BeitConfig,
-    CLIPVisionConfig,
-    DeiTConfig,
-    Dinov2Config,
-    Dinov2WithRegistersConfig,
-    PreTrainedConfig,
-    ResNetConfig,
-    ViTConfig,
-)
+from transformers import PreTrainedConfig
 
-from zoo.architecture import AuthorsNames, affine
+from zoo.architecture import AuthorsNames
 from zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_CLASS, PE_FINAL, PE_NAMES, PE_SCALES
 from zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
 from zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
@@ -71,12 +63,6 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     )
 
 
-def kind_of(tensors: Mapping[str, Tensor], config: PreTrainedConfig) -> str:
-    """Model type of what was converted; an MAE is told by its decoder, which conversion leaves out."""
-    has_decoder = any(name.startswith("decoder_") for name in tensors)
-    return "vit_mae" if has_decoder else str(config.model_type)
-
-
 def has_names_of_transformers(tensors: Mapping[str, Tensor]) -> bool:
     """Whether the state dict was saved by transformers, and so needs its ``config.json``."""
     return any(_OF_TRANSFORMERS.search(name) for name in tensors)
@@ -101,20 +87,20 @@ def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
     names = DEIT_NAMES if distilled else VIT_NAMES
     renamed, depth = rename(tensors, names, spec)
     side = _grid_side(tensors, "pos_embed", 1 + distilled, spec)
-    configure: Callable[..., PreTrainedConfig] = DeiTConfig if distilled else ViTConfig
-    return configure(**_sizes(tensors, names, depth, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
+    kind: Callable[..., PreTrainedConfig] = transformers.DeiTConfig if distilled else transformers.ViTConfig
+    return kind(**_sizes(tensors, names, depth, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
 
 
 def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     """DINOv2 and Franca, with or without registers."""
     gated = "blocks.0.mlp.w12.weight" in tensors
     names = DINOV2_GATED_NAMES if gated else DINOV2_NAMES
-    configure: Callable[..., PreTrainedConfig] = Dinov2Config
+    configure: Callable[..., PreTrainedConfig] = transformers.Dinov2Config
     registers: dict[str, int] = {}
     if "register_tokens" in tensors:
         names = replace(names, fixed={**names.fixed, "register_tokens": "embeddings.register_tokens"})
         registers["num_register_tokens"] = shape_of(tensors, "register_tokens", 3, spec)[1]
-        configure = Dinov2WithRegistersConfig
+        configure = transformers.Dinov2WithRegistersConfig
     renamed, depth = rename(tensors, names, spec)
     sizes = _sizes(tensors, names, depth, _grid_side(tensors, "pos_embed", 1, spec), spec)
     inner = sizes.pop("intermediate_size", _GATED_RATIO * sizes["hidden_size"])
@@ -147,7 +133,7 @@ def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     renamed, depth = rename(tensors, names, spec)
     name = f"blocks.0.{in_block}" if each else shared
     side = (1 + _grid_side(tensors, name, _OUTSIDE_GRID, spec)) // 2
-    config = BeitConfig(
+    config = transformers.BeitConfig(
         **_sizes(tensors, names, depth, side, spec, tensors[name].shape[1]),
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
@@ -174,7 +160,7 @@ def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     renamed, depth = rename(tensors, CLIP_NAMES, spec)
     side = _grid_side(tensors, "positional_embedding", 1, spec)
     sizes = _sizes(tensors, CLIP_NAMES, depth, side, spec)
-    return CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
+    return transformers.CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
 
 
 def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -231,27 +217,22 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
     renamed[table] = renamed[table][None]
     if classed:
         renamed[class_token] = renamed[class_token].view(1, 1, -1)
-    heads, channels = sizes["num_attention_heads"], sizes["hidden_size"] // sizes["num_attention_heads"]
+    heads, width = sizes["num_attention_heads"], sizes["hidden_size"]
     for index in range(depth):
-        renamed[f"layers.{index}.rotary.frequencies"] = _frequencies(channels)
+        renamed[f"layers.{index}.rotary.frequencies"] = _frequencies(width // heads)
         for part in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias"):
             name = f"layers.{index}.attention.{part}"
-            renamed[name] = _halves_of_pairs(renamed[name], heads, channels)
+            rows = renamed[name]
+            if len(rows) == width and width // heads % 4 == 0:  # if not, loading says that they do not fit
+                pairs = rows.reshape(heads, width // heads // 2, 2, *rows.shape[1:])
+                renamed[name] = pairs.transpose(1, 2).flatten(0, 2)
     return config, renamed
-
-
-def _halves_of_pairs(rows: Tensor, heads: int, channels: int) -> Tensor:
-    """Rows of heads whose neighbouring channels are pairs, with the halves of a head as pairs."""
-    if len(rows) != heads * channels or channels % 4:
-        return rows  # loading says that they do not fit
-    return rows.reshape(heads, channels // 2, 2, *rows.shape[1:]).transpose(1, 2).flatten(0, 2)
 
 
 def _frequencies(channels: int) -> Tensor:
     """Angles a row and a column, float32 [2 channels], of heads of that many channels.
 
-    Half of the pairs turn with the column, the other half with the row: ``Rope2D`` in the authors'
-    ``rope.py``.
+    Half of the pairs turn with the column, half with the row: ``Rope2D`` in the authors' ``rope.py``.
     """
     steps = _THETA ** -(torch.arange(0, channels // 2, 2) / (channels // 2))
     still = torch.zeros_like(steps)
@@ -260,31 +241,32 @@ def _frequencies(channels: int) -> Tensor:
 
 
 def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
-    """A ResNet under torchvision's names, as DINO and MoCo-v3 publish theirs.
-
-    Blocks with three convolutions stride in the 3x3 one (v1.5), as torchvision's always have.
-    """
+    """A ResNet under torchvision's names: blocks of three convolutions stride in the 3x3 one (v1.5)."""
     if spec.heads is not None:
         refuse(spec, "it is a ResNet, and the entry is a transformer")
     tensors = needed(tensors, (r"^(fc|head)\.", r"num_batches_tracked$"))
     depths = [depth_of(tensors, f"layer{number}.{{}}.") for number in range(1, _RESNET_STAGES + 1)]
     convolutions = 3 if "layer1.0.conv3.weight" in tensors else 2
-    table = _normed_convolution("conv1", "bn1", "embedder.embedder")
+    parts = [("conv1", "bn1", "embedder.embedder")]  # convolutions, the batch norms after them, new names
     for stage, depth in enumerate(depths):
         for index in range(depth):
-            old, new = f"layer{stage + 1}.{index}", f"encoder.stages.{stage}.layers.{index}"
-            for part in range(convolutions):
-                table |= _normed_convolution(
-                    f"{old}.conv{part + 1}", f"{old}.bn{part + 1}", f"{new}.layer.{part}"
-                )
-            if f"{old}.downsample.0.weight" in tensors:
-                table |= _normed_convolution(f"{old}.downsample.0", f"{old}.downsample.1", f"{new}.shortcut")
+            old, new = f"layer{stage + 1}.{index}.", f"encoder.stages.{stage}.layers.{index}."
+            parts += [
+                (f"{old}conv{part + 1}", f"{old}bn{part + 1}", f"{new}layer.{part}")
+                for part in range(convolutions)
+            ]
+            if f"{old}downsample.0.weight" in tensors:
+                parts.append((f"{old}downsample.0", f"{old}downsample.1", f"{new}shortcut"))
+    table = {f"{convolution}.weight": f"{new}.convolution.weight" for convolution, _, new in parts}
+    for _, norm, new in parts:
+        for name in ("weight", "bias", "running_mean", "running_var"):
+            table[f"{norm}.{name}"] = f"{new}.normalization.{name}"
     check_names(tensors, table, "torchvision's ResNet", spec)
     if 0 in depths:
         refuse(spec, f"its {_RESNET_STAGES} stages have {depths} blocks")
     last = (f"layer{number}.0.conv{convolutions}.weight" for number in range(1, _RESNET_STAGES + 1))
     width, channels, *_ = shape_of(tensors, "conv1.weight", 4, spec)
-    config = ResNetConfig(
+    config = transformers.ResNetConfig(
         num_channels=channels,
         embedding_size=width,
         hidden_sizes=[shape_of(tensors, name, 4, spec)[0] for name in last],
@@ -292,15 +274,6 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         layer_type="bottleneck" if convolutions == 3 else "basic",
     )
     return config, {new: tensors[old] for old, new in table.items()}
-
-
-def _normed_convolution(convolution: str, norm: str, new: str) -> dict[str, str]:
-    """Names of a convolution and of the batch norm after it, old to new."""
-    return {
-        f"{convolution}.weight": f"{new}.convolution.weight",
-        **affine({norm: f"{new}.normalization"}),
-        **{f"{norm}.{name}": f"{new}.normalization.{name}" for name in ("running_mean", "running_var")},
-    }
 
 
 # A name that tells each layout from those below it, and what converts it.
