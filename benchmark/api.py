@@ -10,13 +10,12 @@ import pandas as pd
 from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.pieces import Pieces
 from benchmark.jobs.prepare import prepare
 from benchmark.jobs.questions import measure_costs, run_questions
-from benchmark.jobs.scores import run_scores
+from benchmark.jobs.scores import compare_all, run_scores
 from benchmark.plan.facts import with_seen
 from benchmark.plan.plan import Plan
 from benchmark.request import Request
@@ -59,8 +58,8 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
         engine.carry_out(PassesAndScores(), pieces, counting)
     done = pieces.result
     seconds = perf_counter() - begin
-    failures = (*prepared.failures, *done.failures)
-    failures += compare_all(prepared.comparisons, failures, done.refusals, report)
+    done = replace(done, failures=(*prepared.failures, *done.failures))
+    failures = *done.failures, *compare_all(prepared.comparisons, done, report)
     failures += measure_costs(prepared.costs, report)  # alone on the machine
     if not request.examples:
         remove_thumbnails(request.output, former)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from benchmark.extraction.failures import is_out_of_memory
 from benchmark.extraction.loading import Batch, Member
 from tasks.base import FINITE, BatchPart, Measurer, Settling, Source
 from tasks.checks import NOT_FINITE
+from tasks.metrics.spread import debiased, position_basis
 from tasks.task import Measurable
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
@@ -120,24 +122,60 @@ class VectorCollector(Collector):
 class MeasuredCollector(Collector):
     """Feeds a task's measurers, one for each group.
 
-    Arrays are named ``17/3/error``: group, layer, and what the measurer calls it.
+    Arrays are named ``17/3/error``: group, layer, and what the measurer calls it. With some components,
+    grids lose what they say of their position, so many directions of it, or fewer where a layer has fewer:
+    what it looks like is asked of the backbone once for each size of images, by a black image of that size,
+    before the first batch of it (`tasks.metrics.spread`).
     """
 
     def __init__(
-        self, measured: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0
+        self,
+        measured: Measurable,
+        view: View,
+        layers: Collection[Layer],
+        patch_size: int = 0,
+        components: int = 0,
     ) -> None:
-        self._fed, self._view, self._patch_size = measured, view, patch_size
+        self._fed, self._view, self._patch_size, self._components = measured, view, patch_size, components
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         # layers that are taken together are fed one by one
         members = dict.fromkeys(member for layer in self._measured for member in layer.members)
         self._serves = {needed: layer for layer in members for needed in measured.feed.shown(layer)}
         self.layers, self.whole = frozenset(self._serves), measured.feed.whole
+        self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # of positions, by size of images
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
         self._failed: dict[tuple[int, Layer], str] = {}
 
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+        """Ask for the leading directions [dim components] of the tokens of a black image, orthonormal.
+
+        They are NaN where the tokens are not finite, which the layer's measurer finds then.
+        """
+        size = tuple(pixels.shape[2:])
+        if not self._components or size in self._bases:
+            return
+        tokens: dict[Layer, Tensor] = {}
+
+        def keep(features: Shown) -> None:
+            assert isinstance(features, LayerFeatures)  # no probabilities are asked for
+            tokens[features.layer] = features.grid[0].flatten(0, 1).float().clone()
+
+        backbone.visit(torch.zeros((1, 3, *size), dtype=torch.uint8), keep, self.layers)
+        self._bases[size] = {}
+        # the host waits here once a size, not once a layer, and finds the same directions for every device
+        for layer, values in to_host(tokens).items():
+            unknown = torch.full((values.shape[1], 1), torch.nan)
+            basis = position_basis(values, self._components) if bool(values.isfinite().all()) else unknown
+            self._bases[size][layer] = basis.to(tokens[layer].device)
+
     def see(self, batch: Batch, features: Shown) -> None:
         """Hand a layer to the measurers of the batch's groups, once all that it is measured by was shown."""
+        if self._components:
+            assert isinstance(features, LayerFeatures)
+            basis = self._bases[tuple(batch.pixels.shape[2:])][features.layer]
+            if basis.shape[1]:
+                features = replace(features, grid=debiased(features.grid.float(), basis))
         layer = self._serves[features.layer]
         waiting = self._waiting.setdefault(layer, [])
         waiting.append(features)

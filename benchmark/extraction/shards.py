@@ -5,7 +5,10 @@ and two runs that write the same shard at the same time do each other no harm.
 """
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from benchmark.extraction.collectors import FAILURE
+from tasks.base import Measurements, Source
+from tasks.stored import LayerMeasurements
 from zoo.atomic import whole_file
+from zoo.spec import Layer
 
 SUFFIX = ".safetensors"
 
@@ -73,6 +80,101 @@ class Shards:
                 except SafetensorError as error:
                     raise KeyError(f"{self._known[index]} has no array {name}") from error
         return arrays
+
+
+class VectorReader:
+    """Vectors of a source from its shards, which are all there."""
+
+    def __init__(self, source: Source, store: Shards) -> None:
+        self._source, self._store = source, store
+
+    @cached_property
+    def _shards(self) -> tuple[int, ...]:
+        """Shards of which an image could be read; the others hold no vectors."""
+        return tuple(shard for shard in range(self._source.shards) if len(self._store.names(shard)) > 1)
+
+    def poolings(self) -> tuple[str, ...]:
+        """Poolings that are stored: ``mean``, and ``cls`` where the backbone has a class token."""
+        names = (name for shard in self._shards[:1] for name in self._store.names(shard))
+        return tuple(sorted({name.split(".")[0] for name in names if "." in name}))
+
+    @cached_property
+    def shown(self) -> NDArray[np.bool_]:
+        """Whether each image of the source could be read, [images]."""
+        shards = range(self._source.shards)
+        return np.concatenate([np.asarray(self._store.read(s, "shown"), bool) for s in shards])
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        """[images dim] in the source's order; NaN rows for images that could not be read."""
+        parts = {s: np.asarray(self._store.read(s, f"{pooling}.{layer}"), np.float32) for s in self._shards}
+        width = next(iter(parts.values())).shape[1]
+        for shard in {*range(self._source.shards)} - {*parts}:
+            parts[shard] = np.full((self._source.shard_images(shard), width), np.nan, np.float32)
+        return np.concatenate([parts[shard] for shard in range(self._source.shards)])
+
+    def bytes(self, layer: Layer, pooling: str) -> int:
+        """Size of what `read` gives, estimated from the first shard."""
+        first = self._store.read(self._shards[0], f"{pooling}.{layer}")
+        return int(first.nbytes) * self._source.shards
+
+
+class MeasuredLayers(LayerMeasurements):
+    """For each layer that could be measured, what every group left behind, in the source's order.
+
+    Nothing stays in memory: a layer is read from the shards, which are all there, whenever it is asked for.
+    """
+
+    def __init__(self, source: Source, store: Shards, layers: Sequence[Layer]) -> None:
+        self._source, self._store = source, store
+        self.failures = {}
+        for layer in layers:
+            for shard, name, _, what in self._by_layer.get(str(layer), ()):
+                if what == FAILURE and layer not in self.failures:
+                    self.failures[layer] = bytes(np.asarray(store.read(shard, name), np.uint8)).decode()
+        self._layers = tuple(layer for layer in layers if layer not in self.failures)
+
+    def __getitem__(self, layer: Layer) -> list[Measurements]:
+        if layer not in self._layers:
+            raise KeyError(layer)
+        groups: list[dict[str, NDArray[np.generic]]] = [{} for _ in self._source.groups]
+        for shard, names in groupby(self._by_layer.get(str(layer), ()), key=itemgetter(0)):
+            owners = {name: (group, what) for _, name, group, what in names}
+            for name, array in self._store.arrays(shard, owners).items():
+                group, what = owners[name]
+                groups[group][what] = array
+        return list(groups)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    @property
+    def bytes(self) -> int:
+        """Size of what one layer left behind, by the first."""
+        groups = (group for layer in self._layers[:1] for group in self[layer])
+        return sum(array.nbytes for group in groups for array in group.values())
+
+    def of_group(self, group: int) -> dict[Layer, Measurements]:
+        """What a group left behind for each layer; nothing of layers that could not be measured."""
+        names = {str(layer): layer for layer in self._layers}
+        measurements: dict[Layer, dict[str, NDArray[np.generic]]] = {}
+        for name, array in self._store.arrays(group // self._source.groups_per_shard).items():
+            number, layer, what = name.split("/", 2)
+            if int(number) == group and layer in names:
+                measurements.setdefault(names[layer], {})[what] = array
+        return {**measurements}
+
+    @cached_property
+    def _by_layer(self) -> dict[str, list[tuple[int, str, int, str]]]:
+        """Of all arrays of each layer the shard, the name there, the group, and what it is."""
+        names: dict[str, list[tuple[int, str, int, str]]] = {}
+        for shard in range(self._source.shards):
+            for name in self._store.names(shard):
+                group, layer, what = name.split("/", 2)
+                names.setdefault(layer, []).append((shard, name, int(group), what))
+        return names
 
 
 def _is_intact(path: Path, checksum: str) -> bool:

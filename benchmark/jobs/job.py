@@ -113,6 +113,11 @@ class ScoreJob:
         records = output / "records" / scored_path(key, *names)
         return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER)
 
+    def files_with(self, other: "ScoreJob") -> ResultFiles:
+        """Files of the comparison with another backbone, which may be the same one."""
+        fingerprint = digest([self.fingerprint, other.fingerprint])
+        return self.files(fingerprint, {"arrays": "npz"}, self.setup.spec.name, other.setup.spec.name)
+
     def fields(self, files: ResultFiles, unreadable: int, begin: float) -> dict[str, object]:
         """What all records of some files have in common.
 
@@ -159,21 +164,6 @@ def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: A
 
 
 AnyJob = TypeVar("AnyJob", Job, ScoreJob)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two backbones of a comparison, which may be one and the same."""
-
-    first: ScoreJob
-    second: ScoreJob
-
-    @property
-    def kept(self) -> ResultFiles:
-        """Files of this pair in the output."""
-        names = (job.setup.spec.name for job in (self.first, self.second))
-        fingerprint = digest([self.first.fingerprint, self.second.fingerprint])
-        return self.first.files(fingerprint, {"arrays": "npz"}, *names)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,9 @@ import torch
 
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
-from benchmark.extraction.debias import DebiasedCollector
 from benchmark.extraction.failures import Failure, failure, is_out_of_memory
 from benchmark.extraction.one_pass import Listener, PassResult, run_pass
-from benchmark.extraction.reader import MeasuredLayers
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import MeasuredLayers, Shards
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import Job, Setup
 from benchmark.plan.plan import VECTORS, view_for
@@ -83,10 +81,9 @@ def _collector(job: Job, task: Task, source: Source) -> Collector | None:
         before = MeasuredLayers(remembered, store, measured_layers(setup, task, remembered))
         fed = task.remembering(before, before.failures)
     assert fed is not None  # the task is one of the pass
-    shown = fed, source.view, measured_layers(setup, task, source), setup.spec.patch_size
-    if task.transform:
-        return DebiasedCollector(*shown, components=parse_transform(task.transform).components)
-    return MeasuredCollector(*shown)
+    layers = measured_layers(setup, task, source)
+    components = parse_transform(task.transform).components if task.transform else 0
+    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, components)
 
 
 def _shown(

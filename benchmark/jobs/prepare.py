@@ -10,7 +10,7 @@ from benchmark.engines.choose import device_name, find_devices
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
-from benchmark.jobs.job import BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
+from benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.location import find_data, require_writable
 from benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
@@ -121,13 +121,13 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
     for task in plan.tasks.needing("pairs"):
         jobs = [score_job(setup, task) for setup in ordered if task.concerns(setup.spec)]
         pairs = [
-            Pair(first, second)
-            for first, second in combinations_with_replacement(jobs, 2)
-            if task.compares(first.setup.spec, second.setup.spec)
+            pair
+            for pair in combinations_with_replacement(jobs, 2)
+            if task.compares(*(side.setup.spec for side in pair))
         ]
-        there = [pair.kept for pair in pairs if is_current(pair.kept)]
+        there = list(filter(is_current, (first.files_with(second) for first, second in pairs)))
         if len(there) < len(pairs):
-            sides = {id(side) for pair in pairs for side in (pair.first, pair.second)}
+            sides = {id(side) for pair in pairs for side in pair}
             stale.append(CompareJob(task, tuple(job for job in jobs if id(job) in sides)))
         current += there
     return tuple(stale)

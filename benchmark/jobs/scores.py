@@ -1,25 +1,38 @@
-"""Scores of one backbone's tasks as files."""
+"""Scores of one backbone's tasks, and comparisons of backbones, as files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 
-from benchmark.engines.progress import Reporter
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmark.engines.progress import Advance, Reporter
 from benchmark.extraction.failures import Failure, noting
 from benchmark.extraction.one_pass import PassResult
-from benchmark.extraction.reader import MeasuredLayers, VectorReader
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
 from benchmark.jobs.examples import keep_examples
 from benchmark.jobs.fingerprints import measured_layers
-from benchmark.jobs.job import ScoreJob
+from benchmark.jobs.job import CompareJob, ScoreJob
 from benchmark.plan.plan import patch_tokens
-from benchmark.scores.records import assess_outcomes, measured_items, to_records
+from benchmark.scores.records import (
+    NORMAL,
+    ResultFiles,
+    assess_outcomes,
+    is_current,
+    measured_items,
+    table_pooling,
+    to_records,
+)
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.items import write_items
-from leaderboards.records.record import to_frame
+from leaderboards.records.record import to_frame, with_defaults
 from tasks.base import Findings
 from tasks.checks import nothing_read
+from tasks.comparing import ComparisonTask, PairFindings
 from tasks.stored import StoredBackbone
 from zoo.spec import Layer
 
@@ -35,7 +48,7 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
         for job in jobs:
             begin, task = perf_counter(), job.task
             with noting(failures, name, task.entry.name, task.key):
-                stored = stored_backbone(job, passed.refusals.get((name, task.key), ""))
+                stored = stored_backbone(job, passed)
                 unreadable = {  # different images
                     sample.key
                     for source in task.vector_sources
@@ -47,17 +60,10 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
     return failures
 
 
-def stored_backbone(job: ScoreJob, refusal: str) -> StoredBackbone:
-    """What the passes of a backbone stored for a task.
-
-    Args:
-        job: The task, and where its files are.
-        refusal: Why the backbone cannot show what it is fed; "" if it can.
-
-    Raises:
-        UnreadableImageError: None of a source's images could be read.
-    """
+def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
+    """What the passes of a backbone stored for a task; raises UnreadableImageError where no image was read."""
     setup, task, end = job.setup, job.task, Layer(job.setup.spec.depth)
+    refusal = passed.refusals.get((setup.spec.name, task.key), "")
     layers = measured_layers(setup, task)
     measured: MeasuredLayers | None = None
     if job.measured is not None and not refusal:
@@ -111,3 +117,58 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
     write_items(measured_items(outcomes), files.beside["items"])
     keep_examples(job, outcomes)
     write_checked(frame, files.records, files.companions())
+
+
+def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter) -> tuple[Failure, ...]:
+    """Compare all backbones whose features are there; gives the failures of those comparisons."""
+    failures: list[Failure] = []
+    for job in jobs:
+        task, lost = job.task, {each.backbone for each in passed.failures if each.key in (job.task.key, "")}
+        ready = [member for member in job.members if member.setup.spec.name not in lost]
+        if ready:
+            bar = report.bar(f"comparing {len(ready)} backbones", 1, "tasks")
+            with bar as advance, noting(failures, "", task.entry.name, task.key):
+                _compare(ready, task, passed, advance)
+    return tuple(failures)
+
+
+def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, passed: PassResult, advance: Advance) -> None:
+    begin = perf_counter()
+    written: dict[Path, tuple[ResultFiles, list[pd.DataFrame], dict[str, NDArray[np.generic]]]] = {}
+    stored = [stored_backbone(job, passed) for job in jobs]
+    unreadable = int((~stored[0].of_source.shown).sum())
+    for pooling in task.poolings:
+        for findings in task.compare(stored, pooling, jobs[0].setup.device):
+            sides = [jobs[findings.first], jobs[findings.second]]
+            first, second = sorted((findings.first, findings.second))
+            files = jobs[first].files_with(jobs[second])
+            _, frames, arrays = written.setdefault(files.records, (files, [], {}))
+            fields = sides[0].fields(files, unreadable, begin)
+            fields |= {"other": sides[1].setup.spec.name, "n": len(task.source.samples) - unreadable}
+            in_tables = task.entry.analysis or pooling == table_pooling(sides[0].setup.spec)
+            primary = in_tables and findings.metric == task.entry.metric
+            frames.append(_frame({**fields, "pooling": pooling, "primary": primary}, findings))
+            arrays |= findings.arrays
+        advance(1 / len(task.poolings))
+    for files, frames, arrays in written.values():
+        if not is_current(files):
+            if arrays:
+                write_arrays(arrays, files.beside["arrays"])
+            write_checked(pd.concat(frames, ignore_index=True), files.records, files.companions())
+
+
+def _frame(fields: Mapping[str, object], findings: PairFindings) -> pd.DataFrame:
+    """Records of all layers of one backbone against all layers of another, in bulk."""
+    rows, columns = (index.ravel() for index in np.indices(findings.value.shape))
+    values, margin = findings.value.ravel(), NORMAL * findings.error.ravel()
+    of_layers = {
+        "layer": [findings.layers[row].index for row in rows],
+        "tap": [findings.layers[row].tap for row in rows],
+        "other_layer": [findings.others[column].index for column in columns],
+        "other_tap": [findings.others[column].tap for column in columns],
+        "value": values,
+        "ci_low": values - margin,
+        "ci_high": values + margin,
+        "reason": np.where(np.isnan(values), findings.reason, ""),
+    }
+    return with_defaults(pd.DataFrame({**fields, "metric": findings.metric, "unit": "images", **of_layers}))

@@ -8,8 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmark.extraction.reader import MeasuredLayers, VectorReader
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
 from tasks.base import FINITE
 from tasks.cka import CkaTask, cka_matrix
 from tasks.datasets.base import Coverage

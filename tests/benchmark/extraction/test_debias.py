@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from benchmark.engines.progress import Silent
-from benchmark.extraction import debias
+from benchmark.extraction import collectors
 from benchmark.extraction.collectors import FAILURE, MeasuredCollector
-from benchmark.extraction.debias import DebiasedCollector
 from benchmark.extraction.one_pass import Listener, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE, Source
@@ -64,14 +63,12 @@ class Grids:
         return {"grids": grids, FINITE: grids.isfinite().all()}
 
 
-def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int | None) -> dict[str, Tensor]:
-    """What a listener keeps, by name; with no number of components, without a transform."""
+def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int) -> dict[str, Tensor]:
+    """What a listener keeps, by name; with no components, without a transform."""
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Grids()  # type: ignore[method-assign]
-    what = problem, src.view, frozenset([Layer(1), Layer(2)])
-    collector = (
-        MeasuredCollector(*what) if components is None else DebiasedCollector(*what, components=components)
-    )
+    layers = frozenset([Layer(1), Layer(2)])
+    collector = MeasuredCollector(problem, src.view, layers, components=components)
     store = Shards(folder, len(src.groups))
     listener = Listener("grids", collector, store, set(range(len(src.groups))))
     run_pass(src, [listener], backbone, 2, 1, Silent())
@@ -80,14 +77,14 @@ def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int
     return {name: torch.from_numpy(array) for one in found for name, array in one.items()}
 
 
-def test_no_directions_are_bit_for_bit_no_transform_and_cost_no_forward(tmp_path: Path) -> None:
-    src = source([[10, 20, 30], [40]])
-    plain, none = Positioned(), Positioned()
-    expected = shown(src, tmp_path / "plain", plain, None)
-    found = shown(src, tmp_path / "none", none, 0)
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
-    assert none.sizes == plain.sizes
+def test_no_directions_leave_grids_bit_for_bit_and_cost_no_forward(tmp_path: Path) -> None:
+    backbone, seen = Positioned(), dict[Layer, Tensor]()
+    found = shown(source([[10, 20]]), tmp_path, backbone, 0)
+    assert backbone.sizes == [(2, 32, 32)]
+    pixels = torch.stack([torch.tensor([c, 255 - c, c // 2]) for c in (10, 20)]).to(torch.uint8)
+    images = pixels[:, :, None, None].expand(2, 3, 32, 32)
+    backbone.visit(images, lambda one: seen.update({one.layer: one.grid}))  # type: ignore[union-attr]
+    assert all(torch.equal(found[f"0/{index}/grids"], seen[Layer(index)].flatten(0, 2)) for index in (1, 2))
 
 
 def test_the_position_is_asked_once_a_size_and_removed(tmp_path: Path) -> None:
@@ -95,7 +92,7 @@ def test_the_position_is_asked_once_a_size_and_removed(tmp_path: Path) -> None:
     backbone = Positioned()
     found = shown(src, tmp_path, backbone, 3)
     assert backbone.sizes == [(1, 32, 32), (2, 32, 32), (1, 32, 32), (1, 32, 32)]
-    plain = shown(src, tmp_path / "plain", Positioned(), None)
+    plain = shown(src, tmp_path / "plain", Positioned(), 0)
     blank: dict[Layer, Tensor] = {}
     Positioned().visit(
         torch.zeros(1, 3, 32, 32, dtype=torch.uint8),
@@ -109,7 +106,7 @@ def test_the_position_is_asked_once_a_size_and_removed(tmp_path: Path) -> None:
 
 def test_a_layer_that_knows_no_place_is_unchanged(tmp_path: Path) -> None:
     src = source([[10, 20]])
-    found, plain = (shown(src, tmp_path / str(count), Positioned(), count) for count in (20, None))
+    found, plain = (shown(src, tmp_path / str(count), Positioned(), count) for count in (20, 0))
     assert torch.equal(found["0/2/grids"], plain["0/2/grids"])
     assert not torch.equal(found["0/1/grids"], plain["0/1/grids"])
 
@@ -126,10 +123,10 @@ def test_the_host_waits_once_a_size_for_all_layers(tmp_path: Path, monkeypatch: 
     waited = []
 
     def to_host(arrays):  # type: ignore[no-untyped-def]
-        waited.append(len(arrays))
+        waited.extend([len(arrays)] * all(isinstance(name, Layer) for name in arrays))
         return dict(arrays)
 
-    monkeypatch.setattr(debias, "to_host", to_host)
+    monkeypatch.setattr(collectors, "to_host", to_host)
     shown(source([[10, 20, 30], [40]]), tmp_path, Positioned(), 2)
     assert waited == [2]
 
@@ -148,10 +145,12 @@ def test_a_black_image_that_breaks_the_network_fails_one_listener(tmp_path: Path
             super().visit(pixels, visitor, layers)
 
     src = source([[10]])
-    what = MeanProblem(src), src.view, frozenset([Layer(1)])
-    debiased = DebiasedCollector(*what, components=2)
-    plain = Listener("plain", MeasuredCollector(*what), Shards(tmp_path / "a", 1), {0})
-    other = Listener("other", debiased, Shards(tmp_path / "b", 1), {0})
+    both = [
+        MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1)]), components=count)
+        for count in (0, 2)
+    ]
+    plain = Listener("plain", both[0], Shards(tmp_path / "a", 1), {0})
+    other = Listener("other", both[1], Shards(tmp_path / "b", 1), {0})
     run_pass(src, [plain, other], Broken(), 2, 1, Silent())
     assert plain.failure is None
     assert other.failure is not None

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.engines.progress import Silent
-from benchmark.extraction import collectors, debias
+from benchmark.extraction import collectors
 from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
 from benchmark.extraction.one_pass import Listener, run_pass
-from benchmark.extraction.reader import MeasuredLayers
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import MeasuredLayers, Shards
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
@@ -86,7 +85,7 @@ def on_meta(name: str, folder: Path) -> Backbone:
 
 
 def collector_of(
-    task: Task, one: Pass, spec: BackboneSpec, folder: Path, components: int | None = None
+    task: Task, one: Pass, spec: BackboneSpec, folder: Path, components: int = 0
 ) -> MeasuredCollector:
     fed = task.fed_by(one.source)
     assert fed is not None
@@ -97,10 +96,8 @@ def collector_of(
         store = Shards(folder / source.name / task.listener, source.shards)
         before = task.memory.feed.layers(spec.layers, spec)
         fed = task.remembering(MeasuredLayers(source, store, before), {})
-    what = fed, view_for(spec, fed.source.view), layers, spec.patch_size
-    if components is None:
-        return MeasuredCollector(*what)
-    return debias.DebiasedCollector(*what, components=components)
+    view = view_for(spec, fed.source.view)
+    return MeasuredCollector(fed, view, layers, spec.patch_size, components)
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
@@ -174,8 +171,9 @@ def test_tokens_lose_their_position_without_a_wait(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collectors, "to_host", to_host)
-    monkeypatch.setattr(debias, "to_host", to_host)
-    monkeypatch.setattr(debias, "position_basis", lambda tokens, most: torch.eye(tokens.shape[1])[:, :most])
+    monkeypatch.setattr(
+        collectors, "position_basis", lambda tokens, most: torch.eye(tokens.shape[1])[:, :most]
+    )
     backbone = on_meta("dinov3-s16", tmp_path / "small")
     passes = [(task, one) for one in planned(data, STANDARD).passes for task in one.measured]
     task, one = next(found for found in passes if found[0].entry.name == "spair")

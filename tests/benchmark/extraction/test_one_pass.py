@@ -9,8 +9,7 @@ import torch
 from benchmark.engines.progress import Silent
 from benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
 from benchmark.extraction.one_pass import Listener, run_pass
-from benchmark.extraction.reader import VectorReader
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import Shards, VectorReader
 from tasks.base import FINITE, Source
 from tasks.feeds import GRIDS
 from tests.benchmark.doubles import SPEC, CountingBackbone, source

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.reader import MeasuredLayers
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import MeasuredLayers, Shards
 from tasks.base import Source
 from tasks.sources import ProbedImages
 from tests.benchmark.doubles import SPEC, probed, source

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.reader import MeasuredLayers
-from benchmark.extraction.shards import Shards
+from benchmark.extraction.shards import MeasuredLayers, Shards
 from tasks.analyses.attention import AttentionDistance, AttentionShares
 from tasks.base import Outcome, Source
 from tests.benchmark.doubles import probed, source

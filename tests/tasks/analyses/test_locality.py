@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.reader import MeasuredLayers
+from benchmark.extraction.shards import MeasuredLayers
 from tasks.analyses.locality import Locality
 from tasks.comparing import PairFindings
 from tasks.protocols import PAPER, STANDARD

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.gradients import FieldSums, sum_fields
 from benchmark.extraction.loading import batches
+from benchmark.jobs.questions import FieldSums, sum_fields
 from tests.benchmark.doubles import CountingBackbone, source
 from zoo.errors import InputError
 from zoo.features import Channels, ReceptiveField
