@@ -12,7 +12,7 @@ from benchmark.engines.progress import Reporter
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-Function = Callable[[Job, Reporter], Result]
+Work = Callable[[Job, Reporter], Result]
 """Does a job and reports meanwhile. Each worker is sent it once and keeps it, with what it remembers."""
 
 LOSSES = 3  # a job whose worker is lost so often ends the run: it may be the reason
@@ -100,12 +100,10 @@ class Engine(ABC):
     workers = 1  # on this machine
 
     @abstractmethod
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
+    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         """Do all jobs of a queue; what fails ends it, and is raised."""
 
-    def map(self, function: Function[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
+    def map(self, function: Work[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
         """Results of the function on independent jobs, in the jobs' order."""
         queue: ListQueue[Job, Result] = ListQueue(jobs)
         self.carry_out(function, queue, report)
@@ -115,9 +113,7 @@ class Engine(ABC):
 class LocalEngine(Engine):
     """One job after the other in this process; the device is busy with one backbone at a time."""
 
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
+    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         jobs.open([WorkerSlot()])
         while (taken := jobs.take(0)) is not None:
             key, job = taken

@@ -16,7 +16,10 @@ from zoo.errors import InputError
 from zoo.references import find_object
 from zoo.spec import BackboneSpec
 
-EngineMaker = Callable[[Sequence[BackboneSpec], Request, Sequence[torch.device]], Engine]
+Specs = Sequence[BackboneSpec]
+Devices = Sequence[torch.device]
+
+EngineMaker = Callable[[Specs, Request, Devices], Engine]
 """Makes an engine for the backbones that have something to do, a request and the devices found of it."""
 
 SMALL = 64  # input size in pixels up to which a backbone is too small to keep several threads busy
@@ -53,15 +56,10 @@ def device_name(device: torch.device) -> str:
     return f"{processor}, {threads} {'thread' if threads == 1 else 'threads'}"
 
 
-def find_engine(
-    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
-) -> Engine:
+def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     """The engine that a request names, a process for each of several devices, or what suits.
 
-    Args:
-        backbones: Those that have something to do.
-        request: What the run was told.
-        devices: What `find_devices` gives of it.
+    Backbones are those that have something to do, devices what `find_devices` gives of the request.
 
     Raises:
         InputError: Ray is not installed, or a network of this process is wanted in others.
@@ -76,9 +74,7 @@ def find_engine(
     return make(backbones, request, devices)
 
 
-def suited_engine(
-    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
-) -> Engine:
+def suited_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     """A process for each of several devices; processes side by side for several small backbones on a CPU.
 
     Otherwise one backbone after the other. A network that somebody gave to this process is in no other one,
@@ -98,7 +94,7 @@ def local_engine(*_: object) -> Engine:
     return LocalEngine()
 
 
-def process_engine(_: object, request: Request, devices: Sequence[torch.device]) -> Engine:
+def process_engine(_: object, request: Request, devices: Devices) -> Engine:
     """A process for each GPU, or for each of several devices; on one CPU as many as there are workers."""
     if len(devices) == 1 and devices[0].type != "cuda":
         return ProcessEngine(request.workers, threads=1)
@@ -116,7 +112,7 @@ def ray_engine(_: object, request: Request, __: object) -> Engine:
     return RayEngine(request)
 
 
-def _staying(backbones: Sequence[BackboneSpec]) -> list[BackboneSpec]:
+def _staying(backbones: Specs) -> list[BackboneSpec]:
     return [spec for spec in backbones if spec.checkpoint == "module"]
 
 
@@ -142,7 +138,7 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     if names == ("all",) and not cards:
         raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
     every = [f"cuda:{number}" for number in range(cards)] if names == ("all",) else names
-    devices = tuple(_numbered(name) for name in every)
+    devices = tuple(map(_numbered, every))
     if len({device.type for device in devices}) > 1:
         raise InputError(f"--devices takes devices of one kind; found {', '.join(names)}")
     if devices[0].type == "cuda" and len({*devices}) < len(devices):

@@ -18,10 +18,10 @@ from typing import Any
 
 from benchmark.engines.base import (
     Engine,
-    Function,
     Job,
     JobQueue,
     Result,
+    Work,
     Worker,
     WorkerDiedError,
     WorkerSlot,
@@ -55,9 +55,7 @@ class ProcessEngine(Engine):
         self._slots = [WorkerSlot(device, threads) for device in devices] or [WorkerSlot()] * processes
         self.workers = len(self._slots)
 
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
+    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         # this process only reads: a writer's thread of its own would let go of the queue's semaphores at some
         # time, and where the script ends at that moment, that looks like a leak of them
         queue: Queue[Message] = _CONTEXT.Queue()

@@ -5,22 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter
 from typing import Protocol, TextIO
 
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 PACE_SECONDS = 600  # speed and time left are told by what was done in these, pauses for scoring among them
@@ -90,8 +80,8 @@ def over_all(report: Reporter, title: str, total: int, unit: str) -> Iterator[Re
         yield _Counting(report, advance, unit)
 
 
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
+class _Speed(rich.ProgressColumn):
+    def render(self, task: rich.Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f} {task.fields['unit']}/s")
 
@@ -104,19 +94,18 @@ class Terminal:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
+        self._progress = rich.Progress(
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
             _Speed(),
-            TimeRemainingColumn(),
+            rich.TimeRemainingColumn(),
             console=self.console,
             transient=True,
             speed_estimate_period=PACE_SECONDS,
         )
         self._bars = self.console.is_terminal
-        self._open = 0
-        self._last_line = 0.0
+        self._open, self._last_line = 0, 0.0
         self._lock = threading.Lock()
 
     @contextmanager
@@ -144,18 +133,16 @@ class Terminal:
                 if not self._open and self._bars:
                     self._progress.stop()
 
-    def _tell(self, stage: TaskID) -> None:
+    def _tell(self, stage: rich.TaskID) -> None:
         """Say how far a stage is, if that was not said lately."""
         with self._lock:
             if perf_counter() - self._last_line < LINE_SECONDS:
                 return
             self._last_line = perf_counter()
         task = next(task for task in self._progress.tasks if task.id == stage)
-        left = task.time_remaining
+        left, unit = task.time_remaining, task.fields["unit"]
         minutes = "" if left is None else f", about {max(1, round(left / 60)):,} min left"
-        self.say(
-            f"{task.description}: {task.completed:,.0f} of {task.total:,.0f} {task.fields['unit']}{minutes}"
-        )
+        self.say(f"{task.description}: {task.completed:,.0f} of {task.total:,.0f} {unit}{minutes}")
 
     def say(self, line: str) -> None:
         self.console.print(line, markup=False)
@@ -220,8 +207,7 @@ WIDEST = 100  # characters of it
 def in_notebook() -> bool:
     """Whether this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return hasattr(shell, "kernel")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def reporter_for(progress: bool | None) -> Reporter:
@@ -234,22 +220,6 @@ def reporter_for(progress: bool | None) -> Reporter:
     return OneLine() if in_notebook() else Terminal()
 
 
-@dataclass(eq=False)
-class _Stage:
-    title: str
-    total: int
-    unit: str
-    done: float = 0
-    since: float = field(default_factory=time.monotonic)
-
-    def __str__(self) -> str:
-        """How much is done, how fast, and how long it will take."""
-        seconds = max(time.monotonic() - self.since, 1e-9)
-        speed = self.done / seconds
-        left = f", {(self.total - self.done) / speed:.0f} s left" if speed else ""
-        return f"{self.title}: {self.done:,.0f} of {self.total:,} {self.unit}, {speed:,.0f}/s{left}"
-
-
 class OneLine:
     """One line that is written over and over, of the stage that began first, and lines that stay.
 
@@ -258,28 +228,34 @@ class OneLine:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
-        self._stages: list[_Stage] = []
+        self._stages: list[Callable[[], str]] = []
         self._written, self._length = 0.0, 0
         self._lock = threading.Lock()
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
         """A stage; the line goes away when the last one is over."""
-        stage = _Stage(title, total, unit)
+        done, begin = 0.0, time.monotonic()
+
+        def text() -> str:
+            speed = done / max(time.monotonic() - begin, 1e-9)
+            left = f", {(total - done) / speed:.0f} s left" if speed else ""
+            return f"{title}: {done:,.0f} of {total:,} {unit}, {speed:,.0f}/s{left}"
 
         def advance(amount: float) -> None:
+            nonlocal done
             with self._lock:
-                stage.done += amount
+                done += amount
                 if time.monotonic() - self._written > PERIOD:
-                    self._write(str(self._stages[0]))
+                    self._write(self._stages[0]())
 
         with self._lock:
-            self._stages.append(stage)
+            self._stages.append(text)
         try:
             yield advance
         finally:
             with self._lock:
-                self._stages.remove(stage)
+                self._stages.remove(text)
                 if not self._stages:
                     self._write("")
 

@@ -24,10 +24,10 @@ from benchmark.engines.base import (
     LOSSES,
     PAUSE,
     Engine,
-    Function,
     Job,
     JobQueue,
     Result,
+    Work,
     Worker,
     WorkerDiedError,
     WorkerLostError,
@@ -57,9 +57,7 @@ class RayEngine(Engine):
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
+    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         if jobs.over:
             return
         listening, sent = Listening(report), pickle.dumps(function)

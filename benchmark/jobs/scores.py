@@ -61,7 +61,7 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
 
 
 def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
-    """What the passes of a backbone stored for a task; raises UnreadableImageError where no image was read."""
+    """What the passes of a backbone stored for a task; raises UnreadableImageError if no image was read."""
     setup, task, end = job.setup, job.task, Layer(job.setup.spec.depth)
     refusal = passed.refusals.get((setup.spec.name, task.key), "")
     layers = measured_layers(setup, task)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from benchmark import request
 from benchmark.commands import export
-from benchmark.engines.base import Engine, Function, Job, JobQueue, LocalEngine, Result
+from benchmark.engines.base import Engine, Job, JobQueue, LocalEngine, Result, Work
 from benchmark.engines.progress import Reporter
 from benchmark.request import Request
 from leaderboards.board import Board
@@ -112,9 +112,7 @@ class ToyEngine(LocalEngine):
 
     asked: ClassVar[list[str]] = []
 
-    def carry_out(
-        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
-    ) -> None:
+    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         self.asked.append(type(function).__name__)
         super().carry_out(function, jobs, report)
 
