@@ -131,11 +131,7 @@ class Worker(ABC, Generic[Job, Result]):
 
     @abstractmethod
     def do(self, job: Job) -> Result:
-        """The result of a job.
-
-        Raises:
-            WorkerLostError: The worker is gone; it becomes ready again where there is another in its place.
-        """
+        """The result of a job; raises WorkerLostError where the worker is gone, or another in its place."""
 
     @abstractmethod
     def end(self) -> None:
@@ -150,7 +146,8 @@ def dispatch(workers: Sequence[Worker[Job, Result]], queue: JobQueue[Job, Result
     try:
         for thread in threads:
             thread.start()
-        shared.wait()  # here, where Ctrl-C reaches it
+        with shared.changed:
+            shared.changed.wait_for(lambda: shared.over)  # here, where Ctrl-C reaches it
     except BaseException as error:
         shared.stop(error)
     finally:
@@ -168,8 +165,8 @@ class _SharedQueue(Generic[Job, Result]):
 
     def __init__(self, queue: JobQueue[Job, Result]) -> None:
         self._queue = queue
-        self._changed = threading.Condition()
         self._lost: Counter[int] = Counter()
+        self.changed = threading.Condition()
         self.error: BaseException | None = None
 
     @property
@@ -177,32 +174,25 @@ class _SharedQueue(Generic[Job, Result]):
         """Whether no job begins any more."""
         return self.error is not None or self._queue.over
 
-    def wait(self) -> None:
-        """Return when all is over."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.over)
-
     def stop(self, error: BaseException) -> None:
         """No job begins any more."""
-        with self._changed:
+        with self.changed:
             self.error = self.error or error
-            self._changed.notify_all()
+            self.changed.notify_all()
 
     def serve(self, number: int, worker: Worker[Job, Result]) -> None:
         """Give a worker jobs until all is over."""
         try:
             while not self.over:
-                if worker.ready() and (taken := self._take(number)) is not None:
-                    self._do(worker, *taken)
+                if worker.ready():
+                    with self.changed:
+                        taken = None if self.over else self._queue.take(number)
+                        if taken is None and not self.over:
+                            self.changed.wait(PAUSE)
+                    if taken is not None:
+                        self._do(worker, *taken)
         except BaseException as error:
             self.stop(error)
-
-    def _take(self, number: int) -> tuple[int, Job] | None:
-        with self._changed:
-            taken = None if self.over else self._queue.take(number)
-            if taken is None and not self.over:
-                self._changed.wait(PAUSE)
-            return taken
 
     def _do(self, worker: Worker[Job, Result], key: int, job: Job) -> None:
         try:
@@ -214,10 +204,10 @@ class _SharedQueue(Generic[Job, Result]):
                     f"a piece of the work lost its worker {LOSSES} times ({error}), perhaps for lack of "
                     "memory; try a smaller --batch-size; what is finished is kept"
                 ) from error
-            with self._changed:
+            with self.changed:
                 self._queue.give_back(key)
-                self._changed.notify_all()
+                self.changed.notify_all()
         else:
-            with self._changed:
+            with self.changed:
                 self._queue.done(key, result)
-                self._changed.notify_all()
+                self.changed.notify_all()

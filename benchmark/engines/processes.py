@@ -98,7 +98,6 @@ class _Process(Worker[Job, Result]):
         self._busy = False
 
     def do(self, job: Job) -> Result:
-        """What the process makes of the job; raises WorkerDiedError where it ends before."""
         self._busy = True
         try:
             result: Result = self._pool.submit(_do, pickle.dumps(job)).result()

@@ -120,7 +120,6 @@ class _Remote(Worker[Job, Result]):
         return self._actor is not None
 
     def do(self, job: Job) -> Result:
-        """What the actor makes of the job, while it reports."""
         self._failures = 0
         try:
             for part in self._actor.do.options(num_returns="streaming").remote(pickle.dumps(job)):
@@ -138,7 +137,6 @@ class _Remote(Worker[Job, Result]):
         return result
 
     def end(self) -> None:
-        """The actor ends, whatever it does."""
         with suppress(RayError):
             if self._actor is not None:
                 ray.kill(self._actor)

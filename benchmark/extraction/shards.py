@@ -94,18 +94,15 @@ class VectorReader:
         return tuple(shard for shard in range(self._source.shards) if len(self._store.names(shard)) > 1)
 
     def poolings(self) -> tuple[str, ...]:
-        """Poolings that are stored: ``mean``, and ``cls`` where the backbone has a class token."""
         names = (name for shard in self._shards[:1] for name in self._store.names(shard))
         return tuple(sorted({name.split(".")[0] for name in names if "." in name}))
 
     @cached_property
     def shown(self) -> NDArray[np.bool_]:
-        """Whether each image of the source could be read, [images]."""
         shards = range(self._source.shards)
         return np.concatenate([np.asarray(self._store.read(s, "shown"), bool) for s in shards])
 
     def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        """[images dim] in the source's order; NaN rows for images that could not be read."""
         parts = {s: np.asarray(self._store.read(s, f"{pooling}.{layer}"), np.float32) for s in self._shards}
         width = next(iter(parts.values())).shape[1]
         for shard in {*range(self._source.shards)} - {*parts}:
@@ -113,7 +110,7 @@ class VectorReader:
         return np.concatenate([parts[shard] for shard in range(self._source.shards)])
 
     def bytes(self, layer: Layer, pooling: str) -> int:
-        """Size of what `read` gives, estimated from the first shard."""
+        """Estimated from the first shard."""
         first = self._store.read(self._shards[0], f"{pooling}.{layer}")
         return int(first.nbytes) * self._source.shards
 
@@ -152,12 +149,10 @@ class MeasuredLayers(LayerMeasurements):
 
     @property
     def bytes(self) -> int:
-        """Size of what one layer left behind, by the first."""
         groups = (group for layer in self._layers[:1] for group in self[layer])
         return sum(array.nbytes for group in groups for array in group.values())
 
     def of_group(self, group: int) -> dict[Layer, Measurements]:
-        """What a group left behind for each layer; nothing of layers that could not be measured."""
         names = {str(layer): layer for layer in self._layers}
         measurements: dict[Layer, dict[str, NDArray[np.generic]]] = {}
         for name, array in self._store.arrays(group // self._source.groups_per_shard).items():

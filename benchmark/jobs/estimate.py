@@ -7,13 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.engines.choose import device_name
-from benchmark.jobs.job import CompareJob, ScoreJob, Setup
-from benchmark.plan.plan import patch_tokens, view_for
+from benchmark.jobs.job import ScoreJob, Setup
+from benchmark.plan.plan import view_for
 from leaderboards.records.files import scored_path
 from leaderboards.records.record import UNREADABLE
-from tasks.task import Task
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.views import ResizeCrop, View
+from zoo.spec import BackboneSpec
+from zoo.view.views import View
 
 # multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut
 SPEED = {"cpu": 5e10, "cuda": 1e13}
@@ -63,27 +62,7 @@ def score_seconds(job: ScoreJob) -> float:
             return float(frame["seconds"].iloc[0]) * layers / frame["layer"].nunique()
     poolings = len(setup.poolings) if task.vector_sources else 1
     items = ITEM_SECONDS * len(setup.layers) * sum(len(source.samples) for source in task.sources)
-    return poolings * (items + _product_seconds(setup, task.products))
-
-
-def remembering_seconds(setup: Setup, task: Task, view: View) -> float:
-    """Seconds in which the cells of an image are compared with those that a task remembers, in all layers."""
-    cells = patch_tokens(setup.spec, view, Layer(setup.spec.depth))
-    return _product_seconds(setup, cells * task.remembered)
-
-
-def cost_seconds(job: ScoreJob) -> float:
-    """Seconds in which the cost of a loaded backbone is measured."""
-    config, image = job.task.config, image_seconds(job.setup, ResizeCrop(256, 224))
-    return float(config.single_seconds + min(config.seconds, config.images * image))
-
-
-def comparison_seconds(job: CompareJob) -> float:
-    """Seconds of the similarities of all layers of all backbones."""
-    setups, task = [member.setup for member in job.members], job.task
-    layers, width = sum(len(setup.layers) for setup in setups), max(setup.spec.width for setup in setups)
-    products = len(task.source.samples) * task.images_together * (layers * width + layers**2)
-    return len(task.poolings) * products / SPEED[setups[0].device.type]
+    return poolings * (items + product_seconds(setup, task.products))
 
 
 def vector_bytes(setup: Setup) -> int:
@@ -92,6 +71,11 @@ def vector_bytes(setup: Setup) -> int:
     kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
     channels = sum(spec.stage_of(layer).width for layer in setup.kept)
     return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
+
+
+def product_seconds(setup: Setup, products: float) -> float:
+    """Seconds of so many products of a channel for each layer of a backbone."""
+    return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
 
 
 class Corrections:
@@ -115,11 +99,6 @@ class Corrections:
         """The correction by the first of those names of which something was measured; 1 without any."""
         names = (name for name in likeness if self._guessed.get(name))
         return next((self._measured[name] / self._guessed[name] for name in names), 1.0)
-
-
-def _product_seconds(setup: Setup, products: float) -> float:
-    """Seconds of so many products of a channel for each layer of a backbone."""
-    return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
 
 
 def _columns(path: Path, *names: str) -> pd.DataFrame:

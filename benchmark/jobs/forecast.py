@@ -22,8 +22,10 @@ from benchmark.jobs import estimate
 from benchmark.jobs.job import Job
 from benchmark.jobs.passes import BackboneCache, run_job
 from benchmark.jobs.prepare import Prepared, prepare
-from benchmark.plan.plan import VECTORS
+from benchmark.plan.plan import VECTORS, patch_tokens
 from benchmark.request import Request
+from zoo.spec import Layer
+from zoo.view.views import ResizeCrop
 
 # finding it out takes at most this share of what is expected, or so many seconds beside the planning
 SHARE, FLOOR = 0.1, 4.0
@@ -153,7 +155,10 @@ class _Timings:
             yield replace(step, seconds=seconds, disk=int(step.images * size))
             for task in job.pass_.measured:
                 if task.listener in job.memories:
-                    second = estimate.remembering_seconds(job.setup, task, job.pass_.source.view)
+                    # cells of an image are compared with those that a task remembers, in all layers
+                    setup, last = job.setup, Layer(job.setup.spec.depth)
+                    cells = patch_tokens(setup.spec, job.pass_.source.view, last)
+                    second = estimate.product_seconds(setup, cells * task.remembered)
                     what = f"measuring {task.listener}"
                     yield ForecastStep(step.backbone, what, step.source, seconds=step.images * second)
         yield from self._scores
@@ -217,10 +222,15 @@ def _kept_together(job: Job, listener: str) -> int:
 def _steps_apart(run: Prepared) -> Iterator[ForecastStep]:
     """Comparisons of all backbones, and their costs, which are measured one by one."""
     for comparison in run.comparisons:
-        name = comparison.task.entry.name
-        yield ForecastStep("", f"comparing {name}", seconds=estimate.comparison_seconds(comparison))
+        setups, task = [member.setup for member in comparison.members], comparison.task
+        layers, width = sum(len(each.layers) for each in setups), max(each.spec.width for each in setups)
+        products = len(task.source.samples) * task.images_together * (layers * width + layers**2)
+        seconds = len(task.poolings) * products / estimate.SPEED[run.devices[0].type]
+        yield ForecastStep("", f"comparing {task.entry.name}", seconds=seconds)
     for job in run.costs:
-        yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=LOAD + estimate.cost_seconds(job))
+        config, image = job.task.config, estimate.image_seconds(job.setup, ResizeCrop(256, 224))
+        seconds = LOAD + config.single_seconds + min(config.seconds, config.images * image)
+        yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=seconds)
 
 
 def _memory(run: Prepared, workers: int) -> int:

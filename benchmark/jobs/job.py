@@ -119,30 +119,21 @@ class ScoreJob:
         return self.files(fingerprint, {"arrays": "npz"}, self.setup.spec.name, other.setup.spec.name)
 
     def fields(self, files: ResultFiles, unreadable: int, begin: float) -> dict[str, object]:
-        """What all records of some files have in common.
+        """What all records of some files have in common, with so many images left out that were unreadable.
 
-        Args:
-            files: Where they are.
-            unreadable: Images that could not be read and were left out.
-            begin: When the scoring began, by `perf_counter`.
+        The scoring began when `perf_counter` gave ``begin``.
         """
         setup, spec, task = self.setup, self.setup.spec, self.task
         left_out = f"; {unreadable} unreadable images left out" if unreadable else ""
         return {
+            **{name: getattr(spec, name) for name in ("family", "trained", "depth", "input_size")},
+            **{name: getattr(task, name) for name in ("protocol", "dataset", "split", "transform")},
             "suite": setup.suite,
             "backbone": spec.name,
-            "family": spec.family,
-            "trained": spec.trained,
             "revision": setup.identity.revision,
-            "depth": spec.depth,
-            "input_size": spec.input_size,
             "interpolation": rule_of(spec),
             "task": task.entry.name,
             "analysis": task.entry.analysis,
-            "protocol": task.protocol,
-            "dataset": task.dataset,
-            "split": task.split,
-            "transform": task.transform,
             "data": files.data,
             "partial": task.coverage.partial or unreadable > 0,
             "coverage": f"{task.coverage}{left_out}",

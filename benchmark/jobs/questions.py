@@ -8,7 +8,6 @@ from time import perf_counter
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, noting, within_memory
@@ -24,7 +23,7 @@ from tasks.base import Source
 from tasks.checks import nothing_read
 from tasks.stored import Fields
 from zoo.errors import InputError
-from zoo.features import Channels, ReceptiveField, Weights
+from zoo.features import Channels, Weights
 from zoo.features.backbone import Backbone
 from zoo.spec import BackboneSpec, Layer
 
@@ -64,15 +63,6 @@ class FieldSums:
     images: int = 0  # that are in the sums
     unreadable: list[str] = field(default_factory=list)  # why other images were left out
 
-    def add(self, pixels: Tensor, fields: Sequence[ReceptiveField]) -> None:
-        """Take the fields of a batch of images."""
-        self.images += len(pixels)
-        self.size = (pixels.shape[2], pixels.shape[3])
-        for receptive in fields:
-            strength = receptive.strength.detach().cpu().double().numpy()
-            self.strength[receptive.layer] = self.strength.get(receptive.layer, 0.0) + strength
-            self.cells[receptive.layer] = receptive.cells
-
 
 @dataclass
 class LoadedBackbone:
@@ -85,15 +75,12 @@ class LoadedBackbone:
 
     @property
     def spec(self) -> BackboneSpec:
-        """The backbone's entry."""
         return self.backbone.spec
 
     def weights(self) -> Weights:
-        """The first weights."""
         return self.backbone.weights()
 
     def costs(self, config: CostConfig) -> MeasuredCosts:
-        """Time, memory and size, measured now."""
         return measure_cost(self.backbone, config)
 
     def fields(
@@ -148,7 +135,12 @@ def sum_fields(
             pixels, *waiting = (*torch.split(waiting[0], batch_size), *waiting[1:])
             show = partial(backbone.receptive_fields, pixels, layers, channels)
             if (fields := within_memory(backbone.device, show)) is not None:
-                sums.add(pixels, fields)
+                sums.images += len(pixels)
+                sums.size = (pixels.shape[2], pixels.shape[3])
+                for each in fields:
+                    strength = each.strength.detach().cpu().double().numpy()
+                    sums.strength[each.layer] = sums.strength.get(each.layer, 0.0) + strength
+                    sums.cells[each.layer] = each.cells
                 advance(len(pixels))
             elif len(pixels) > 1:
                 batch_size, waiting = len(pixels) // 2, [pixels, *waiting]

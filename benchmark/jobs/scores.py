@@ -17,15 +17,7 @@ from benchmark.jobs.examples import keep_examples
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, ScoreJob
 from benchmark.plan.plan import patch_tokens
-from benchmark.scores.records import (
-    NORMAL,
-    ResultFiles,
-    assess_outcomes,
-    is_current,
-    measured_items,
-    table_pooling,
-    to_records,
-)
+from benchmark.scores import records
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.items import write_items
@@ -111,10 +103,10 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
         write_arrays(findings.arrays, files.beside["arrays"])
     # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
-    assessed = {} if spec.is_floor else assess_outcomes(outcomes, primary)
+    assessed = {} if spec.is_floor else records.assess_outcomes(outcomes, primary)
     fields = job.fields(files, unreadable, begin)
-    frame = to_frame(to_records(fields, spec, entry, outcomes, assessed))
-    write_items(measured_items(outcomes), files.beside["items"])
+    frame = to_frame(records.to_records(fields, spec, entry, outcomes, assessed))
+    write_items(records.measured_items(outcomes), files.beside["items"])
     keep_examples(job, outcomes)
     write_checked(frame, files.records, files.companions())
 
@@ -134,7 +126,7 @@ def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter
 
 def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, passed: PassResult, advance: Advance) -> None:
     begin = perf_counter()
-    written: dict[Path, tuple[ResultFiles, list[pd.DataFrame], dict[str, NDArray[np.generic]]]] = {}
+    written: dict[Path, tuple[records.ResultFiles, list[pd.DataFrame], dict[str, NDArray[np.generic]]]] = {}
     stored = [stored_backbone(job, passed) for job in jobs]
     unreadable = int((~stored[0].of_source.shown).sum())
     for pooling in task.poolings:
@@ -145,13 +137,13 @@ def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, passed: PassResult,
             _, frames, arrays = written.setdefault(files.records, (files, [], {}))
             fields = sides[0].fields(files, unreadable, begin)
             fields |= {"other": sides[1].setup.spec.name, "n": len(task.source.samples) - unreadable}
-            in_tables = task.entry.analysis or pooling == table_pooling(sides[0].setup.spec)
+            in_tables = task.entry.analysis or pooling == records.table_pooling(sides[0].setup.spec)
             primary = in_tables and findings.metric == task.entry.metric
             frames.append(_frame({**fields, "pooling": pooling, "primary": primary}, findings))
             arrays |= findings.arrays
         advance(1 / len(task.poolings))
     for files, frames, arrays in written.values():
-        if not is_current(files):
+        if not records.is_current(files):
             if arrays:
                 write_arrays(arrays, files.beside["arrays"])
             write_checked(pd.concat(frames, ignore_index=True), files.records, files.companions())
@@ -160,7 +152,7 @@ def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, passed: PassResult,
 def _frame(fields: Mapping[str, object], findings: PairFindings) -> pd.DataFrame:
     """Records of all layers of one backbone against all layers of another, in bulk."""
     rows, columns = (index.ravel() for index in np.indices(findings.value.shape))
-    values, margin = findings.value.ravel(), NORMAL * findings.error.ravel()
+    values, margin = findings.value.ravel(), records.NORMAL * findings.error.ravel()
     of_layers = {
         "layer": [findings.layers[row].index for row in rows],
         "tap": [findings.layers[row].tap for row in rows],
