@@ -15,9 +15,6 @@ def disputes(published: Sequence[Published]) -> tuple[str, ...]:
     Of the same are numbers of one backbone, task and dataset that say so (`Published.claim`), and those that
     one run could be compared with. Two numbers disagree where they differ by more than their printed digits
     leave open.
-
-    Args:
-        published: Numbers of any sources.
     """
     groups: dict[Hashable, list[Published]] = {}
     for number in published:
@@ -46,17 +43,15 @@ def _disagree(group: Sequence[Published]) -> bool:
 
 
 def _sentence(group: Sequence[Published]) -> str:
-    """Every number of a group with its source."""
-    first = group[0]
-    metrics = {number.metric for number in group}
-    what = f"{first.task} {first.metric}" if len(metrics) == 1 else first.task
-    numbers = ", ".join(_number(number, named=len(metrics) > 1) for number in group)
-    how = first.claim or first.protocol
-    return f"{first.backbone}, {what}, {first.dataset} ({how}): published numbers disagree: {numbers}."
-
-
-def _number(number: Published, *, named: bool) -> str:
-    """A number with its metric, where that is not the same for all, and its source."""
-    metric = f" ({number.metric})" if named else ""
-    hand = " (second hand)" if number.second_hand else ""
-    return f"{fixed(number.value, number.decimals)}{metric} by {number.source}, {number.table}{hand}"
+    """Every number of a group with its source, and with its metric where that is not the same for all."""
+    first, metrics = group[0], {number.metric for number in group}
+    named = len(metrics) > 1
+    what = first.task if named else f"{first.task} {first.metric}"
+    numbers = []
+    for number in group:
+        metric = f" ({number.metric})" if named else ""
+        hand = " (second hand)" if number.second_hand else ""
+        value = fixed(number.value, number.decimals)
+        numbers.append(f"{value}{metric} by {number.source}, {number.table}{hand}")
+    how = f"{first.dataset} ({first.claim or first.protocol})"
+    return f"{first.backbone}, {what}, {how}: published numbers disagree: {', '.join(numbers)}."

@@ -4,6 +4,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -16,21 +17,11 @@ from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-SAME = {
-    "backbone": "backbone",
-    "task": "task",
-    "dataset": "dataset",
-    "protocol": "protocol",
-    "data": "data",
-    "revision": "weights",
-    "depth": "depth",
-    "input_size": "input size",
-    "interpolation": "interpolation",
-    "dtype": "dtype",
-    "split": "split",
-    "transform": "transform",
-}
-"""Columns in which two files of one result agree, and what they are called."""
+SAME = (
+    *("backbone", "task", "dataset", "protocol", "data", "revision", "depth", "input_size", "interpolation"),
+    *("dtype", "split", "transform"),
+)
+"""Columns in which two files of one result agree."""
 
 COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 """Folders of what may belong to records, and how its files end."""
@@ -40,41 +31,40 @@ COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 class StoredResult:
     """The records of one backbone (or pair) and task, and the files that belong to them."""
 
-    folder: Path  # the output folder
-    name: Path  # path of the records below ``folder/records``
-    records: pd.DataFrame  # the records, as they were written
-    suites: tuple[str, ...]  # suites that they belong to
-    # folders of what belongs to them (items, arrays, examples), and digests of the files
-    companions: Mapping[str, str]
-    pictures: tuple[str, ...]  # files of the small pictures that its examples need
+    folder: Path
+    name: Path  # below ``folder/records``
+    records: pd.DataFrame
+    suites: tuple[str, ...]
+    companions: Mapping[str, str]  # folders of what belongs to them, and digests of the files
 
     @property
     def path(self) -> Path:
         """File of the records."""
         return self.folder / "records" / self.name
 
-    @property
-    def date(self) -> str:
-        """When they were scored."""
-        return str(self.records["date"].max())
-
     def companion(self, kind: str, folder: Path | None = None) -> Path:
         """File of what belongs to them, in the output folder or in another one."""
         return (folder or self.folder) / kind / self.name.with_suffix(COMPANIONS[kind])
+
+    @cached_property
+    def pictures(self) -> list[str]:
+        """Files of the small pictures that its examples need; raises InputError where these are damaged."""
+        if "examples" not in self.companions:
+            return []
+        path = self.companion("examples")
+        try:
+            return thumbnails_of(path)
+        except UNREADABLE as error:
+            words = "delete the file and run again"
+            raise InputError(f"cannot read examples {path}: {error}; {words}") from error
 
 
 def merge_outputs(folders: Sequence[Path], output: Path) -> int:
     """Put the records, items, arrays and examples of output folders into one, beside what that has already.
 
     A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
-    copied as they are, so their checksums stay; nothing is written unless all can be.
-
-    Args:
-        folders: Folders that runs have written.
-        output: Folder of the result, which may be one of them.
-
-    Returns:
-        How many results the output has.
+    copied as they are, so their checksums stay; nothing is written unless all can be. Gives how many results
+    the output has, which may be one of the folders.
 
     Raises:
         InputError: A folder has no records, a file is damaged, or two files are different results of one
@@ -100,10 +90,11 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     compared; nor are fingerprints: they name the times of the images' files, which differ from machine to
     machine.
     """
-    for column, called in SAME.items():
+    for column in SAME:
         texts = [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
         if texts[0] != texts[1]:
             before, now = (text or "not known" for text in texts)
+            called = "weights" if column == "revision" else column.replace("_", " ")
             return f"the {called} is {before} in the one and {now} in the other"
     numbers = []
     for records in (first, second):
@@ -121,14 +112,9 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
 
 
 def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:
-    """All results of an output folder, checked.
+    """All results of an output folder; raises InputError where there are none, or one is damaged.
 
-    Args:
-        folder: The folder.
-        strict: Whether a damaged one is an error; otherwise it is left out.
-
-    Raises:
-        InputError: There are none, or one is damaged.
+    Where that is not strict, there may be none, and damaged ones are left out.
     """
     paths = [path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith(".")]
     if strict and not paths:
@@ -152,12 +138,17 @@ def _result(folder: Path, path: Path) -> StoredResult:
     if any(part.startswith(".") for part in name.parts):
         raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
     records = read_frame(path)
-    result = StoredResult(
-        folder, name, records, tuple(suites_of(records)), companions_of(path.read_bytes()), ()
-    )
-    for kind in result.companions:
+    companions = companions_of(path.read_bytes())
+    result = StoredResult(folder, name, records, tuple(suites_of(records)), companions)
+    for kind in companions:
         _require_companion(result, kind)
-    return replace(result, pictures=_pictures(result)) if "examples" in result.companions else result
+    for picture in result.pictures:
+        if not is_whole(folder / FOLDER / picture):
+            raise InputError(
+                f"the picture {folder / FOLDER / picture} of {result.companion('examples')} is missing or "
+                "damaged; copy the whole folder, or run again"
+            )
+    return result
 
 
 def _require_companion(result: StoredResult, kind: str) -> None:
@@ -175,22 +166,6 @@ def _require_companion(result: StoredResult, kind: str) -> None:
         )
 
 
-def _pictures(result: StoredResult) -> tuple[str, ...]:
-    """Files of the pictures of a result's examples; raises InputError where one is not as it was."""
-    path = result.companion("examples")
-    try:
-        names = tuple(thumbnails_of(path))
-    except UNREADABLE as error:
-        raise InputError(f"cannot read examples {path}: {error}; delete the file and run again") from error
-    for name in names:
-        if not is_whole(result.folder / FOLDER / name):
-            raise InputError(
-                f"the picture {result.folder / FOLDER / name} of {path} is missing or damaged; copy the "
-                "whole folder, or run again"
-            )
-    return names
-
-
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     """The newer one of two files of one result; raises InputError where they are two results."""
     if reason := difference(first.records, second.records):
@@ -198,7 +173,7 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
             f"{first.path} and {second.path} are two different results: {reason}; remove one of them, or "
             "merge without it"
         )
-    newer = second if second.date > first.date else first
+    newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     return replace(newer, suites=tuple(sorted({*first.suites, *second.suites})))
 
 

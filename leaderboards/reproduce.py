@@ -34,9 +34,9 @@ class MeasuredNumber:
     """What a run says about a published number."""
 
     value: float  # percent; NaN where there is none
-    low: float = math.nan  # lower end of its 95 % interval; NaN where none was computed
-    high: float = math.nan  # upper end
-    layer: int | None = None  # its block, counted from 1; None for a mean over draws
+    low: float = math.nan  # of its 95 % interval; NaN where none was computed
+    high: float = math.nan
+    layer: int | None = None  # from 1; None for a mean over draws
     partial: bool = False  # whether its data differ from the official ones
     note: str = ""  # what else there is to say; for a value that is NaN, why
 
@@ -61,15 +61,9 @@ def reproduce(
 
     Records of untrained backbones, and of another input size or transform than the source's, never count.
 
-    Args:
-        records: Columns of `Record`, in any order; may be empty.
-        published: What to compare with.
-        registry: Names of the backbones that can be run by name: of others the reason says that they cannot.
-            None if that is not to be said.
-
-    Returns:
-        One row a published number in the order given, columns `COLUMNS`, percents with `DECIMALS` decimals;
-        None and NaN where there is none.
+    One row a published number in the order given, columns `COLUMNS`, percents with `DECIMALS` decimals; None
+    and NaN where there is none. ``registry`` names the backbones that can be run: of others the reason says
+    that they cannot, unless that is None.
     """
     runs = _by_run(records, published)
     rows = []
@@ -90,7 +84,7 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
 
 def _run_of(number: Published) -> _Run:
     """The run that a number is about."""
-    return (number.backbone, number.task, number.dataset, number.protocol, number.pooling)
+    return tuple(getattr(number, name) for name in _RUN)
 
 
 def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run, pd.DataFrame]:
@@ -139,8 +133,7 @@ def _compared(number: Published, run: pd.DataFrame | None) -> dict[str, object]:
 def _row(number: Published, verdict: Verdict, reason: str) -> dict[str, object]:
     """The row of a number beside which nothing stands."""
     names = (*_SAID, "pooling", "tap", "rule", "decimals", "conditions")
-    row: dict[str, object] = {name: getattr(number, name) for name in names}
-    return row | {
+    return {name: getattr(number, name) for name in names} | {
         "published": number.value,
         "published_layer": number.layer,
         "verdict": verdict,
@@ -154,22 +147,17 @@ def _measured(number: Published, run: pd.DataFrame) -> MeasuredNumber | str:
         return _floor(run[run["metric"] == number.metric])
     blocks = run[(run["tap"] == "block") & (run["layer"] >= 1)]
     depth = int(run["depth"].max())
-    if number.rule == "best":
-        return _best(number, blocks, depth)
     if number.rule == "final":
         return _at(number, run[run["tap"] == "final"], "the output of the final norm was not run")
-    layer = depth if number.rule == "last" else number.layer
-    return _at(number, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
-
-
-def _best(number: Published, blocks: pd.DataFrame, depth: int) -> MeasuredNumber | str:
-    """The best block of all; chosen on the decimals that the source chose on, for the sake of its ties."""
-    layers = {int(layer) for layer in blocks["layer"]}
+    if number.rule != "best":
+        layer = depth if number.rule == "last" else number.layer
+        return _at(number, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
+    layers = sorted({int(layer) for layer in blocks["layer"]})
     if len(layers) < depth:
-        run = ranges_text(sorted(layers)) or "none"
-        return f"the best of all {depth} layers is published; layers that were run: {run}"
+        run_layers = ranges_text(layers) or "none"
+        return f"the best of all {depth} layers is published; layers that were run: {run_layers}"
     rows = blocks[blocks["metric"] == number.metric]
-    if number.chosen_decimals is not None:
+    if number.chosen_decimals is not None:  # as the source chose, for the sake of its ties
         rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
     best = best_rows(rows)
     return _at(number, blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]], "")
