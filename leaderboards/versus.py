@@ -96,19 +96,19 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
     rows = rows[rows["backbone"].isin(names)]
     pair = board.only(rows[rows["task"].isin(tasks)] if tasks else rows)
     left_out: list[str] = []
-    planned: list[_Planned] = []
+    planned: list[_Plan] = []
     for column in pair.columns:
         try:
             planned.append(_planned(pair, column, names, which))
         except InputError as error:
             left_out.append(f"{column.heading}: {error}")
-    count = sum(len(plan.pairs) for plan in planned)
+    count = sum(len(pairs) for _, pairs, _ in planned)
     compared: list[Versus] = []
-    for plan in planned:
+    for column, pairs, items in planned:
         try:
-            compared += [_compared(plan, sides, count) for sides in plan.pairs]
+            compared += [_compared(column, sides, items, which, count) for sides in pairs]
         except InputError as error:
-            left_out.append(f"{plan.column.heading}: {error}")
+            left_out.append(f"{column.heading}: {error}")
     if not compared:
         reasons = "; ".join(dict.fromkeys(left_out)) or "they share no task"
         raise InputError(f"{names[0]} and {names[1]} cannot be compared: {reasons}")
@@ -132,42 +132,25 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
             raise unknown("task", task, sorted({str(name) for name in rows["task"]}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """What is compared in a column, with the items of both backbones and the held-out difference."""
-
-    column: Column
-    pairs: Sequence[tuple[Side, Side]]
-    items: Sequence[Mapping[Place, Items]]
-    held_out: float
+_Plan = tuple[Column, list[tuple[Side, Side]], list[Mapping[Place, Items]]]
+"""What is compared in a column, and the items of both backbones."""
 
 
-def _planned(board: Board, column: Column, names: tuple[str, str], which: Which) -> _Planned:
+def _planned(board: Board, column: Column, names: tuple[str, str], which: Which) -> _Plan:
     """What is compared in a column; raises InputError where nothing can be."""
     first, second = (sides_of(column.candidates, name) for name in names)
     if not first or not second:
-        _lacking(board, column, names, names[1] if first else names[0])
+        name = names[1] if first else names[0]
+        others = [other for other in board.columns if other.source[:3] == column.source[:3]]
+        scored = [other.data for other in others if name in set(other.rows["backbone"])]
+        if scored and column.data not in scored:
+            raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
+        raise InputError(f"{name} has no score")
     if which == "same":
-        pairs, choices = equal_shares(first, second), []
+        pairs = equal_shares(first, second)
     else:
         pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
-        choices = [column.honest[name] for name in names if name in column.honest]
-    items = [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
-    held_out = choices[0].score - choices[1].score if len(choices) == 2 else math.nan
-    return _Planned(column, pairs, items, held_out)
-
-
-def _lacking(board: Board, column: Column, names: tuple[str, str], name: str) -> None:
-    """Raise InputError that says why a backbone has no score in a column."""
-    others = [
-        other
-        for other in board.columns
-        if other.source[:3] == column.source[:3] and other.data != column.data
-    ]
-    elsewhere = any(name in set(other.rows["backbone"]) for other in others)
-    if elsewhere and name not in set(column.rows["backbone"]):
-        raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
-    raise InputError(f"{name} has no score")
+    return column, pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 
 
 def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
@@ -204,26 +187,33 @@ def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place
     return items
 
 
-def _compared(planned: _Planned, sides: tuple[Side, Side], count: int) -> Versus:
+def _compared(
+    column: Column,
+    sides: tuple[Side, Side],
+    places: Sequence[Mapping[Place, Items]],
+    which: Which,
+    count: int,
+) -> Versus:
     """One of so many comparisons; raises InputError where the items are others."""
-    items = [by_place[side.place] for by_place, side in zip(planned.items, sides, strict=True)]
-    metric = planned.column.metric
+    items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
     resamples = None
-    if statistic := items[0].statistics.get(metric):
+    if statistic := items[0].statistics.get(column.metric):
         usual = RESAMPLES if statistic.over in MEANS else FEWER_RESAMPLES
         resamples = max(usual, PER_COMPARISON * count)
-    difference = paired_differences(items, metric, reference=1, resamples=resamples)
+    difference = paired_differences(items, column.metric, reference=1, resamples=resamples)
     if difference is None:
         raise InputError("the backbones were scored on different items")
+    honest = column.honest if which == "best" else {}
+    scores = [honest[side.backbone].score for side in sides if side.backbone in honest]
     return Versus(
-        column=planned.column,
+        column=column,
         first=sides[0],
         second=sides[1],
         difference=float(difference.value[0]),
         ci_low=float(difference.low[0]),
         ci_high=float(difference.high[0]),
         p=float(difference.p[0]),
-        held_out=planned.held_out,
+        held_out=scores[0] - scores[1] if len(scores) == 2 else math.nan,
     )
 
 

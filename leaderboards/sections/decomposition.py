@@ -21,7 +21,7 @@ from tasks.metrics.resampling import Ratios
 from tasks.metrics.uncertainty import influence, sample
 from tasks.paths import KIND, SIZE, Steps
 from tasks.uncertainty import measure
-from zoo.spec import Layer
+from zoo.spec import Layer, Tap
 
 READ = """
 Each row changes one choice, and keeps the changes of the rows above: the first score is that of {first},
@@ -95,9 +95,7 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> C
     old, new = steps.path[step : step + 2]
 
     def layer(stop: int) -> Layer:
-        if steps.stops[stop].tap == "final":
-            return backbone.final
-        return backbone.best_block(stop if chosen == "best" else start)
+        return backbone.layer(stop, stop if chosen == "best" else start)
 
     def value(stop: int) -> float:
         return backbone.scores(stop)[layer(stop)]
@@ -119,9 +117,9 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> C
         last=value(end) - value(steps.last[step]),
         gained=sum(by > 0 for by in moved),
         lost=sum(by < 0 for by in moved),
-        ceiling_before=backbone.alternative(old, layer(old), CEILING),
-        ceiling_after=backbone.alternative(new, layer(new), CEILING),
-        pull=backbone.alternative(new, layer(new), PULL),
+        ceiling_before=backbone.scores(old, CEILING).get(layer(old), math.nan),
+        ceiling_after=backbone.scores(new, CEILING).get(layer(new), math.nan),
+        pull=backbone.scores(new, PULL).get(layer(new), math.nan),
         forward=steps.choices[step].name in (SIZE, KIND),
     )
 
@@ -135,28 +133,30 @@ class _Backbone:
         self._folder = folder
         self._steps = steps
         self._items: dict[str, Mapping[Place, Items]] = {}
-        depth = int(rows["depth"].iloc[0])
         # a ConvNet has no final norm: its last block stands for it
-        self.final = Layer(depth, "final" if "final" in {*rows["tap"]} else "block")
+        tap: Tap = "final" if "final" in {*rows["tap"]} else "block"
+        self._final = Layer(int(rows["depth"].iloc[0]), tap)
 
     def is_scored(self, stop: int) -> bool:
         """Whether the layers that a stop reads have scores by its rule."""
         scores = self.scores(stop)
         final = self._steps.stops[stop].tap == "final"
-        return self.final in scores if final else any(layer.tap == "block" for layer in scores)
+        return self._final in scores if final else any(layer.tap == "block" for layer in scores)
 
-    def scores(self, stop: int) -> Mapping[Layer, float]:
-        """Score of every layer by the rule of a stop."""
-        return self._values(self._metric(stop))
+    def layer(self, stop: int, by: int) -> Layer:
+        """What a stop reads: the last layer, or the first block that is best by the rule of a stop."""
+        if self._steps.stops[stop].tap == "final":
+            return self._final
+        scores = self.scores(by)
+        blocks = sorted((layer for layer in scores if layer.tap == "block"), key=lambda layer: layer.index)
+        return max(blocks, key=scores.__getitem__)
 
-    def best_block(self, stop: int) -> Layer:
-        """The block with the highest score by the rule of a stop, the first of equal ones."""
-        scores = {layer: value for layer, value in self.scores(stop).items() if layer.tap == "block"}
-        return max(sorted(scores, key=lambda layer: layer.index), key=lambda layer: scores[layer])
-
-    def alternative(self, stop: int, layer: Layer, name: str) -> float:
-        """An alternative metric of a layer at a stop, such as its ceiling; NaN where there is none."""
-        return self._values(f"{self._metric(stop)} {name}").get(layer, math.nan)
+    def scores(self, stop: int, alternative: str = "") -> dict[Layer, float]:
+        """Score of every layer by the rule of a stop, or an alternative metric, such as its ceiling."""
+        metric = f"{self._metric(stop)} {alternative}".strip()
+        rows = self._rows[(self._rows["metric"] == metric) & self._rows["value"].notna()]
+        fields = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
+        return {Layer(int(index), tap): float(value) for index, tap, value in fields}
 
     def items(self, stop: int, layer: Layer) -> tuple[Items, str]:
         """Items of a layer, and the metric of a stop's rule among their statistics."""
@@ -169,11 +169,6 @@ class _Backbone:
 
     def _metric(self, stop: int) -> str:
         return step_metric(self._steps.scored[stop])
-
-    def _values(self, metric: str) -> Mapping[Layer, float]:
-        rows = self._rows[self._rows["metric"] == metric].dropna(subset=["value"])
-        fields = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
-        return {Layer(int(index), tap): float(value) for index, tap, value in fields}
 
 
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
@@ -284,12 +279,11 @@ def _numbers(changed: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame
     """All numbers in full precision, as text."""
     rows = []
     for change in changed:
-        facts = asdict(change)
-        del facts["layers"]
-        before, after = map(str, change.layers)
         choice = steps.choices[change.step - 1]
         metric = steps.stops[steps.path[change.step]].rule.primary
         words = {"choice": choice.name, "old": choice.old, "new": choice.new, "metric": metric}
+        before, after = map(str, change.layers)
         layers = {"layer_before": before, "layer_after": after, "delta": change.delta}
-        rows.append({"task": task, **facts, **words, **layers})
-    return pd.DataFrame(rows).map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))
+        rows.append({"task": task, **asdict(change), **words, **layers})
+    frame = pd.DataFrame(rows).drop(columns="layers")
+    return frame.map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))
