@@ -42,11 +42,10 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
     Example: `python -m benchmark reproduce -b 'dino-*' --published my-paper.csv`
     """
-    from leaderboards.disputes import disputes
     from leaderboards.literature import all_published, read_published
     from leaderboards.pages.csv import inert
     from leaderboards.pages.markdown import table
-    from leaderboards.reproduce import NOT_MEASURED, counts, reproduce
+    from leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
     from leaderboards.sections.published import published_table
     from zoo.registry import all_specs
 

@@ -20,7 +20,9 @@ def write_arrays(arrays: Mapping[str, NDArray[np.generic]], path: Path) -> None:
 def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np.generic]]:
     """The arrays of a file, or those of some names.
 
-    Raises ValueError where it is damaged, something else, or lacks an array, and OSError.
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is damaged, something else, or lacks an array.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

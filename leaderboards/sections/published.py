@@ -7,8 +7,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed
-from leaderboards.disputes import disputes
-from leaderboards.reproduce import NOT_MEASURED
+from leaderboards.reproduce import NOT_MEASURED, disputes
 from leaderboards.sections.provenance import listed
 from tasks.blocks import Block, Heading, Table, said
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from leaderboards.board import Board
-from leaderboards.disputes import disputes
 from leaderboards.literature import all_published
 from leaderboards.records.record import to_frame
+from leaderboards.reproduce import disputes
 from leaderboards.sections.published import published_blocks
 from tasks.blocks import Bullets
 from tests.leaderboards.builder import record

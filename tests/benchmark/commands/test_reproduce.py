@@ -7,11 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leaderboards.disputes import disputes
 from leaderboards.literature import all_published
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.record import to_frame
-from leaderboards.reproduce import COLUMNS
+from leaderboards.reproduce import COLUMNS, disputes
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import layers, record
 
