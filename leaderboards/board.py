@@ -30,14 +30,15 @@ from tasks.registry import COST
 class Board:
     """The newest records of one suite and what is found in them; each thing is looked for once, when asked.
 
-    `Board.of` makes one of any records.
+    `Board.of` makes one of any records. ``items`` and ``arrays`` are folders: of what scores are compared by,
+    and of what analyses kept; ``published`` are numbers of others that stand beside those measured here.
     """
 
     suite: str  # "" of records of any
     records: pd.DataFrame  # one of each `leaderboards.records.key.RecordKey`, in their order
-    items: Path | None = None  # folder of the items by which scores are compared
-    arrays: Path | None = None  # folder of what analyses kept, of which pictures are drawn
-    published: tuple[Published, ...] = ()  # numbers of others that stand beside those measured here
+    items: Path | None = None
+    arrays: Path | None = None
+    published: tuple[Published, ...] = ()
 
     @classmethod
     def of(
@@ -90,7 +91,6 @@ class Board:
 
     @cached_property
     def costs(self) -> pd.DataFrame:
-        """Records of what backbones cost."""
         return self.records[self.records["task"] == COST]
 
     @cached_property
@@ -115,7 +115,6 @@ class Board:
 
     @cached_property
     def scored_backbones(self) -> tuple[BoardBackbone, ...]:
-        """The backbones that have scores, in the order of the tables."""
         return self.backbones_in(self.scores)
 
     @cached_property
@@ -150,14 +149,12 @@ class Board:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """Records that compare two layers."""
         return self.plain[self.plain["other"] != ""]
 
     @cached_property
     def last_blocks(self) -> pd.DataFrame:
         """The comparisons of two backbones' last blocks, turned so that the higher one in tables is first."""
         depths = {backbone.name: backbone.depth for backbone in self.backbones}
-        pairs = self.pairs
-        pairs = pairs[(pairs["tap"] == "block") & (pairs["other_tap"] == "block")]
+        pairs = self.pairs[(self.pairs["tap"] == "block") & (self.pairs["other_tap"] == "block")]
         pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]
         return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], self.backbones)

@@ -53,9 +53,9 @@ def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest 
     reach = HOPELESS * (rows["half"] + top["half"])
     near = rows[~(top["value"] - rows["value"] > reach)].reset_index(drop=True)
     items = {
-        (str(name), place): measured
+        (str(name), layer): measured
         for name, part in near.groupby("backbone", sort=True)
-        for place, measured in known_items(column, str(name), places_of(part), folder).items()
+        for layer, measured in known_items(column, str(name), places_of(part), folder).items()
     }
     rivals = [*zip(near["backbone"].astype(str), places_of(near), strict=True)]
     tested = [rival for rival in rivals if rival in items]

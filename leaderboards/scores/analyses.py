@@ -27,7 +27,6 @@ class Analysis:
         return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
-        """Its records."""
         same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
         return records[same & (records["protocol"] == self.protocol) & (records["data"] == self.data)]
 
@@ -40,7 +39,6 @@ class AnalysisView:
     tap: str
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
-        """Its records."""
         return records[(records["pooling"] == self.pooling) & (records["tap"] == self.tap)]
 
 

@@ -92,7 +92,6 @@ class Column:
 
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
-        """The backbones that have records of it, in the order of the tables."""
         return backbones_of(self.rows)
 
     @cached_property
@@ -107,20 +106,16 @@ class Column:
         rows = self.scored[~self.scored["primary"].astype(bool)]
         return tuple(sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank))
 
-    @cached_property
-    def pooled(self) -> pd.DataFrame:
-        """Its rows, all metrics, in each backbone's primary pooling."""
-        return self.rows[self.rows["pooling"] == self.rows["backbone"].map(self.poolings)]
-
-    def in_pooling(self, pooling: str | None) -> pd.DataFrame:
+    def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
         """Its rows, all metrics, in one pooling; without one, in each backbone's primary pooling."""
-        return self.pooled if pooling is None else self.rows[self.rows["pooling"] == pooling]
+        wanted = self.rows["backbone"].map(self.poolings) if pooling is None else pooling
+        return self.rows[self.rows["pooling"] == wanted]
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
         """What the best layer is chosen from: scored blocks of the primary pooling, no random floor."""
-        rows = self.pooled[self.pooled["metric"] == self.metric]
-        return candidates(rows[~is_floor(rows)])
+        rows = self.in_pooling()
+        return candidates(rows[(rows["metric"] == self.metric) & ~is_floor(rows)])
 
     @cached_property
     def best(self) -> pd.DataFrame:

@@ -27,7 +27,6 @@ class BoardBackbone:
 
     @property
     def floor(self) -> bool:
-        """Whether it is a random floor."""
         return self.family == FLOOR
 
     @property

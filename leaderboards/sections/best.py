@@ -98,6 +98,11 @@ def best_blocks(board: Board) -> list[Block]:
     )
     apart = [column for column in board.columns if column.apart]
     honest = honest_table(board)
+    tasks = [task_display(name) for name in dict.fromkeys(column.task for column in board.columns)]
+    legend = [
+        {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
+        for task in tasks
+    ]
     return [
         wrapped(reading),
         Heading(2, CAPTION),
@@ -112,7 +117,7 @@ def best_blocks(board: Board) -> list[Block]:
         *([] if honest.empty else [Table(honest, left=2, caption=HONEST_CAPTION, head=1)]),
         *_floor_notes(board),
         said("What the columns ask:"),
-        Table(_legend(board), left=3, caption="What the columns ask"),
+        Table(pd.DataFrame(legend), left=3, caption="What the columns ask"),
     ]
 
 
@@ -202,12 +207,3 @@ def _floor_notes(board: Board) -> Iterator[Text]:
         yield wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if board.has_intervals else ""))
     if any(not backbone.trained and not backbone.floor for backbone in board.scored_backbones):
         yield said(UNTRAINED_NOTE)
-
-
-def _legend(board: Board) -> pd.DataFrame:
-    """What each task of the columns asks and counts."""
-    tasks = [task_display(name) for name in dict.fromkeys(column.task for column in board.columns)]
-    return pd.DataFrame(
-        {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
-        for task in tasks
-    )

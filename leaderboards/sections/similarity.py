@@ -37,7 +37,6 @@ class CkaTable:
         return f"{pooling_name(self.pooling)}, {self.dataset_name} ({self.protocol})"
 
     def rows(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """Its rows of the records that compare layers."""
         same = (pairs["dataset"] == self.dataset) & (pairs["protocol"] == self.protocol)
         return pairs[same & (pairs["pooling"] == self.pooling) & (pairs["data"] == self.data)]
 

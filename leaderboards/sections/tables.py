@@ -1,7 +1,6 @@
 """Scores as tables: frames of text and of cells that may be marked."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
 
 import pandas as pd
 
@@ -15,8 +14,6 @@ from tasks.blocks import Cell, Mark
 from tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
 
 EMPTY = Cell("")
-
-BETTER = "↑"  # stands behind a score that another pooling of the backbone's layers exceeds
 
 TURNS, LEVELS = (
     tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
@@ -46,12 +43,8 @@ def main_table(board: Board) -> pd.DataFrame:
     """
 
     def cells(column: Column) -> dict[str, Cell]:
-        best = _best_cells(column.best, board.ties.get(column.key, Ties()))
-        marked = {
-            name: replace(cell, text=f"{cell.text} {BETTER}") if name in column.better_poolings else cell
-            for name, cell in best.items()
-        }
-        return _floor_cells(column.floors) | marked
+        tied = board.ties.get(column.key, Ties()).tied
+        return _floor_cells(column.floors) | _best_cells(column.best, tied, column.better_poolings)
 
     return board_table(board, cells)
 
@@ -106,8 +99,8 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
 def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
     """Scores of blocks and final norms by a column's metric, in one pooling or the primary ones; no floor."""
     rows = column.in_pooling(pooling)
-    rows = rows[(rows["metric"] == column.metric) & ~is_floor(rows)]
-    return rows[rows["tap"].isin(["block", "final"])]
+    blocks = rows["tap"].isin(["block", "final"])
+    return rows[blocks & (rows["metric"] == column.metric) & ~is_floor(rows)]
 
 
 def metrics_table(column: Column) -> pd.DataFrame:
@@ -115,7 +108,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
 
     Rows and cells are as in `main_table`, without the family; empty where there is only one metric.
     """
-    rows = column.pooled
+    rows = column.in_pooling()
     # kinds, ceilings and rules are shown in tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
     metrics = {metric for metric in metrics if metric != PULL and not kind_of(metric)}
@@ -126,7 +119,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
         cells = _floor_cells(floors[floors["metric"] == metric])
-        cells |= _best_cells(best[best["metric"] == metric], Ties())
+        cells |= _best_cells(best[best["metric"] == metric])
         table[metric] = [cells.get(backbone.name, EMPTY) for backbone in backbones]
     return pd.DataFrame(table)
 
@@ -135,10 +128,8 @@ def kind_table(column: Column) -> pd.DataFrame:
     """Scores by kind of items at the best layer of all, a column a backbone; empty without kinds."""
     rows = column.at_best.assign(kind=[kind_of(str(metric)) for metric in column.at_best["metric"]])
     rows = rows[rows["kind"] != ""]
-    values = {
-        (str(name), str(kind)): f"{value:.1f}"
-        for name, kind, value in rows[["backbone", "kind", "value"]].itertuples(index=False, name=None)
-    }
+    keys = zip(rows["backbone"], rows["kind"], strict=True)
+    values = dict(zip(keys, rows["value"].map("{:.1f}".format), strict=True))
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
     body = [
         {"kind": kind} | {backbone.label: values.get((backbone.name, kind), "") for backbone in backbones}
@@ -159,14 +150,19 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     )
 
 
-def _best_cells(best: pd.DataFrame, ties: Ties) -> dict[str, Cell]:
-    """For each backbone the cell of its best layer; the highest one and those tied with it are marked."""
+def _best_cells(
+    best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()
+) -> dict[str, Cell]:
+    """For each backbone the cell of its best layer; the highest one and those tied with it are marked.
+
+    An arrow stands behind a score that another pooling of the backbone's layers exceeds.
+    """
     top = best["value"].max()
     fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
     return {
         str(name): Cell(
-            f"{score_text(float(value), spread)} ({layer}/{depth})",
-            mark_of(best=value == top, tied=name in ties.tied),
+            f"{score_text(float(value), spread)} ({layer}/{depth}){' ↑' if name in better else ''}",
+            mark_of(best=value == top, tied=name in tied),
         )
         for name, value, layer, depth, spread in fields.itertuples(index=False, name=None)
     }
