@@ -23,6 +23,10 @@ Form = TypeVar("Form")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
+RAISES = """\
+Raises:
+    zoo.errors.InputError: Something that was given is wrong, or is not there: one sentence says what."""
+
 _PARSERS: Mapping[Any, Callable[[Any], Any]] = {
     bool: parsers.switch,
     float: parsers.real,
@@ -155,7 +159,7 @@ def called_with(
         )
         listed = "\n".join(["Options:", *(option.documentation for option in options)])
         own = inspect.cleandoc(function.__doc__ or "")
-        called.__doc__ = "\n\n".join(filter(None, [summary, own, listed]))
+        called.__doc__ = "\n\n".join(filter(None, [summary, own, RAISES, listed]))
         return called
 
     return decorate

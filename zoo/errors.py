@@ -1,6 +1,6 @@
 """Errors for bad input."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -23,6 +23,13 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     close = get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known {what}s: {', '.join(names)}"
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
+
+
+def require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise the error for the first of some names that does not exist."""
+    for name in names:
+        if name not in known:
+            raise unknown(what, name, known)
 
 
 def first_line(error: BaseException) -> str:

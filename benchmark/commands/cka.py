@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from benchmark.commands.command import records_of
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, called_with
-from zoo.errors import InputError, shortened, unknown
+from zoo.errors import InputError, require_known, shortened
 from zoo.spec import Layer
 
 if TYPE_CHECKING:
@@ -41,12 +41,9 @@ class CkaCall:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Similarity(Result):
-    """CKA of two representations, or of all layers of two backbones.
+    """CKA of two representations, or of all layers of two backbones."""
 
-    ``matrix`` has CKA from 0 to 1, a row for each layer of the first, a column for each of the second.
-    """
-
-    matrix: "pd.DataFrame"
+    matrix: "pd.DataFrame"  # from 0 to 1, a row for each layer of the first, a column for each of the second
 
     def __float__(self) -> float:
         if self.matrix.size != 1:
@@ -60,14 +57,8 @@ def cka(call: CkaCall) -> Similarity:
 
     Of arrays with the same samples in the same order it is computed here (Kornblith et al.,
     arXiv:1905.00414, with the unbiased estimator of HSIC unless told otherwise), in float64. Of backbones it
-    is what a run of the task ``cka`` has written.
-
-    Returns:
-        ``matrix`` has CKA from 0 to 1; of two arrays ``float(result)`` is the number. ``frame`` has a row a
-        pair.
-
-    Raises:
-        zoo.errors.InputError: Something about the arrays is wrong, or no run has compared the backbones.
+    is what a run of the task ``cka`` has written. ``matrix`` has CKA from 0 to 1; of two arrays
+    ``float(result)`` is the number; ``frame`` has a row a pair.
 
     Example:
         >>> import benchmark
@@ -151,10 +142,9 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     if len(data) != 1:
         names = ", ".join(" ".join(each) for each in data) or f"none called {call.dataset}"
         raise InputError(f"{first} and {second} were compared on these: {names}; say which one by dataset=")
-    poolings = set(rows["pooling"])
-    if call.pooling is not None and call.pooling not in poolings:
-        raise unknown("compared pooling", call.pooling, sorted(poolings))
-    pooling = call.pooling or next(each for each in (*POOLINGS, *sorted(poolings)) if each in poolings)
+    poolings = sorted(set(rows["pooling"]))
+    pooling = call.pooling or next(each for each in (*POOLINGS, *poolings) if each in poolings)
+    require_known("compared pooling", [pooling], poolings)
     rows = rows[rows["pooling"] == pooling]
     layers = {
         f"{side}layer": list(map(Layer, map(int, rows[f"{side}layer"]), rows[f"{side}tap"]))
@@ -186,9 +176,7 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     known = sorted({*pairs["backbone"], *pairs["other"]})
     if not known:
         raise InputError(f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
-    for name in (first, second):
-        if name not in known:
-            raise unknown("compared backbone", name, known)
+    require_known("compared backbone", (first, second), known)
     sides = {"backbone": "other", "layer": "other_layer", "tap": "other_tap"}
     turned = pairs.rename(columns=sides | {new: old for old, new in sides.items()})[pairs.columns]
     both = [table[(table["backbone"] == first) & (table["other"] == second)] for table in (pairs, turned)]

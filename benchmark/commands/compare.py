@@ -87,9 +87,6 @@ def compare(request: CompareRequest) -> Comparison:
     Differences are in points; p-values are given as they are, and corrected for all of the table. What the
     numbers show, in words, is ``conclusion``; what could not be compared, and why, ``left_out``.
 
-    Raises:
-        zoo.errors.InputError: Something that was given is wrong, or nothing can be compared.
-
     Example:
         >>> import benchmark
         >>> found = benchmark.compare("mini-dino", "mini-resnet", output="results", tasks="knn")

@@ -121,9 +121,6 @@ def export_command(request: ExportRequest) -> None:
 def export(request: ExportRequest) -> Files:
     """``paths`` are the files that were written, ``frame`` names them.
 
-    Raises:
-        zoo.errors.InputError: There are no records, none of a backbone, or nothing to write.
-
     Example:
         >>> import benchmark
         >>> [path.suffix for path in benchmark.export("csv", output="results", to="tables").paths]
@@ -133,7 +130,6 @@ def export(request: ExportRequest) -> Files:
 
 
 def _exported(request: ExportRequest) -> list[Path]:
-    """Write what was asked for; gives the files."""
     from zoo.atomic import whole_file
 
     if request.benchmarks and request.form != "hub":

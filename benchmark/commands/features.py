@@ -44,9 +44,6 @@ def features(call: RunCall) -> Files:
     Does what ``python -m benchmark features`` does, with the same options. ``frame`` has one row a file:
     backbone, task, layer, pooling and path.
 
-    Raises:
-        zoo.errors.InputError: Something that was given is wrong.
-
     Example:
         >>> import benchmark
         >>> import numpy as np

@@ -71,9 +71,6 @@ def from_module(call: ModuleCall) -> "NetworkCopy":
     found is printed. It is copied: nothing is changed, and what is trained later is another backbone. Runs
     take what this gives among names, as long as it is kept.
 
-    Raises:
-        zoo.errors.InputError: The network cannot be read so, or is not what was said; the sentence tells how.
-
     Example:
         >>> import benchmark
         >>> import torch

@@ -25,8 +25,6 @@ What = Literal["backbones", "tasks", "suites", "protocols"]
 
 Row = dict[str, object]  # titles of columns with what stands in them
 
-NOT_PINNED = "not pinned: the newest is taken when the backbone is loaded, and recorded"
-
 
 def families(value: object) -> tuple[str, ...]:
     """Families of backbones, in lower case."""
@@ -61,20 +59,19 @@ class BackboneFilters:
     @property
     def select(self) -> tuple[BackboneSpec, ...]:
         """The backbones of the registry that pass all filters; raises InputError where none does."""
-        specs = tuple(spec for spec in all_specs() if self._admit(spec))
-        if not specs:
-            raise InputError("No backbone of the registry passes all filters; leave one out.")
-        return specs
-
-    def _admit(self, spec: BackboneSpec) -> bool:
-        learned = f"{teachers(spec)}; {spec.supervision}; {spec.data}".lower()
-        return (
-            (not self.family or spec.family.lower() in self.family)
-            and (self.supervision or "").lower() in learned
+        specs = tuple(
+            spec
+            for spec in all_specs()
+            if (not self.family or spec.family.lower() in self.family)
+            and (self.supervision or "").lower()
+            in f"{teachers(spec)}; {spec.supervision}; {spec.data}".lower()
             and fits_licence(spec.licence, self.licence or "")
             and (self.max_parameters is None or (spec.parameters or 0) <= self.max_parameters)
             and self.gated in (None, spec.gated)
         )
+        if not specs:
+            raise InputError("No backbone of the registry passes all filters; leave one out.")
+        return specs
 
 
 @dataclass(frozen=True)
@@ -106,9 +103,9 @@ def list_command(request: ListRequest) -> None:
         return
     specs = request.select if request.what == "backbones" else ()
     if request.json:
-        say_json([facts(spec) for spec in specs] or _ROWS[request.what]())
+        say_json([facts(spec) for spec in specs] or _rows(request.what))
         return
-    console.print(_table([brief(spec) for spec in specs] or _ROWS[request.what]()))
+    console.print(_table([brief(spec) for spec in specs] or _rows(request.what)))
     if specs:
         star = "; * gated: its terms must be accepted first" if any(spec.gated for spec in specs) else ""
         console.print(f"{len(specs)} backbones; 'list backbones NAME' tells all of one{star}")
@@ -120,9 +117,6 @@ def list_backbones(filters: BackboneFilters) -> Result:
 
     Lists what ``python -m benchmark list backbones`` lists. Brings no torch along. ``frame`` has one row a
     backbone, with all that is known of it.
-
-    Raises:
-        zoo.errors.InputError: There is no such family, or nothing passes.
 
     Example:
         >>> import benchmark
@@ -142,23 +136,19 @@ def list_backbones(filters: BackboneFilters) -> Result:
     )
 
 
-def _tasks() -> list[Row]:
-    return [
-        {"name": task.name, "what": task.title, "primary metric": task.metric, "standard data": task.data}
-        for task in TASKS
-    ]
+def _rows(what: What) -> list[Row]:
+    if what == "tasks":
+        return [
+            {"name": task.name, "what": task.title, "primary metric": task.metric, "standard data": task.data}
+            for task in TASKS
+        ]
+    if what == "suites":
+        from benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
 
-
-def _suites() -> list[Row]:
-    from benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
-
-    return [
-        {"name": suite.name, "what": suite.title, "backbones": " ".join((*suite.backbones, suite.floor))}
-        for suite in SUITES
-    ]
-
-
-def _protocols() -> list[Row]:
+        return [
+            {"name": suite.name, "what": suite.title, "backbones": " ".join((*suite.backbones, suite.floor))}
+            for suite in SUITES
+        ]
     return [
         {
             "name": protocol.name,
@@ -170,11 +160,7 @@ def _protocols() -> list[Row]:
     ]
 
 
-_ROWS = {"tasks": _tasks, "suites": _suites, "protocols": _protocols}
-
-
 def _find(name: str) -> BackboneSpec:
-    """The entry of that name or Hub id; raises InputError where there is none."""
     by_name = {spec.name: spec for spec in all_specs()}
     by_repository = {spec.repository: spec for spec in all_specs() if "/" in spec.repository}
     if spec := by_name.get(name) or by_repository.get(name):
@@ -269,12 +255,12 @@ def details(spec: BackboneSpec) -> Row:
 
 
 def _revision_policy(spec: BackboneSpec) -> str:
-    """Which version of the weights is taken."""
     if spec.checkpoint in ("packaged", "generated"):
         return "comes with the package" if spec.checkpoint == "packaged" else "comes from a seed"
     if not spec.repository:
         return "the digest of the file that is given"
-    return f"pinned: {spec.revision}" if spec.revision else NOT_PINNED
+    newest = "not pinned: the newest is taken when the backbone is loaded, and recorded"
+    return f"pinned: {spec.revision}" if spec.revision else newest
 
 
 def _how_to_load(spec: BackboneSpec) -> str:

@@ -71,9 +71,6 @@ def load(request: LoadRequest) -> "CutBackbone":
     [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
     ``spec``, ``layer``, ``dim`` and ``parameters``.
 
-    Raises:
-        zoo.errors.InputError: There is no such backbone or layer, or its files cannot be had.
-
     Example:
         >>> import benchmark
         >>> from PIL import Image

@@ -36,10 +36,6 @@ def merge_command(request: MergeRequest) -> None:
 def merge(request: MergeRequest) -> Files:
     """``frame`` has the records of the merged folder; ``paths`` are its pages.
 
-    Raises:
-        zoo.errors.InputError: Too few folders, no output, two different results of one name, or a damaged
-            file.
-
     Example:
         >>> import benchmark
         >>> both = benchmark.merge(["results", "results"], output="together")

@@ -10,7 +10,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals
 from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
     from benchmark.engines.progress import Reporter
@@ -54,7 +54,6 @@ def pack_command(request: PackRequest) -> None:
 
 
 def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDataset]":
-    """Write datasets of a folder as a pack; gives what was written, by name."""
     from tasks.datasets.files import is_packed
     from tasks.datasets.packs.writing import plan_dataset, require_room, write_dataset
 
@@ -83,13 +82,10 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
 
 
 def _chosen(request: PackRequest) -> "Sequence[DatasetEntry[Data]]":
-    """The datasets that were named, or all that are there; raises InputError."""
     from tasks.datasets.catalogue import DATASETS, State, inspect
 
     known = {entry.name: entry for entry in DATASETS}
-    for name in request.datasets:
-        if name not in known:
-            raise unknown("dataset", name, known)
+    require_known("dataset", request.datasets, known)
     present = []
     for entry in [known[name] for name in dict.fromkeys(request.datasets)] or DATASETS:
         inspection = inspect(request.data, entry)

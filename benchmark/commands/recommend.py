@@ -16,7 +16,7 @@ from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, require_known
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec, Layer, entry_name, split_size
 
@@ -91,14 +91,10 @@ def recommend_command(request: RecommendRequest) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Advice(Result):
-    """What to use: backbones with layers, the cheapest first.
+    """What to use: backbones with layers, the cheapest first."""
 
-    ``pareto`` has for each task the layers above which none scores that takes no longer; ``code``, for each
-    recommendation, lines of Python that give its vectors.
-    """
-
-    pareto: "pd.DataFrame"
-    code: tuple[str, ...]
+    pareto: "pd.DataFrame"  # for each task the layers above which none scores that takes no longer
+    code: tuple[str, ...]  # for each recommendation, lines of Python that give its vectors
 
 
 @recommend_command.python
@@ -107,10 +103,6 @@ def recommend(request: RecommendRequest) -> Advice:
 
     Its ``reason`` is among them. ``pareto`` has the layers above which none scores that takes no longer;
     ``code``, for each recommendation, the lines of Python that load the backbone cut after that layer.
-
-    Raises:
-        zoo.errors.InputError: There are no records, times are limited and none were measured, or nothing is
-            within the limits.
 
     Example:
         >>> import benchmark
@@ -174,9 +166,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
 def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     """The columns of some tasks, or of all; raises InputError for a task that has none."""
     names = list(dict.fromkeys(column.task for column in board.columns))
-    for task in tasks:
-        if task not in names:
-            raise unknown("task", task, names)
+    require_known("task", tasks, names)
     if not names:
         raise InputError("no backbone has a score of a task that ranks; `python -m benchmark run` gives some")
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
@@ -221,7 +211,6 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 
 def _limited(every: "Candidates", limits: "Limits") -> Iterator[str]:
-    """What the limits leave out, column by column."""
     from leaderboards.limits import exclusions
 
     for column, rows in every.items():
@@ -230,7 +219,6 @@ def _limited(every: "Candidates", limits: "Limits") -> Iterator[str]:
 
 
 def _grounds(possible: "Mapping[Column, Possible]", device: str | None, command: str) -> Iterator[str]:
-    """On what the recommendation rests."""
     from leaderboards.display import score_text
 
     if device:
@@ -283,7 +271,6 @@ def code_of(pick: "Pick") -> str:
 
 
 def _call(name: str, column: "Column", row: "pd.Series") -> str:
-    """The call that loads one layer as the task showed images to it."""
     from tasks.registry import TASKS
 
     entry, size = split_size(name)

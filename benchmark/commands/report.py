@@ -9,7 +9,7 @@ import typer
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, require_known
 
 FigureFormat = Literal["svg", "pdf", "both"]
 
@@ -49,10 +49,6 @@ def report_command(request: ReportRequest) -> None:
 def report(request: ReportRequest) -> Files:
     """``paths`` are the files that were written, pages first, ``frame`` names them.
 
-    Raises:
-        zoo.errors.InputError: There are no records, no such suite, or a file of published numbers cannot be
-            read.
-
     Example:
         >>> import benchmark
         >>> [path.suffix for path in benchmark.report(output="results", to="pages").paths]
@@ -62,7 +58,6 @@ def report(request: ReportRequest) -> Files:
 
 
 def _written(request: ReportRequest) -> list[Path]:
-    """Write a page for each suite, then figures and a site where they are named; gives the files."""
     from benchmark.plan.facts import known_facts, with_seen
     from leaderboards.board import Board
     from leaderboards.display import page_name
@@ -79,14 +74,14 @@ def _written(request: ReportRequest) -> list[Path]:
     output = request.output
     records = with_seen(records_of(output))
     suites = suites_of(records)
-    if request.suite is not None and request.suite not in suites:
-        raise unknown("suite", request.suite, suites)
+    chosen = suites if request.suite is None else [request.suite]
+    require_known("suite", chosen, suites)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     beside = {"items": output / "items", "arrays": output / "arrays"}
     contents = [
         content_of(Board.of(records, suite, **beside, published=(*all_published(), *further)), known_facts())
-        for suite in (suites if request.suite is None else [request.suite])
+        for suite in chosen
     ]
     folder = request.to or output / "report"
     pages = {

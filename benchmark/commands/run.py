@@ -55,15 +55,11 @@ class RunCall(Request):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RunResult(Result):
-    """What came of a run; it shows the answer to each task, its frame has every number.
+    """What came of a run; it shows the answer to each task, its frame has every number."""
 
-    ``best`` are the answers, as `benchmark.best` gives them; ``failures`` what went wrong, a sentence each,
-    while the rest is done and kept; ``pages`` the pages that were written.
-    """
-
-    best: "pd.DataFrame"
-    failures: tuple[str, ...] = ()
-    pages: tuple[Path, ...] = ()
+    best: "pd.DataFrame"  # the answers, as `benchmark.best` gives them
+    failures: tuple[str, ...] = ()  # what went wrong, a sentence each; the rest is done and kept
+    pages: tuple[Path, ...] = ()  # that were written
 
 
 @command("run", RunCommand)
@@ -97,13 +93,12 @@ def _plan(given: RunCommand) -> None:
     if given.json:
         say_json({**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk})
         return
-    _, rows = _forecast_tables(foreseen)
-    table = tabulate(rows.to_dict("list"), headers="keys", disable_numparse=True)
-    typer.echo("\n".join([table, "", *_forecast_lines(foreseen)]))
+    planned = _planned(foreseen)
+    table = tabulate(planned.table, headers="keys", showindex=False, disable_numparse=True)
+    typer.echo("\n".join([table, "", *planned.notes]))
 
 
 def _first_line(request: Request) -> str:
-    """What was asked for, before anything is looked up."""
     given = str(request.data or "") or ", ".join(request.images)
     suite = request.suite or ("standard" if given else "mini")
     where = f" on {given}" if given else ""
@@ -113,7 +108,6 @@ def _first_line(request: Request) -> str:
 
 
 def _summary(summary: "RunSummary") -> Iterator[str]:
-    """What was done, what is missing, and where the tables are."""
     plan, done = summary.plan, summary.done
     images = counted(plan.images, "image") + (" each" if len(plan.backbones) > 1 else "")
     yield f"{counted(len(plan.backbones), 'backbone')}, {images}, {counted(len(plan.tasks.every), 'task')}"
@@ -139,10 +133,7 @@ def _answer(summary: "RunSummary") -> None:
     """Print the best of each task, and where more is; on standard output, as what was asked for."""
     from leaderboards.display import page_name
 
-    if summary.board is None:
-        return
-    suite = answered_by(summary.board)
-    if suite.answers:
+    if summary.board and (suite := answered_by(summary.board)).answers:
         pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
         where = f"{_short(pages[0])} has every layer" if pages else ""
         typer.echo(f"\n{suite}\nRead on: {where}; `python -m benchmark show` prints this again.")
@@ -159,13 +150,9 @@ def run(call: RunCall) -> RunResult:
     Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
     again. Without options: the mini suite, offline, in two to four minutes.
 
-    Returns:
-        It shows the answers. ``frame`` has one row a number, with the columns of
-        ``leaderboards.records.record.Record``; ``best`` the answers; ``pages`` the pages. Failures of single
-        backbones or tasks do not raise; they are sentences in ``failures``.
-
-    Raises:
-        zoo.errors.InputError: Something that was given is wrong.
+    The result shows the answers, which ``best`` has; ``frame`` has one row a number, with the columns of
+    ``leaderboards.records.record.Record``; ``pages`` are the pages. Failures of single backbones or tasks do
+    not raise; they are sentences in ``failures``.
 
     Example:
         >>> import benchmark
@@ -203,14 +190,9 @@ def forecast(call: RunCall) -> Result:
     """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
 
     Does what ``python -m benchmark run --plan`` does: shows some images to the backbones with most to do, as
-    the run would, for at most a tenth of what it expects. What is stored already is not counted.
-
-    Returns:
-        ``frame`` has one row a step: backbone, what, source, images through the backbone, seconds, and bytes
-        that it leaves on the disk. ``notes`` sum them up.
-
-    Raises:
-        zoo.errors.InputError: Something that was given is wrong.
+    the run would, for at most a tenth of what it expects. What is stored already is not counted. ``frame``
+    has one row a step: backbone, what, source, images through the backbone, seconds, and bytes that it leaves
+    on the disk; ``notes`` sum them up.
 
     Example:
         >>> import benchmark
@@ -221,20 +203,14 @@ def forecast(call: RunCall) -> Result:
     from benchmark.engines.progress import reporter_for
     from benchmark.jobs.forecast import forecast as foresee
 
-    foreseen = foresee(call.request, reporter_for(call.progress))
-    frame, table = _forecast_tables(foreseen)
-    notes = tuple(_forecast_lines(foreseen))
-    return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)
+    return _planned(foresee(call.request, reporter_for(call.progress)))
 
 
-def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]":
-    """One row a step; and as texts one row a backbone, and one for what all do together."""
+def _planned(foreseen: "Forecast") -> Result:
+    """One row a step; as texts one row a backbone, and one for what all do together."""
     import pandas as pd
 
-    from benchmark.jobs.forecast import ForecastStep
-
-    columns = [*ForecastStep.__dataclass_fields__]
-    frame = pd.DataFrame([asdict(step) for step in foreseen.steps], columns=columns)
+    frame = pd.DataFrame([asdict(step) for step in foreseen.steps])
     rows = []
     for name in (*filter(None, dict.fromkeys(frame["backbone"])), ""):
         steps = frame[frame["backbone"] == name]
@@ -242,22 +218,17 @@ def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]
         times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
         images, disk = f"{int(steps['images'].sum()):,}", as_size(float(steps["disk"].sum()))
         rows.append([name or "together", images, *times, disk])
-    return frame, pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
-
-
-def _forecast_lines(foreseen: "Forecast") -> Iterator[str]:
-    """What it comes to, a sentence each."""
+    table = pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
     side = "one after the other" if foreseen.workers == 1 else f"{foreseen.workers} side by side"
     backbones = len({step.backbone for step in foreseen.steps if step.images})
-    yield (
+    notes = (
         f"{foreseen.images:,} images each; {foreseen.forwards:,} forwards of {backbones} backbones are not "
-        f"stored yet, {side} on {foreseen.device}."
-    )
-    yield (
+        f"stored yet, {side} on {foreseen.device}.",
         f"About {as_time(foreseen.seconds)} in all; {as_size(foreseen.disk)} more in the cache; "
-        f"{as_size(foreseen.memory)} of memory. (Found out in {as_time(foreseen.warm_up)}; nothing was kept.)"
+        f"{as_size(foreseen.memory)} of memory. (Found out in {as_time(foreseen.warm_up)}; nothing was kept.)",
+        *foreseen.notes,
     )
-    yield from foreseen.notes
+    return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)
 
 
 def as_time(seconds: float) -> str:

@@ -257,7 +257,6 @@ def _one_of(**options: Path | None) -> tuple[str, Path]:
 
 
 def _show(report: "ScoreReport", for_machines: bool) -> None:
-    """Print a report as JSON or as a table."""
     if for_machines:
         typer.echo(json.dumps(report.as_json(), indent=2, allow_nan=False))
         return

@@ -10,7 +10,7 @@ import typer
 from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
     from leaderboards.answers import Answer
@@ -63,9 +63,6 @@ def show_command(request: ShowRequest) -> None:
 def show(request: ShowRequest) -> None:
     """It is printed as at the end of a run.
 
-    Raises:
-        zoo.errors.InputError: There are no records, or none of a suite or task that was named.
-
     Example:
         >>> import benchmark
         >>> benchmark.show(output="results")
@@ -85,9 +82,6 @@ def best(request: ShowRequest) -> Result:
     These come after ``suite``: scores in percent with 95 % intervals, the honest score, and what the data
     cannot tell from the best (``rivals``, ``layers``).
 
-    Raises:
-        zoo.errors.InputError: There are no records, or none of a suite or task that was named.
-
     Example:
         >>> import benchmark
         >>> found = benchmark.best(output="results", tasks="knn")
@@ -104,13 +98,9 @@ def _suites(request: ShowRequest) -> list[SuiteAnswers]:
 
     records = records_of(request.output)
     suites = suites_of(records)
-    if request.suite is not None and request.suite not in suites:
-        raise unknown("suite", request.suite, suites)
-    known = sorted(set(records["task"]))
-    for task in request.tasks:
-        if task not in known:
-            raise unknown("task", task, known)
     chosen = suites if request.suite is None else [request.suite]
+    require_known("suite", chosen, suites)
+    require_known("task", request.tasks, sorted(set(records["task"])))
     boards = [Board.of(records, suite, items=request.output / "items") for suite in chosen]
     answered = [each for board in boards if (each := answered_by(board, request.tasks)).answers]
     if not answered:
