@@ -31,7 +31,7 @@ from leaderboards.records.files import VERSION
 from zoo.errors import InputError, shortened
 
 # in the order of the help
-COMMANDS = (
+COMMANDS: tuple[Command[..., Any], ...] = (
     *(run_command, show_command, list_command, check_command, leaderboard_command, report_command),
     *(reproduce_command, compare_command, decompose_command, recommend_command, features_command),
     *(merge_command, export_command, pretrain_command, *SCORE_COMMANDS, pack_command),

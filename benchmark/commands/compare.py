@@ -1,7 +1,7 @@
 """Two backbones, paired: the command `compare` and `benchmark.compare`."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
@@ -10,9 +10,6 @@ from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
 from benchmark.request import GivenNetwork
-
-if TYPE_CHECKING:
-    from leaderboards.versus import Match
 
 ComparedLayers = Literal["best", "same"]
 Network = Option[str | GivenNetwork, str]
@@ -33,14 +30,6 @@ class CompareRequest:
     )
     json: Plain[bool] = Option(False, "For machines.")
 
-    def match(self) -> "Match":
-        """The comparisons; raises InputError where nothing can be compared."""
-        from leaderboards.board import Board
-        from leaderboards.versus import match
-
-        board = Board.of(records_of(self.output), items=self.output / "items")
-        return match(board, (self.first, self.second), self.layers, self.tasks)
-
 
 @command("compare", CompareRequest)
 def compare_command(request: CompareRequest) -> None:
@@ -52,24 +41,18 @@ def compare_command(request: CompareRequest) -> None:
     Example: `python -m benchmark compare dino-b16 clip-b16 --tasks knn spair`
     """
     from leaderboards.pages.markdown import table
-    from leaderboards.versus import conclusion, match_frame, match_table
 
-    match = request.match()
+    comparison = _compared(request)
     if request.json:
-        content = {
-            "first": match.names[0],
-            "second": match.names[1],
-            "layers": match.which,
-            "comparisons": rows_of(match_frame(match)),
-            "left_out": match.left_out,
-            "conclusion": conclusion(match),
-        }
-        say_json(content)
+        names = {"first": request.first, "second": request.second, "layers": request.layers}
+        numbers = {"comparisons": rows_of(comparison.frame), "left_out": comparison.left_out}
+        say_json(names | numbers | {"conclusion": comparison.conclusion})
         return
-    typer.echo(table(match_table(match)) + "\n")
-    for sentence in match.left_out:
+    assert comparison.table is not None
+    typer.echo(table(comparison.table) + "\n")
+    for sentence in comparison.left_out:
         typer.echo(f"left out: {sentence}")
-    typer.echo(conclusion(match))
+    typer.echo(comparison.conclusion)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -95,15 +78,21 @@ def compare(request: CompareRequest) -> Comparison:
         >>> found.conclusion
         'At 5 %...'
     """
-    from leaderboards.versus import conclusion, match_frame, match_table
+    return _compared(request)
 
-    match = request.match()
-    sentence = conclusion(match)
+
+def _compared(request: CompareRequest) -> Comparison:
+    from leaderboards.board import Board
+    from leaderboards.versus import conclusion, match, match_frame, match_table
+
+    board = Board.of(records_of(request.output), items=request.output / "items")
+    matched = match(board, (request.first, request.second), request.layers, request.tasks)
+    sentence = conclusion(matched)
     return Comparison(
-        title=f"{match.names[0]} and {match.names[1]}, paired",
-        frame=match_frame(match),
-        table=match_table(match),
-        notes=(*(f"Left out: {reason}" for reason in match.left_out), sentence),
+        title=f"{request.first} and {request.second}, paired",
+        frame=match_frame(matched),
+        table=match_table(matched),
+        notes=(*(f"Left out: {reason}" for reason in matched.left_out), sentence),
         conclusion=sentence,
-        left_out=tuple(match.left_out),
+        left_out=tuple(matched.left_out),
     )

@@ -147,7 +147,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     limits = Limits(
         request.max_ms, request.max_dim, request.max_parameters, commercial=request.licence == "commercial"
     )
-    within = _within(every, limits)
+    within, left_out = _within(every, limits)
     items = request.output / "items"
     possible = {column: may_be_best(rows, column, items) for column, rows in within.items()}
     picks = picks_of(possible) or tuple(filter(None, [least_loss(within)]))
@@ -158,7 +158,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         possible,
         {column: pareto_front(rows) for column, rows in within.items()},
         device or "",
-        (*_limited(every, limits), *_grounds(possible, device, command), *_warnings(limits, columns)),
+        (*left_out, *_notes(possible, device, command, limits.commercial)),
         tuple(code_of(pick) for pick in picks),
     )
 
@@ -187,18 +187,21 @@ def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=FACTS)
 
 
-def _within(every: "Candidates", limits: "Limits") -> "Candidates":
-    """The candidates within the limits; where there are none, InputError says what each limit leaves out."""
+def _within(every: "Candidates", limits: "Limits") -> "tuple[Candidates, list[str]]":
+    """The candidates within the limits, of which there must be some, and what each limit leaves out."""
     from leaderboards.limits import allowed, exclusions
 
-    within = {column: allowed(rows, limits) for column, rows in every.items()}
+    within, left_out = {}, []
     for column, rows in every.items():
         if rows.empty:
             raise InputError(f"no backbone has a score in {column.heading}")
+        reasons = exclusions(rows, limits)
+        within[column] = allowed(rows, limits)
         if within[column].empty:
-            reasons = "; ".join(exclusions(rows, limits))
-            raise InputError(f"nothing is within the limits for {column.heading}: {reasons}")
-    return within
+            raise InputError(f"nothing is within the limits for {column.heading}: {'; '.join(reasons)}")
+        where = f"{column.heading}: " if len(every) > 1 else ""
+        left_out += [f"{where}{reason}." for reason in reasons]
+    return within, left_out
 
 
 def _measuring(every: "Candidates", output: Path) -> str:
@@ -210,16 +213,12 @@ def _measuring(every: "Candidates", output: Path) -> str:
     return f"python -m benchmark run {shlex.join(words)}" if names else ""
 
 
-def _limited(every: "Candidates", limits: "Limits") -> Iterator[str]:
-    from leaderboards.limits import exclusions
-
-    for column, rows in every.items():
-        for sentence in exclusions(rows, limits):
-            yield f"{column.heading}: {sentence}." if len(every) > 1 else f"{sentence}."
-
-
-def _grounds(possible: "Mapping[Column, Possible]", device: str | None, command: str) -> Iterator[str]:
+def _notes(
+    possible: "Mapping[Column, Possible]", device: str | None, command: str, commercial: bool
+) -> Iterator[str]:
+    """On what the recommendation rests, and what is to be minded."""
     from leaderboards.display import score_text
+    from leaderboards.licences import NOTE
 
     if device:
         yield f"Milliseconds are of one image on {device}, up to the layer."
@@ -236,16 +235,11 @@ def _grounds(possible: "Mapping[Column, Possible]", device: str | None, command:
         if rows.untested:
             places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in rows.untested)
             yield f"{column.heading}: not tested against the best, for want of the same items: {places}."
-
-
-def _warnings(limits: "Limits", columns: "Sequence[Column]") -> Iterator[str]:
-    from leaderboards.licences import NOTE
-
-    if len(columns) > 1:
-        yield f"What may be the best is said with 95 % for each of the {len(columns)} columns by itself."
-    if any(column.partial for column in columns):
+    if len(possible) > 1:
+        yield f"What may be the best is said with 95 % for each of the {len(possible)} columns by itself."
+    if any(column.partial for column in possible):
         yield "†: on a part of the dataset."
-    if limits.commercial:
+    if commercial:
         yield NOTE
 
 

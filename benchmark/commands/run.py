@@ -94,7 +94,8 @@ def _plan(given: RunCommand) -> None:
         say_json({**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk})
         return
     planned = _planned(foreseen)
-    table = tabulate(planned.table, headers="keys", showindex=False, disable_numparse=True)
+    assert planned.table is not None
+    table = tabulate(planned.table.to_dict("list"), headers="keys", disable_numparse=True)
     typer.echo("\n".join([table, "", *planned.notes]))
 
 
@@ -225,7 +226,8 @@ def _planned(foreseen: "Forecast") -> Result:
         f"{foreseen.images:,} images each; {foreseen.forwards:,} forwards of {backbones} backbones are not "
         f"stored yet, {side} on {foreseen.device}.",
         f"About {as_time(foreseen.seconds)} in all; {as_size(foreseen.disk)} more in the cache; "
-        f"{as_size(foreseen.memory)} of memory. (Found out in {as_time(foreseen.warm_up)}; nothing was kept.)",
+        f"{as_size(foreseen.memory)} of memory. (Found out in {as_time(foreseen.warm_up)}; nothing was "
+        "kept.)",
         *foreseen.notes,
     )
     return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)

@@ -231,20 +231,19 @@ class CkaRequest(ScoreRequest):
         return score_cka(self.features, self.estimator, self.batch_size)
 
 
-def _scorer(name: str, form: type[ScoreRequest]) -> Command[..., Any]:
+def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
     def show(request: ScoreRequest) -> None:
         _show(request.report(), request.json)
 
     show.__doc__ = form.__doc__
-    return Command(f"score {name}", form, show)
+    return Command(f"score {form.__name__.removesuffix('Request').lower()}", form, show)
 
 
-SCORE_COMMANDS = (
-    *(_scorer("knn", KnnRequest), _scorer("fewshot", FewShotRequest), _scorer("linear", LinearRequest)),
-    *(_scorer("retrieval", RetrievalRequest), _scorer("davis", DavisRequest)),
-    *(_scorer("spair", SpairRequest), _scorer("segment", SegmentRequest)),
-    *(_scorer("clustering", ClusteringRequest), _scorer("cka", CkaRequest)),
+FORMS: tuple[type[ScoreRequest], ...] = (
+    *(KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest),
+    *(SegmentRequest, ClusteringRequest, CkaRequest),
 )
+SCORE_COMMANDS = tuple(map(_scorer, FORMS))
 
 
 def _one_of(**options: Path | None) -> tuple[str, Path]:
