@@ -243,7 +243,7 @@ FORMS: tuple[type[ScoreRequest], ...] = (
     *(KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest),
     *(SegmentRequest, ClusteringRequest, CkaRequest),
 )
-SCORE_COMMANDS = tuple(_scorer(form) for form in FORMS)
+SCORE_COMMANDS: tuple[Command[..., Any], ...] = tuple(_scorer(form) for form in FORMS)
 
 
 def _one_of(**options: Path | None) -> tuple[str, Path]:
