@@ -34,7 +34,9 @@ from zoo.errors import InputError, shortened
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(run_command, show_command, list_command, check_command, leaderboard_command, report_command),
     *(reproduce_command, compare_command, decompose_command, recommend_command, features_command),
-    *(merge_command, export_command, pretrain_command, *SCORE_COMMANDS, pack_command),
+    *(merge_command, export_command, pretrain_command),
+    *SCORE_COMMANDS,
+    pack_command,
 )
 
 # first words of commands of two, with their help
