@@ -33,12 +33,9 @@ class Sample(Protocol):
 def to_rgb(image: Image.Image) -> Image.Image:
     """The decoded image in RGB; transparency is dropped, not blended."""
     if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
-        # The same colours, without Pillow's warning that alpha is lost.
-        image = image.convert("RGBA")
-    if image.mode == "RGB":  # converting would copy it
-        image.load()
-        return image
-    return image.convert("RGB")
+        image = image.convert("RGBA")  # the same colours, without Pillow's warning that alpha is lost
+    image.load()
+    return image if image.mode == "RGB" else image.convert("RGB")  # converting would copy it
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +89,8 @@ class Coverage:
     """What is there of a dataset, beside what should be."""
 
     counts: tuple[Count | LevelCounts, ...]
-    # what a reader of the numbers must know, such as a replaced class list; each makes it partial
-    notes: tuple[str, ...] = ()
-    # how it was understood, such as a split that was made of it; that makes nothing partial
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what readers of the numbers must know; each makes it partial
+    remarks: tuple[str, ...] = ()  # how it was understood, such as a split that was made of it
 
     @property
     def partial(self) -> bool:
@@ -103,7 +98,6 @@ class Coverage:
         return bool(self.notes) or any(each.expected not in (None, each.present) for each in self.counts)
 
     def noted(self, note: str) -> "Coverage":
-        """The coverage with one more note."""
         return replace(self, notes=(*self.notes, note))
 
     def __str__(self) -> str:
@@ -125,11 +119,7 @@ class Data(ABC):
 
     @abstractmethod
     def limited(self, limit: int | None) -> Self:
-        """A smaller version for trying things out, whose coverage says so; itself where it has no more.
-
-        It has the first images of each class, or else the first videos, queries, pairs of each category, or
-        images of each split.
-        """
+        """A smaller version for trying things out, whose coverage says so; itself where it has no more."""
 
     def _first(self, limit: int | None, *names: str, noun: str, plural: str = "", rest: str = "") -> Self:
         """A version with the first items of some fields; itself where none of them has more."""
@@ -149,9 +139,8 @@ class PackPart(NamedTuple):
     """Files of a dataset that are packed together."""
 
     name: str  # split, or ``files``
-    paths: Iterable[Path]  # their paths, in any order and several times even
-    # names of the classes of images that have some, which are those of their folders
-    classes: tuple[str, ...] = ()
+    paths: Iterable[Path]  # in any order and several times even
+    classes: tuple[str, ...] = ()  # of images that have some, named as their folders are
 
 
 D = TypeVar("D", bound=Data, covariant=True)

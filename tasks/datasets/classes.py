@@ -98,9 +98,11 @@ def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
 
 def class_images(images: Iterable[tuple[str, Sample]], classes: Mapping[str, int]) -> ClassImages:
     """Images, each behind the name of its class, in order."""
-    listed = list(images)
-    labels = np.array([classes[name] for name, _ in listed], dtype=np.int64)
-    return ClassImages(tuple(sample for _, sample in listed), labels, tuple(classes))
+    samples, labels = [], []
+    for name, sample in images:
+        samples.append(sample)
+        labels.append(classes[name])
+    return ClassImages(tuple(samples), np.array(labels, np.int64), tuple(classes))
 
 
 def class_counts(

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from tasks.datasets import classes as classed
 from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, PackPart
-from tasks.datasets.classes import Classification, ClassImages, read_class_folders
+from tasks.datasets.classes import Classification, ClassImages, class_images, read_class_folders
 from zoo.errors import InputError
 
+# the classes of ImageNet-50 (the list in the code of Walmer et al., CVPR 2023)
 # fmt: off
 IMAGENET_50 = (
     "n01601694", "n01669191", "n01755581", "n01770393", "n01855672", "n02018207", "n02058221", "n02096177",
@@ -23,7 +24,6 @@ IMAGENET_50 = (
     "n07711569", "n07753592",
 )
 # fmt: on
-"""The classes of ImageNet-50 (the list in the code of Walmer et al., CVPR 2023)."""
 
 _UNSORTED_VAL = (
     "the official validation archive is one flat folder: sort its images into folders val/<wnid>/ "
@@ -73,14 +73,9 @@ def _images(
     folders: Mapping[str, Sequence[str]], classes: Mapping[str, int], root: Path, split: str
 ) -> ClassImages:
     """Images of class folders as samples with the key ``<split>/<wnid>/<file>``, in the order of keys."""
-    ordered = sorted(folders, key=lambda wnid: wnid + "/")
-    samples: list[FileSample] = []
-    for wnid in ordered:
-        path, key = f"{root / split / wnid}/", f"{split}/{wnid}/"
-        samples.extend(FileSample(key + file, path + file) for file in folders[wnid])
-    labels = np.array([classes[wnid] for wnid in ordered], dtype=np.int64)
-    labels = np.repeat(labels, [len(folders[wnid]) for wnid in ordered])
-    return ClassImages(tuple(samples), labels, tuple(classes))
+    above, ordered = f"{root}/", sorted(folders, key="{}/".format)
+    keys = ((wnid, f"{split}/{wnid}/{file}") for wnid in ordered for file in folders[wnid])
+    return class_images(((wnid, FileSample(key, above + key)) for wnid, key in keys), classes)
 
 
 def probe_subset(

@@ -167,20 +167,10 @@ class _PairReader:
         levels = facts.levels_of(pair, where)
         first, second = (self._number(side, key, where) for side in (source, target))
         hard = self._mistakable(pair, category, target, where)
-        return KeypointPair(
-            key=key,
-            category=category,
-            source=first,
-            target=second,
-            source_size=source.size,
-            target_size=target.size,
-            source_box=source.box,
-            target_box=target.box,
-            source_points=source.points,
-            target_points=target.points,
-            facts=None if levels is None else PairFacts(*levels, mistakable=hard),
-            turn=self._notes.turn(source.image, target.image),
-        )
+        shown = (source.size, target.size, source.box, target.box, source.points, target.points)
+        known = None if levels is None else PairFacts(*levels, mistakable=hard)
+        turn = self._notes.turn(source.image, target.image)
+        return KeypointPair(key, category, first, second, *shown, known, turn)
 
     def _mistakable(
         self, pair: JsonObject, category: str, target: _Side, where: str

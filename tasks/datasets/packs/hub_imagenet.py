@@ -30,8 +30,7 @@ class TableRows:
 
         self._first = np.cumsum([0, *(table.num_rows for table in tables)])
         self._tables = [table.cast_column("image", datasets.Image(decode=False)) for table in tables]
-        # Of the stored content: a cast gives another one.
-        self._prints = [str(table._fingerprint) for table in tables]
+        self._prints = [str(table._fingerprint) for table in tables]  # of the stored content, not of a cast
         lengths = [compute.fill_null(compute.binary_length(_stored(table, "bytes")), 0) for table in tables]
         self._sizes = np.concatenate([np.empty(0, np.int64), *(each.to_numpy() for each in lengths)])
 
@@ -43,7 +42,6 @@ class TableRows:
         return int(self._sizes[row])
 
     def stamp(self, row: int) -> str:
-        """Fingerprint of its table, and the row."""
         table, index = self._at(row)
         return f"{self._prints[table]}|{index}"
 
@@ -56,8 +54,7 @@ class TableRows:
 def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:
     """The images of ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``.
 
-    The folder, which the user calls ``name``, holds ``train-*.parquet`` and ``validation-*.parquet``, or
-    folders with them. ``datasets`` writes them once more into its own cache, where single rows can be read.
+    ``datasets`` writes its parquet files once more into a cache of its own, where single rows can be read.
     Raises InputError where files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
     shards = {split: _files(folder, split, name) for split in SPLITS}

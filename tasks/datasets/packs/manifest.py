@@ -37,8 +37,8 @@ class PackedDataset:
     """A dataset of a pack."""
 
     coverage: str  # what was there of it when it was packed, in words
-    files: int  # number of its files
-    bytes: int  # their bytes
+    files: int
+    bytes: int
     digest: str  # digest of their paths, sizes and digests in order, whatever shards they are in
     shards: tuple[PackedShard, ...]
 
@@ -76,18 +76,16 @@ def read_manifest(folder: Path) -> Manifest:
         return {}
     try:
         content = json.loads(path.read_bytes())
-        if content["format"] != FORMAT:
-            raise InputError(
-                f"expected a pack of format {FORMAT} in {path}, found {content['format']}; "
-                "pack again, or use the version that wrote it"
-            )
-        return {name: _dataset(dataset) for name, dataset in content["datasets"].items()}
-    except InputError:
-        raise
+        if (version := content["format"]) == FORMAT:
+            return {name: _dataset(dataset) for name, dataset in content["datasets"].items()}
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
             f"expected what a pack says of itself in {path}, which is malformed ({error}); fetch it again"
         ) from error
+    raise InputError(
+        f"expected a pack of format {FORMAT} in {path}, found {version}; "
+        "pack again, or use the version that wrote it"
+    )
 
 
 def _dataset(content: Mapping[str, Any]) -> PackedDataset:

@@ -6,36 +6,23 @@ without reading every byte; ImageNet-1k is read in the form in which the Hub has
 
 import errno
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
 from tasks.datasets.packs import manifest as manifests
-from tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
+from tasks.datasets.packs.hub_imagenet import FILES, TableRows, open_hub_imagenet
 from tasks.datasets.packs.manifest import MANIFEST, Manifest, PackedDataset, PackedShard, read_manifest
 from tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
 from zoo.errors import InputError, MissingDataError
 from zoo.online import hub_answers, offline_unless
 
+# ends the name of a pack where the path of a file in it follows, as in URLs of files in Java archives
 INSIDE = "!"
-"""Ends the name of a pack where the path of a file in it follows, as in URLs of files in Java archives."""
-
-
-class Rows(Protocol):
-    """The content of files, by number."""
-
-    def size(self, row: int) -> int:
-        """Bytes of a file, found without reading it."""
-
-    def stamp(self, row: int) -> str:
-        """What changes when the file's bytes do, found without reading them."""
-
-    def read(self, row: int) -> bytes:
-        """Bytes of a file; raises InputError where they are not what was packed."""
 
 
 class _Folder(NamedTuple):
@@ -48,35 +35,29 @@ class _Folder(NamedTuple):
 class Pack:
     """Files by their paths relative to the data folder, with ``/`` between names.
 
-    Paths and sizes are in memory, contents are not. It may be read by several threads, and by processes that
-    were forked.
+    Paths and sizes are in memory, contents are not: rows have by number ``size``, ``stamp``, which changes
+    when the bytes do, and ``read``. Several threads, and processes that were forked, may read it.
     """
 
-    def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
+    def __init__(self, files: Mapping[str, int], rows: "ShardRows | TableRows") -> None:
         self._rows = rows
-        self._folders = {"": _Folder(set(), {})}
+        folders = defaultdict(lambda: _Folder(set(), {}), {"": _Folder(set(), {})})
         for path, row in files.items():
             parent, _, name = path.rpartition("/")
-            self._made(parent).files[name] = row
-
-    def _made(self, path: str) -> _Folder:
-        """The folder of that path, which is made with those above it, however many these are."""
-        missing = []
-        while path not in self._folders:
-            missing.append(path)
-            path = path.rpartition("/")[0]
-        for below in reversed(missing):
-            self._folders[path].folders.add(below.rpartition("/")[2])
-            self._folders[below] = _Folder(set(), {})
-            path = below
-        return self._folders[path]
+            known = parent in folders
+            folders[parent].files[name] = row
+            while not known:
+                parent, _, name = parent.rpartition("/")
+                known = parent in folders
+                folders[parent].folders.add(name)
+        self._folders = dict(folders)
 
     def folder(self, path: str) -> _Folder | None:
-        """The folder of that path; None where there is none."""
+        """The folder of that path."""
         return self._folders.get(path)
 
     def row(self, path: str) -> int | None:
-        """Row of the file of that path; None where there is none."""
+        """Row of the file of that path."""
         parent, _, name = path.rpartition("/")
         return self._folders[parent].files.get(name) if parent in self._folders else None
 
@@ -115,13 +96,9 @@ class ShardRows:
     def read(self, row: int) -> bytes:
         file = self._files[int(np.searchsorted(self._first, row, side="right")) - 1]
         size, start = self.size(row), int(self._starts[row])
-        # Opened each time: a hundred shards would be as many open files in every process.
-        try:
-            stored = os.open(file, os.O_RDONLY)
-            try:
-                value = os.pread(stored, size + LENGTH.size, start - LENGTH.size)
-            finally:
-                os.close(stored)
+        try:  # opened each time: a hundred shards would be as many open files in every process
+            with file.open("rb", buffering=0) as stored:
+                value = os.pread(stored.fileno(), size + LENGTH.size, start - LENGTH.size)
         except OSError as error:
             raise InputError(f"expected a shard of a pack at {file}: {error.strerror}") from error
         content = value[LENGTH.size :]
@@ -131,22 +108,6 @@ class ShardRows:
                 "others; fetch the shard again"
             )
         return content
-
-
-def open_packed(folder: Path, manifest: Manifest) -> Pack:
-    """The files of all datasets of a pack.
-
-    Raises InputError where a shard is missing, truncated or damaged, there are more or fewer rows than the
-    manifest says, their digest is another, or two datasets have different files of one path.
-    """
-    shards = [shard for name, dataset in manifest.items() for shard in _shards(folder, name, dataset)]
-    rows = ShardRows(shards)
-    files: dict[str, int] = {}
-    for row, path in enumerate(path for shard in shards for path in shard.paths):
-        first = files.setdefault(path, row)
-        if rows.stamp(first) != rows.stamp(row):
-            raise InputError(f"expected one file {path} in {folder}, found two that differ; pack them apart")
-    return Pack(files, rows)
 
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
@@ -183,8 +144,7 @@ def _whole(folder: Path, packed: PackedShard) -> Path:
     return file
 
 
-@dataclass(frozen=True, slots=True)
-class PackLocation:
+class PackLocation(NamedTuple):
     """Where a pack that was asked for is on this machine."""
 
     name: str  # by what it is found again, on any machine: with an absolute path, or with a commit
@@ -214,15 +174,24 @@ def find_pack(name: str) -> PackLocation:
 def open_pack(name: str) -> Pack:
     """The files of a pack; of a dataset of the Hub, what is missing on this machine is fetched.
 
-    Raises InputError where it is not there, is in no known form, or is damaged.
+    Raises InputError where it is not there, is in no known form, or is damaged: a shard is missing or
+    truncated, rows or their digest are not those of the manifest, or two datasets have different files of one
+    path.
     """
     location = find_pack(name)
+    folder, datasets = location.folder, location.manifest
     if not location.spec.local:
-        shards = [shard.name for dataset in location.manifest.values() for shard in dataset.shards]
-        _fetched(location.spec, shards or FILES)
-    if not location.manifest:
-        return Pack(*open_hub_imagenet(location.folder, name))
-    return open_packed(location.folder, location.manifest)
+        _fetched(location.spec, [shard.name for data in datasets.values() for shard in data.shards] or FILES)
+    if not datasets:
+        return Pack(*open_hub_imagenet(folder, name))
+    shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]
+    rows = ShardRows(shards)
+    files: dict[str, int] = {}
+    for row, path in enumerate(path for shard in shards for path in shard.paths):
+        first = files.setdefault(path, row)
+        if rows.stamp(first) != rows.stamp(row):
+            raise InputError(f"expected one file {path} in {folder}, found two that differ; pack them apart")
+    return Pack(files, rows)
 
 
 def check_bytes(name: str) -> str:

@@ -105,7 +105,16 @@ def _groups(rows: Sequence[PackedFile]) -> Iterator[list[PackedFile]]:
 
 
 def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa: ANN401  # of pyarrow
-    contents = [_content(data / row.path, row.size) for row in rows]
+    contents = []
+    for row in rows:
+        path = data / row.path
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        if len(content) != row.size:
+            raise InputError(f"{path} changed from {row.size:,} to {len(content):,} bytes; pack again")
+        contents.append(content)
     files = [{"bytes": content, "path": row.path} for content, row in zip(contents, rows, strict=True)]
     columns = {
         schema.names[0]: pa.array(files, schema.field(0).type),
@@ -114,16 +123,6 @@ def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa:
         "digest": [content_digest(content) for content in contents],
     }
     return pa.table({name: columns[name] for name in schema.names}, schema=schema)
-
-
-def _content(path: Path, size: int) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    if len(content) != size:
-        raise InputError(f"{path} changed from {size:,} to {len(content):,} bytes; pack again")
-    return content
 
 
 def read_shard(file: Path) -> Shard:

@@ -121,7 +121,13 @@ def write_dataset(
 
 def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
     """Write the manifest and the card; raises InputError where the pack does not read as the folder does."""
-    packed = _packed(target, plan)
+    shards = [read_shard(target / shard.name) for shard in plan.shards]
+    files = []
+    for planned, shard in zip(plan.shards, shards, strict=True):
+        digest = manifests.file_sha256(shard.file)
+        files.append(PackedShard(planned.name, len(shard.paths), shard.file.stat().st_size, digest))
+    rows = sum(shard.rows for shard in files)
+    packed = PackedDataset(plan.coverage, rows, plan.bytes, manifests.rows_digest(shards), tuple(files))
     before = read_manifest(target)
     written = {**before, plan.entry.name: packed}
     manifests.write_manifest(target, written)
@@ -159,13 +165,3 @@ def _is_written(file: Path, data: Path, shard: ShardPlan) -> bool:
         )
     except (OSError, InputError):
         return False
-
-
-def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
-    shards = [read_shard(target / shard.name) for shard in plan.shards]
-    packed = []
-    for planned, shard in zip(plan.shards, shards, strict=True):
-        digest = manifests.file_sha256(shard.file)
-        packed.append(PackedShard(planned.name, len(shard.paths), shard.file.stat().st_size, digest))
-    files = sum(shard.rows for shard in packed)
-    return PackedDataset(plan.coverage, files, plan.bytes, manifests.rows_digest(shards), tuple(packed))
