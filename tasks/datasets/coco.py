@@ -20,7 +20,7 @@ from zoo.errors import InputError
 
 T = TypeVar("T")
 Polygons = list[list[float]]
-RunLengths = dict[str, object]
+RunLengths = dict[str, object]  # ``{"size": [height, width], "counts": list or text}``
 
 LONGEST_OUTLINE = 2**22  # pixels of all edges of a polygon; pycocotools takes about 80 bytes for each
 _FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each holds five bits and whether more follow
@@ -59,9 +59,7 @@ class Regions(Data):
     images: tuple[RegionImage, ...]
     categories: dict[int, str] = field(hash=False)  # names by the ids of categories
     coverage: Coverage
-    # what tells them from others of the dataset that are shown alike: the images that a protocol takes, or
-    # their order; "" for the usual ones
-    edition: str = ""
+    edition: str = ""  # tells those that a protocol takes, or orders, in its own way from the usual ones
 
     def limited(self, limit: int | None) -> Self:
         return self._first(limit, "images", noun="image")
@@ -73,10 +71,10 @@ class CocoEntry(DatasetEntry[Regions]):
 
     name: str = "coco-val2017"
     folder: str = "coco"
-    images_folder: str = "images/val2017"  # folder of the images; without its parent it is found, too
-    annotations: str = "annotations/instances_val2017.json"  # file of instances
-    images: int = 5000  # official number of images in that file
-    first: int = 1000  # number of images that are used, by ascending id; those without annotations count
+    images_folder: str = "images/val2017"  # without its parent it is found, too
+    annotations: str = "annotations/instances_val2017.json"
+    images: int = 5000  # in that file
+    first: int = 1000  # images that are used, by ascending id; those without annotations count
 
     @property
     def layout(self) -> str:
@@ -85,14 +83,13 @@ class CocoEntry(DatasetEntry[Regions]):
     def read(self, data: Path) -> Regions:
         """The first images of COCO, by ascending id, that are on disk and have usable annotations."""
         file, folder = self._found(self.root(data))
-        wanted = [image.file_name for image in file.images[: self.first]]
         there = [image for image in file.images[: self.first] if is_file(folder / image.file_name)]
         if not there:
             raise InputError(
-                f"expected the images that {file.path} lists (such as {wanted[0]}) in {folder}, "
-                "found none; unpack them there"
+                f"expected the images that {file.path} lists (such as {file.images[0].file_name}) in "
+                f"{folder}, found none; unpack them there"
             )
-        loaded = [file.load(image, folder / image.file_name, image.file_name) for image in there]
+        loaded = (file.load(image, folder / image.file_name, image.file_name) for image in there)
         images = tuple(image for image in loaded if image.regions)
         if not images:
             raise InputError(f"expected annotations of the images in {folder} in {file.path}, found none")
@@ -114,9 +111,8 @@ class CocoEntry(DatasetEntry[Regions]):
         """The file, and the folder of the images, with its parent or without; raises InputError."""
         file = read_coco_file(root / self.annotations)
         folders = [root / self.images_folder, root / Path(self.images_folder).name]
-        for folder in folders:
-            if is_folder(folder):
-                return file, folder
+        if folder := next(filter(is_folder, folders), None):
+            return file, folder
         raise InputError(f"expected the images of {self.name} in {folders[0]} or {folders[1]}, found neither")
 
 
@@ -128,9 +124,8 @@ class CocoRegion:
     """A region whose mask is drawn when it is asked for."""
 
     key: str
-    label: int  # CocoCategory id
+    label: int
     size: tuple[int, int]  # width and height of the image
-    # polygons, or run lengths as ``{"size": [height, width], "counts": list or text}``
     shape: Polygons | RunLengths = field(hash=False)
 
     def mask(self) -> NDArray[np.uint8]:
@@ -268,8 +263,8 @@ def _category(stated: JsonObject, path: Path) -> tuple[int, CocoCategory]:
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
     """Lists of x1 y1 x2 y2 ... near an image of the (width, height); raises InputError.
 
-    Official annotations may leave the image a little, and what lies outside is cut off; one that leaves it by
-    more than its longer side belongs to another image.
+    Official annotations may leave the image a little; one that leaves it by more than its longer side belongs
+    to another image.
     """
     polygons, margin = [], max(size)
     for each in value:
@@ -300,14 +295,9 @@ def _length(polygon: Sequence[float]) -> float:
 
 
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
-    """Compressed (text) or uncompressed (list) run lengths of an image of the (width, height).
-
-    Raises InputError for another size, or counts that are no whole numbers from 0 on or do not add up to the
-    image.
-    """
+    """Compressed (text) or uncompressed (list) run lengths of the (width, height); raises InputError."""
     stated = fields.as_object(value, f"segmentation of {where}")
-    counts = stated.get("counts")
-    shape = [size[1], size[0]]
+    counts, shape = stated.get("counts"), [size[1], size[0]]
     if stated.get("size") != shape:
         raise InputError(
             f"expected run lengths of size {shape} (height, width of the image) in {where}, "

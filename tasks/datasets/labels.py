@@ -6,7 +6,7 @@ Tables are CSV files, and what ``imagefolder`` calls metadata.
 import csv
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import zip_longest
@@ -166,19 +166,19 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledF
     Raises InputError where no row names an image, one names several, or two rows say different things of one.
     """
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
-    index = _Index(tree)
+    image_of = _image_finder(tree)
     rows: dict[str, tuple[LabelRow, Path]] = {}
     missing: list[str] = []
-    nameless: list[str] = []
+    nameless: set[str] = set()
     twice = 0
     for table, row in ((each, row) for each in tables for row in each.rows):
-        path = index.find(table, row)
+        path = image_of(table, row)
         if path is None:
             missing.append(row.file)
         elif not row.label:
-            nameless.append(path)
+            nameless.add(path)
         elif path in rows:
-            _require_same(rows[path], (row, table.path), path)
+            _require_same(path, rows[path], (row, table.path))
             twice += 1
         else:
             rows[path] = (row, table.path)
@@ -191,37 +191,29 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledF
         raise InputError(f"expected a class in the rows of {name}, found none")
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
     again = [f"{counted(twice, 'row')} said again what another said"] if twice else []
+    unnamed = sorted({*tree.images} - {*rows} - nameless)
     left_out = (
-        ("row", "without an image", missing),
-        ("image", f"without a row in {name}", sorted({*tree.images} - {*rows} - {*nameless})),
-        ("image", "whose row has no class", sorted({*nameless})),
+        (counted(len(missing), "row"), "without an image", missing),
+        (counted(len(unnamed), "image"), f"without a row in {name}", unnamed),
+        (counted(len(nameless), "image"), "whose row has no class", sorted(nameless)),
     )
-    notes = [
-        f"{counted(len(names), noun)} {why} left out ({some(names, 2)})"
-        for noun, why, names in left_out
-        if names
-    ]
+    notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
     files = [LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items())]
     return files, [f"classes from {name} ({columns})", *again], notes
 
 
-class _Index:
-    """Images of a folder by what a table may call them."""
+def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
+    """Finds the image that a row names, if it is there; raises InputError where it may be several."""
+    root = f"{tree.root.resolve()}/"
+    exact = {_normal(path): [path] for path in tree.images}
+    bare: dict[str, list[str]] = {}
+    for path in tree.images:
+        bare.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
 
-    def __init__(self, tree: ImageTree) -> None:
-        self._root = tree.root.resolve()
-        self._exact = {_normal(path): path for path in tree.images}
-        self._bare: dict[str, list[str]] = {}
-        for path in tree.images:
-            self._bare.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
-
-    def find(self, table: LabelTable, row: LabelRow) -> str | None:
-        """The image that a row names; None if it is not there; raises InputError where it may be several."""
-        file = row.file.replace("\\", "/").removeprefix(f"{self._root}/")
-        name = _normal(f"{table.prefix}{PurePosixPath(file)}")
-        if name in self._exact:
-            return self._exact[name]
-        paths = self._bare.get(name, [])
+    def find(table: LabelTable, row: LabelRow) -> str | None:
+        file = PurePosixPath(row.file.replace("\\", "/").removeprefix(root))
+        name = _normal(f"{table.prefix}{file}")
+        paths = exact.get(name) or bare.get(name, [])
         if len(paths) > 1:
             raise InputError(
                 f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
@@ -229,16 +221,19 @@ class _Index:
             )
         return paths[0] if paths else None
 
+    return find
+
 
 def _normal(path: str) -> str:
     """One form of names that look alike: macOS takes accents apart."""
     return unicodedata.normalize("NFC", path)
 
 
-def _require_same(first: tuple[LabelRow, Path], second: tuple[LabelRow, Path], path: str) -> None:
-    if first[0][2:] != second[0][2:]:
-        said = (
-            f"{' in '.join(filter(None, (row.label, row.split)))!r} in line {row.number} of {table}"
-            for row, table in (first, second)
-        )
-        raise InputError(f"expected one class of {path}, found {' and '.join(said)}")
+def _require_same(path: str, *said: tuple[LabelRow, Path]) -> None:
+    """Raise InputError where two rows of tables say different things of an image."""
+    texts = (
+        f"{' in '.join(filter(None, (row.label, row.split)))!r} in line {row.number} of {table}"
+        for row, table in said
+    )
+    if len({row[2:] for row, _ in said}) > 1:
+        raise InputError(f"expected one class of {path}, found {' and '.join(texts)}")

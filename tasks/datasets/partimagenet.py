@@ -19,10 +19,9 @@ T = TypeVar("T")
 class PartImageNetEntry(DatasetEntry[Regions]):
     """A dataset in the layout of PartImageNet, and its official counts.
 
-    Attributes:
-        by_partition: Whether the classes of the first partition come before those of the next,
-            super-categories by their first class, and images class by class, as in the code of Walmer et al.,
-            CVPR 2023; otherwise super-categories and classes are sorted, and images come in turns.
+    Super-categories and classes are sorted, and images come in turns; by partition, as in the code of Walmer
+    et al., CVPR 2023, classes of the first come before those of the next, super-categories by their first
+    class, and images class by class.
     """
 
     name: str = "partimagenet"
@@ -43,9 +42,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     def read(self, data: Path) -> Regions:
         """Images sampled from each super-category, with their parts; a region's label is its category.
 
-        A class belongs to the super-category of the first annotation of its images. Every super-category
-        gives its classes' images in turns. The sample is drawn from all listed images; those that are not on
-        disk are then left out and counted.
+        A class belongs to the super-category of the first annotation of its images. The sample is drawn from
+        all listed images; those that are not on disk are then left out and counted.
         """
         root = self.root(data)
         files = {split: read_coco_file(root / f"{split}.json") for split in self._splits(root)}
@@ -79,7 +77,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         return Regions(self.name, images, names, Coverage(counts, notes))
 
     def contents(self, data: Path) -> Iterable[PackPart]:
-        """Annotations and images of the partitions that are there."""
         root = data / self.folder
         paths = []
         for split in self._splits(root):
@@ -104,11 +101,9 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         """The sample of every super-category, in the entry's order."""
         sampled: list[_Item] = []
         for name in groups if self.by_partition else sorted(groups):
-            classes = groups[name]
-            taken = sample_in_turns([by_class[wnid] for wnid in classes], self.per_supercategory)
-            if self.by_partition:
-                taken.sort(key=lambda item: classes.index(item.wnid))
-            sampled += taken
+            rank = {wnid: position for position, wnid in enumerate(groups[name])}
+            taken = sample_in_turns([by_class[wnid] for wnid in rank], self.per_supercategory)
+            sampled += sorted(taken, key=lambda item: rank[item.wnid]) if self.by_partition else taken
         return sampled
 
 
