@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from PIL import Image
 
@@ -109,24 +109,22 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-class Data(ABC):
+class Data:
     """What was read of a dataset: each task is on data of one kind."""
 
     __slots__ = ()
 
     name: str
     coverage: Coverage
+    firsts: ClassVar[tuple[str, ...]]  # fields of which a smaller version has the first items
+    items: ClassVar[tuple[str, str]] = ("image", "images")  # what these are called: one, several
 
-    @abstractmethod
     def limited(self, limit: int | None) -> Self:
         """A smaller version for trying things out, whose coverage says so; itself where it has no more."""
-
-    def _first(self, limit: int | None, *names: str, noun: str, plural: str = "", rest: str = "") -> Self:
-        """A version with the first items of some fields; itself where none of them has more."""
-        if limit is None or all(len(getattr(self, name)) <= limit for name in names):
+        if limit is None or all(len(getattr(self, name)) <= limit for name in self.firsts):
             return self
-        fewer = {name: getattr(self, name)[:limit] for name in names}
-        coverage = self.coverage.noted(f"limited to {counted(limit, noun, plural)}{rest}")
+        fewer = {name: getattr(self, name)[:limit] for name in self.firsts}
+        coverage = self.coverage.noted(f"limited to {counted(limit, *self.items)}")
         return replace(self, **fewer, coverage=coverage)  # type: ignore[type-var]  # each is a dataclass
 
     @property

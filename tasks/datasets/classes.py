@@ -67,9 +67,7 @@ class Unlabelled(Data):
     name: str
     samples: tuple[Sample, ...]
     coverage: Coverage
-
-    def limited(self, limit: int | None) -> Self:
-        return self._first(limit, "samples", noun="image")
+    firsts = ("samples",)
 
 
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ early leave memory as it was, and an outline far outside the image is drawn poin
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +60,7 @@ class Regions(Data):
     categories: dict[int, str] = field(hash=False)  # names by the ids of categories
     coverage: Coverage
     edition: str = ""  # tells those that a protocol takes, or orders, in its own way from the usual ones
-
-    def limited(self, limit: int | None) -> Self:
-        return self._first(limit, "images", noun="image")
+    firsts = ("images",)
 
 
 @dataclass(frozen=True, slots=True)

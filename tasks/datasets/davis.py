@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from tasks.datasets import files as storage
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart
@@ -28,9 +28,8 @@ class Videos(Data):
     name: str
     videos: tuple[Video, ...]
     coverage: Coverage
-
-    def limited(self, limit: int | None) -> Self:
-        return self._first(limit, "videos", noun="video")
+    firsts = ("videos",)
+    items = ("video", "videos")
 
     @property
     def truth(self) -> tuple[object, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,8 @@ from tasks.datasets.files import describe, file_paths, require_directory, requir
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
 from zoo.view.geometry import Box
+
+RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,8 @@ class Retrieval(Data):
     hard: tuple[NDArray[np.int64], ...]
     junk: tuple[NDArray[np.int64], ...]
     coverage: Coverage
-
-    def limited(self, limit: int | None) -> Self:
-        """The first queries; the database stays whole, since it decides the ranking."""
-        return self._first(limit, "queries", *RELEVANCE, noun="query", plural="queries")
-
-
-RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
+    firsts = ("queries", *RELEVANCE)  # the database stays whole, since it decides the ranking
+    items = ("query", "queries")
 
 
 @dataclass(frozen=True, slots=True)

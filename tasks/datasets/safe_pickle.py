@@ -23,22 +23,22 @@ MOST_VALUES = 5_000_000  # each counted as often as it is shown
 DEEPEST = 32  # containers within containers
 
 
+# stand for what pickles call to restore bytes: of a number, Python's own would be of that length
+
+
 def _encode(text: str, encoding: str) -> bytes:
-    """What pickles of protocol 2 call to restore bytes."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"bytes in encoding {encoding!r}")
     return text.encode("latin1")
 
 
 def _bytes(*content: object) -> bytes:
-    """What pickles of protocol 2 call to make empty bytes."""
     if content:
         raise pickle.UnpicklingError("bytes of another kind")
     return b""
 
 
 def _bytearray(content: object = b"", *_: object) -> bytearray:
-    """What pickles before protocol 5 call to make a bytearray: of a number, it would be of that length."""
     if isinstance(content, str):
         return bytearray(content, "latin1")
     if not isinstance(content, bytes | bytearray):
@@ -64,7 +64,7 @@ class _Dtype:
 
 
 def _dtype(name: object, *_: object) -> _Dtype:
-    """What pickles call to restore a dtype: bool, integer, float, complex, text, bytes or object."""
+    """A dtype of bool, integer, float, complex, text, bytes or object."""
     if not isinstance(name, str) or not re.fullmatch(r"[biufcSUO]\d{0,9}", name):
         raise pickle.UnpicklingError(f"an array of type {name!r}")
     return _Dtype(name)
@@ -99,12 +99,10 @@ class _Array(np.ndarray[Any, Any]):
 
 
 def _array(*_: object) -> _Array:
-    """What pickles call to make an empty array."""
     return np.ndarray.__new__(_Array, (0,), np.int8)
 
 
 def _scalar(dtype: object, data: object) -> object:
-    """What pickles call to restore a numpy scalar."""
     return _from_bytes(data, dtype, (1,), "C")[0]
 
 
@@ -141,7 +139,7 @@ class _Value:
     depth: int = 0
     held: bool = False
 
-    def take(self, items: Iterable["_Value"]) -> None:
+    def take(self, items: Iterable["_Value"]) -> "_Value":
         """Hold other values, which stay as they are from then on; raises UnpicklingError."""
         for item in items:
             if self.held or item is self:
@@ -153,48 +151,7 @@ class _Value:
             raise pickle.UnpicklingError(f"more than {MOST_VALUES:,} values")
         if self.depth > DEEPEST:
             raise pickle.UnpicklingError(f"more than {DEEPEST} containers within each other")
-
-
-class _Stack:
-    """What the unpickler has at hand, and what it remembers."""
-
-    def __init__(self) -> None:
-        self._values: list[_Value] = []
-        self._memo: dict[object, _Value] = {}
-
-    def follow(self, operation: pickletools.OpcodeInfo, argument: object, done: int) -> None:
-        """Do one instruction; raises UnpicklingError, LookupError for one that cannot be done."""
-        if operation.name in _REMEMBER:
-            index = len(self._memo) if argument is None else argument
-            if not isinstance(index, int) or not 0 <= index <= done:
-                raise pickle.UnpicklingError("a value is remembered at a place beyond all others")
-            self._memo[index] = self._values[-1]
-        elif operation.name in _RECALL:
-            self._values.append(self._memo[argument])
-        elif operation.name == "DUP":
-            self._values.append(self._values[-1])
-        elif operation.name == "MARK":
-            self._values.append(_Value(values=0))
-        else:
-            taken = self._taken(operation)
-            if operation.name in _GROW:
-                taken[0].take(taken[1:])
-                self._values.append(taken[0])
-            elif operation.stack_after:
-                made = _Value()
-                made.take(taken)
-                self._values.append(made)
-
-    def _taken(self, operation: pickletools.OpcodeInfo) -> list[_Value]:
-        """What an instruction takes off the stack, lowest first, without the mark."""
-        wanted = list(operation.stack_before)
-        above: list[_Value] = []
-        if pickletools.markobject in wanted:
-            wanted = wanted[: wanted.index(pickletools.markobject)]
-            while (top := self._values.pop()).values:
-                above.append(top)
-        below = [self._values.pop() for _ in wanted]
-        return below[::-1] + above[::-1]
+        return self
 
 
 def require_limits(content: bytes) -> None:
@@ -203,15 +160,43 @@ def require_limits(content: bytes) -> None:
     That is told from its instructions before any is carried out: a list that holds another one twice, which
     holds another one twice, and so on, fits into a hundred bytes and takes for ever to hash or print.
     """
-    stack = _Stack()
+    stack: list[_Value] = []
+    memo: dict[object, _Value] = {}
     for done, (operation, argument, _) in enumerate(pickletools.genops(content)):
         if done > MOST_VALUES:
             raise pickle.UnpicklingError(f"more than {MOST_VALUES:,} instructions")
-        stack.follow(operation, argument, done)
+        if operation.name in _REMEMBER:
+            index = len(memo) if argument is None else argument
+            if not isinstance(index, int) or not 0 <= index <= done:
+                raise pickle.UnpicklingError("a value is remembered at a place beyond all others")
+            memo[index] = stack[-1]
+        elif operation.name in _RECALL:
+            stack.append(memo[argument])
+        elif operation.name == "DUP":
+            stack.append(stack[-1])
+        elif operation.name == "MARK":
+            stack.append(_Value(values=0))
+        else:
+            taken = _taken(stack, operation.stack_before)
+            if operation.name in _GROW:
+                stack.append(taken[0].take(taken[1:]))
+            elif operation.stack_after:
+                stack.append(_Value().take(taken))
+
+
+def _taken(stack: list[_Value], wanted: list[pickletools.StackObject]) -> list[_Value]:
+    """What an instruction takes off the stack, lowest first, without the mark."""
+    above: list[_Value] = []
+    if pickletools.markobject in wanted:
+        wanted = wanted[: wanted.index(pickletools.markobject)]
+        while (top := stack.pop()).values:
+            above.append(top)
+    below = [stack.pop() for _ in wanted]
+    return below[::-1] + above[::-1]
 
 
 class _Unpickler(pickle.Unpickler):
-    """Admits the globals of a fixed list, and imports nothing."""
+    """Admits the globals of a fixed list, and imports nothing; raises InputError for others."""
 
     def __init__(self, content: bytes, path: Path) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,11 +37,9 @@ class Scenes(Data):
     offset: int  # pixel value of class 0; lower values are no class, as 255 is
     memory: int  # how many cells of the training images are remembered at most
     coverage: Coverage
-    # how many protocols with a number of their own remember at most; None for that number
-    most: int | None = None
-
-    def limited(self, limit: int | None) -> Self:
-        return self._first(limit, "train", "val", noun="image", rest=" of each split")
+    most: int | None = None  # how many protocols with a number of their own remember; None for that number
+    firsts = ("train", "val")
+    items = ("image of each split", "images of each split")
 
     @property
     def truth(self) -> tuple[object, ...]:
