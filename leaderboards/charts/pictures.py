@@ -25,10 +25,7 @@ LABELS = 170.0  # width of the names of rows at most
 
 
 def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str) -> Spec:
-    """A picture as a whole specification, with words and lines in one ink and font.
-
-    The order of the labels of all backbones of the suite says which colours these have.
-    """
+    """A picture as a whole specification; all backbones have their colours by their order."""
     if isinstance(picture, Plot):
         spec = _plot(picture, backbones)
     elif isinstance(picture, HeatMap):
@@ -250,10 +247,7 @@ def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
 
 
 def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
-    """Names in their order, and the largest maps that let several groups stand in a line.
-
-    A map is on its sheet at least so many pixels wide, a multiple of its cells, which are of one width.
-    """
+    """Names in their order, and the largest maps, of equally wide cells, that let groups share a line."""
     groups, rows, columns = (
         tuple(dict.fromkeys(getattr(small, name) for small in maps)) for name in ("panel", "row", "column")
     )

@@ -66,7 +66,7 @@ class Sheet:
 
 
 def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
-    """One map [height width] in colours as a data address, a pixel a cell; holes where it is not finite.
+    """One map [height width] in colours as a data address, with holes where it is not finite.
 
     The span is of the first and the last colour, None for the map's own; equal numbers give the middle. A map
     of more than so many cells along a side is averaged.

@@ -40,11 +40,7 @@ def look(position: int) -> Look:
 
 
 def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
-    """How series are drawn, by their names.
-
-    A backbone looks as its place among all of the suite says, whatever else is drawn; other series look as
-    their places among the names say.
-    """
+    """How series are drawn: a backbone as its place in the suite says, others as theirs among the names."""
     places = {name: position for position, name in enumerate(dict.fromkeys(names))}
     places |= {name: place for place, name in reversed([*enumerate(backbones)]) if name in places}
     return {name: look(place) for name, place in places.items()}

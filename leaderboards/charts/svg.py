@@ -28,10 +28,7 @@ _NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
 
 
 def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
-    """The picture as the text of a file: the same for the same numbers, and small.
-
-    The order of the labels of all backbones of the suite says which colours these have.
-    """
+    """The picture as a file's text, small and the same for the same numbers; backbones keep their colours."""
     root = _drawn(picture, backbones, "p")
     style = ET.Element("style")
     style.text = _STYLE

@@ -43,12 +43,11 @@ def write_pages(
     arrays: Path | None = None,
     published: Sequence[Published] = (),
 ) -> list[Path]:
-    """Write the pages of each suite; a reader sees all of a file or none.
+    """Write the pages of each suite, of which a reader sees all or none; raises InputError for an ending.
 
     A suite's leaderboard is called like the suite, its page of analyses ``<suite>.inside``, its page of costs
-    ``<suite>.cost``; each is there where the suite has records for it. Backbones are compared by the items of
-    the records' run, and pictures are drawn of the arrays that its analyses kept. Gives the pages in order,
-    without the pictures beside them. Raises InputError for an ending that `WRITERS` does not name.
+    ``<suite>.cost``. Backbones are compared by the items of the records' run, and pictures are drawn of the
+    arrays that its analyses kept. Gives the pages in order, without the pictures beside them.
     """
     for ending in endings:
         if ending not in WRITERS:

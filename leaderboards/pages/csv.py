@@ -27,10 +27,7 @@ def csv_text(numbers: Numbers) -> str:
 
 
 def inert(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose texts no spreadsheet runs: an apostrophe stands before what it would take as a formula.
-
-    Numbers stay numbers; `read_numbers` takes the apostrophes off again.
-    """
+    """A frame in which an apostrophe, which `read_numbers` takes off, stands before formulas."""
     return frame.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
 
 

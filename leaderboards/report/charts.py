@@ -39,8 +39,7 @@ def ranking() -> Spec:
     """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
 
     Rows: `leaderboards.report.frames.BEST` and ``label``, what stands beside the point; rows whose ``group``
-    is ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis,
-    groups (those that there are), tones (their colours) and height.
+    is ``published`` are numbers of others.
     """
     colour = {
         "field": "group",
@@ -75,8 +74,7 @@ def curves() -> Spec:
     """The scores of every layer of some backbones in one task, with bands of their intervals.
 
     Rows: `leaderboards.report.frames.LAYERS` with ``x``, the layer or its share of the depth; rows whose
-    ``place`` is ``published`` are numbers of others. Open: metric, backbones (labels in the order of their
-    colours), colours, shapes, dashes, floor, axis, depth (name of the axis of layers).
+    ``place`` is ``published`` are numbers of others.
     """
     across = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
     across |= {"scale": {"zero": False, "nice": False, "padding": 12}}
@@ -105,10 +103,7 @@ def curves() -> Spec:
 
 
 def depth_map() -> Spec:
-    """The scores of every layer of many backbones in one task, as colours over the share of the depth.
-
-    Rows: `leaderboards.report.frames.LAYERS`. Open: metric, order (backbones), axis, height.
-    """
+    """The scores of all layers of many backbones in a task (`LAYERS`), as colours over the depth's share."""
     start = {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"}
     end = {"calculate": "datum.layer / datum.depth", "as": "to"}
     share: Spec = {"field": "from", "type": "quantitative", "title": "share of the depth"}
@@ -126,8 +121,7 @@ def depth_map() -> Spec:
 def task_map() -> Spec:
     """The scores of every layer of one backbone in every task, each as a share of the best layer's there.
 
-    Rows: `leaderboards.report.frames.LAYERS` and ``share``, in percent, and ``text``, the score. Open: order
-    (columns) and height.
+    Rows: `LAYERS`, ``share`` in percent, and ``text``, the score.
     """
     places = {
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
@@ -153,9 +147,8 @@ def task_map() -> Spec:
 def tradeoff() -> Spec:
     """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
 
-    Rows: `leaderboards.report.frames.LAYERS` and ``cost``; ``shown`` says whether the backbone is one of
-    those picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost,
-    scale, backbones, colours, label (what stands at the front's points).
+    Rows: `LAYERS`, ``cost``, ``shown``: whether the backbone is picked out, ``front``: whether none is better
+    at the same cost or less, and ``label``, what stands there.
     """
     across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
@@ -185,10 +178,7 @@ def tradeoff() -> Spec:
 
 
 def alike() -> Spec:
-    """CKA of every block of one backbone with every block of another.
-
-    Rows: ``row`` and ``column`` (blocks), ``value``. Open: first, second (backbones).
-    """
+    """CKA of every block of one backbone with every block of another: ``row``, ``column`` and ``value``."""
     places = {
         "x": {"field": "column", "type": "ordinal", "title": "layer of {second}", "axis": {"labelAngle": 0}},
         "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},

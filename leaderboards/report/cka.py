@@ -26,8 +26,7 @@ class BlockCka(NamedTuple):
 def cka_matrices(board: Board, most: int = CELLS) -> tuple[tuple[BlockCka, ...], int]:
     """The matrices of a board that have at most so many numbers together, and how many have no room.
 
-    By table those of a backbone with itself come first, then the others, in the order of the tables. Where
-    there is little room, all of the former come before the latter.
+    By table, and where there is little room, those of a backbone with itself come first.
     """
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
     pairs = board.pairs[(board.pairs["tap"] == "block") & (board.pairs["other_tap"] == "block")]

@@ -39,11 +39,7 @@ def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Co
 
 
 class CollapsibleWriter:
-    """Writes collapsible parts as HTML and keeps count of what their pictures take.
-
-    Labels of all backbones of the suite say by their order which colours these have; pictures for which there
-    is no room, in characters, are named, not drawn.
-    """
+    """Writes collapsible parts as HTML; pictures beyond the room, in characters, are named, not drawn."""
 
     def __init__(self, backbones: Sequence[str], room: int = ROOM) -> None:
         self._backbones, self._room = backbones, room

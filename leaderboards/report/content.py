@@ -38,10 +38,7 @@ class Content:
 
 
 def content_of(board: Board, facts: Mapping[str, Facts]) -> Content:
-    """What is said of a board, given what is known of backbones, by name.
-
-    Numbers of others are left out where none is of its backbones.
-    """
+    """What is said of a board, given facts by backbone; published numbers only of these."""
     board = replace(board, published=()) if board.reproduced.empty else board
     analysed, costs, suite = board.analysed, board.costs, board.suite
     numbers = [Numbers(tidy_frame(board), page_name(suite))] if len(board.plain) else []

@@ -151,10 +151,7 @@ def _tradeoff(
 
 
 def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, str]:
-    """Names at the points of a front, as far as they have room: where the backbone changes, and apart.
-
-    Places say where every point of the chart lies on the axis of costs, by the same index.
-    """
+    """Names at points of a front, given all places along the axis: where the backbone changes, and apart."""
     labels, before, last = dict[Any, str](), "", -np.inf
     width = float(places.max() - places.min()) or 1.0
     for point, backbone, layer in zip(ahead.index, ahead["backbone"], ahead["layer"], strict=True):

@@ -24,10 +24,7 @@ _SortedCell = dict[str, str | bool]  # what `tables.html` takes of a cell; ``val
 
 
 def best_table(frames: ReportFrames) -> Markup:
-    """The best layer of each backbone in each column, with filters above.
-
-    The random floor has a row of its own at the end, which is neither sorted nor filtered.
-    """
+    """The best layer of each backbone in each column, with filters above, and the random floor at the end."""
     facts = [key for key in FACTS if key in ("backbone", "family") or _known(frames.backbones[key])]
     before, after = [key for key in facts if key not in LATER], [key for key in facts if key in LATER]
     columns = [str(name) for name in frames.columns["column"]]

@@ -159,10 +159,9 @@ class DatasetEntry(ABC, Generic[D]):
 
     @abstractmethod
     def read(self, data: Path) -> D:
-        """What is there of the dataset, in an order that is the same on every machine.
+        """What is there in a folder of datasets, or root of a pack, in an order that is the same everywhere.
 
-        ``data`` holds the dataset's folder, or is the root of a pack. Raises MissingDataError where it is not
-        there, InputError for a wrong layout, a malformed file, or no image.
+        Raises MissingDataError where it is not there, InputError for a wrong layout or file, or no image.
         """
 
     @abstractmethod

@@ -35,10 +35,7 @@ DATASETS: tuple[DatasetEntry[Data], ...] = (
 
 
 def read_own(location: str, labels: Path | None = None) -> OwnImages:
-    """The user's own images: a folder, whose classes a table may say, or ``hf:ID`` (`hub_spec`).
-
-    Raises InputError where it is not there, or cannot be read.
-    """
+    """The user's own images: a folder, perhaps with a table of classes, or ``hf:ID``; raises InputError."""
     return read_hub_dataset(location) if location.startswith(PREFIX) else read_folder(Path(location), labels)
 
 
@@ -53,10 +50,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found where a dataset should be: counts, where it was looked for, or what is wrong with it.
-
-    A partial dataset can be run, a missing or broken one cannot.
-    """
+    """What was found where a dataset should be; a partial one can be run, a missing or broken one cannot."""
 
     name: str
     state: State

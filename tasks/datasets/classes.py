@@ -71,10 +71,9 @@ class Unlabelled(Data):
 
 
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
-    """Sorted names of the image files of each class folder, by sorted name; none is empty.
+    """Sorted names of the images of each class folder, by sorted name; other and hidden files are ignored.
 
-    Hidden files and files of other types are ignored; ``hint`` says what to do when images lie in the root
-    directly. Raises InputError for that, for no folder or class, and for a class without images.
+    Raises InputError for no class, one without images, and images in the root, with a hint what to do.
     """
     require_directory(root, "a folder of class folders")
     if loose := file_names(root):

@@ -182,11 +182,10 @@ class CocoFile:
         return [fields.get_integer(each, "category_id", self._where(each)) for each in annotations]
 
     def load(self, image: CocoImage, path: Path, key: str) -> RegionImage:
-        """An image that is there, and its usable regions with keys ``<key>/<annotation id>``.
+        """An image that is there, and its usable regions, ``<key>/<annotation id>``; raises InputError.
 
         As the published protocol has it, crowds are used, and an object whose first polygon is no more than
-        a line (four numbers) is not. Raises InputError for an image of another size than stated, a malformed
-        annotation, or an unknown category.
+        a line (four numbers) is not.
         """
         require_size(path, image.size, self.path.name)
         regions = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
@@ -261,8 +260,7 @@ def _category(stated: JsonObject, path: Path) -> tuple[int, CocoCategory]:
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
     """Lists of x1 y1 x2 y2 ... near an image of the (width, height); raises InputError.
 
-    Official annotations may leave the image a little; one that leaves it by more than its longer side belongs
-    to another image.
+    Official ones may leave the image a little; by more than its longer side they belong to another image.
     """
     polygons, margin = [], max(size)
     for each in value:

@@ -136,11 +136,10 @@ class PredictedSequence(NamedTuple):
 
 
 def read_davis_results(truth: Path, predictions: Path) -> tuple[PredictedSequence, ...]:
-    """Predicted masks beside their annotations, for every predicted sequence that has some, by sorted name.
+    """Predicted masks beside their annotations, for each predicted sequence that has some; raises InputError.
 
     The truth is DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``, as predictions are, whose
-    further frames are ignored. Raises InputError for no folder, no common sequence, a frame without a
-    prediction or one of another size.
+    further frames are ignored.
     """
     storage.require_directory(truth, "annotated masks (DAVIS, or a folder of <sequence>/*.png)")
     storage.require_directory(predictions, "predicted masks (<sequence>/*.png)")

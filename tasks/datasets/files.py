@@ -44,10 +44,7 @@ def is_packed(path: Path | str) -> bool:
 
 
 def data_root(data: Path) -> Path:
-    """A data folder by a path that holds in other processes; of a pack, opened anew, the path of its root.
-
-    Raises InputError for a pack that is not there, or is damaged.
-    """
+    """A data folder by a path that holds in other processes: the root of a pack, which is opened anew."""
     if not is_packed(data) or str(data).endswith(INSIDE):
         return data
     name = find_pack(str(data)).name
@@ -111,10 +108,7 @@ def read_names(path: Path, noun: str) -> list[str]:
 
 
 def stamp(path: Path | str) -> tuple[int, int | str]:
-    """Bytes of a file and when it was changed, in nanoseconds; of a file of a pack, a digest in its place.
-
-    Raises OSError where it is not there.
-    """
+    """Bytes of a file and when it was changed, in ns, or, in a pack, a digest; raises OSError without it."""
     pack, inner = _located(path)
     if pack is not None:
         return pack.stamp(inner)

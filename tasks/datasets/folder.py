@@ -35,13 +35,12 @@ NO_CLASSES = "no classes: layers are described, not ranked"  # what is said of i
 
 
 def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
-    """The user's own images as a dataset that is named after the folder; keys are paths relative to it.
+    """The user's own images as a dataset named after the folder; keys are paths relative to it.
 
-    Classes come from ``labels``, else from a `METADATA` file inside, else from folders: the class of an
-    image is the path of the folder that holds it, ``cat`` or ``animal/cat``, below ``train`` and ``val``
-    where there is such a split. Images that lie in the folder itself, without a table, have no classes. Where
-    there is no val, it is made of train (`split_names`). ``labels`` is a CSV or JSONL table, or `NO_LABELS`
-    where folders are no classes. Raises InputError for no folder, no image, or another form.
+    Classes come from a table, ``labels``, else from a `METADATA` file inside, else, but for `NO_LABELS`, from
+    folders: the class of an image is the path of the folder that holds it, ``cat`` or ``animal/cat``, below
+    ``train`` and ``val`` where there is such a split. Images that lie in the folder itself, without a table,
+    have no classes. Where there is no val, it is made of train (`split_names`). Raises InputError.
     """
     require_directory(folder, "a folder of images")
     name = require_text(folder.resolve().name, "the name of the folder of images")
@@ -112,10 +111,7 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
 
 
 def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The split of each folder on top that is one; none where they are classes, one of them ``train`` even.
-
-    Raises InputError where it cannot be told which of the two they are.
-    """
+    """The split of each folder on top that is one; none where they are classes; raises InputError."""
     named = {top: top.lower() for top in tops if top.lower() in SPLITS}
     if TRAIN not in named.values():
         return {}

@@ -53,11 +53,10 @@ class TableSample:
 
 
 def read_hub_dataset(text: str) -> Classification:
-    """A dataset of the Hub, or a saved one, named as the user did (`hub_spec`); keys are ``<split>/<row>``.
+    """A dataset of the Hub, or a saved one, named as the user did; keys are ``<split>/<row>``.
 
-    Splits are train, and validation, test or val; a dataset of one split is divided as `folder` divides
-    class folders. Without a choice of the user there must be one image column and one ``ClassLabel`` column.
-    Raises InputError for no such dataset, no network, or no images with class labels in it.
+    Splits are train, and validation, test or val; one split is divided as class folders are. Without a choice
+    of the user there must be one image column and one ``ClassLabel`` column. Raises InputError.
     """
     spec = parse_hub_spec(text)
     tables = _load(spec)

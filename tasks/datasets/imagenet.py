@@ -81,11 +81,10 @@ def _images(
 def probe_subset(
     data: Classification, wnids: Sequence[str] | None, per_class: int
 ) -> tuple[NDArray[np.int64], Coverage]:
-    """Places in a training set of the first images of some classes (None for all), by class, then by key.
+    """Places of the first images of some classes (None for all) in a training set, by class, then by key.
 
-    Where a class of ``wnids`` is not there, as many classes are taken as were asked for, the first in sorted
-    order of those present, and a note of the coverage says so. Raises InputError unless one image a class is
-    asked for.
+    Where a class is not there, as many are taken as were asked for, the first in sorted order of the present
+    ones, and a note of the coverage says so. Raises InputError unless one image a class is asked for.
     """
     if per_class < 1:
         raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")

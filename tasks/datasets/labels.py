@@ -48,11 +48,10 @@ class LabelTable:
 
 
 def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> LabelTable:
-    """The rows of a table with a column of files and one of classes.
+    """The rows of a table with a column of files and one of classes; raises InputError.
 
     ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`). Without a
-    column of classes it has no rows where that is not ``required``. Raises InputError where it cannot be
-    read, or lacks a column, or has no row, or one without a file.
+    column of classes it has no rows where that is not ``required``.
     """
     records = list(_json_lines(path) if path.suffix.lower() == ".jsonl" else _csv_lines(path))
     if not records:
@@ -161,10 +160,7 @@ class LabelledFile(NamedTuple):
 
 
 def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledFile], list[str], list[str]]:
-    """The images that rows name, with or without ending; remarks on the tables; notes on what was left out.
-
-    Raises InputError where no row names an image, one names several, or two rows say different things of one.
-    """
+    """The images that rows name, with or without ending, remarks, and what is left out; raises InputError."""
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     image_of = _image_finder(tree)
     rows: dict[str, tuple[LabelRow, Path]] = {}

@@ -27,8 +27,7 @@ def voc_palette() -> NDArray[np.uint8]:
 def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
     """Pixel values of a PNG file, uint8 [height width]: 0 is background, 255 (in annotations) is void.
 
-    Raises UnreadableImageError for a missing, truncated or foreign file, InputError for colours in place of
-    ``what`` pixel values are.
+    Raises UnreadableImageError, and InputError for colours in place of what pixel values are.
     """
     with decoding(f"cannot decode mask {path}"), open_image(path) as image:
         mode = image.mode

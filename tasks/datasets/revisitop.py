@@ -46,10 +46,7 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
     def read(self, data: Path) -> Retrieval:
-        """Database images that are not on disk leave the database and the index lists.
-
-        Queries without their image are left out; the coverage counts what remains.
-        """
+        """What is there: missing database images leave the index lists, too; missing queries are left out."""
         root = self.root(data)
         path = root / f"gnd_{self.folder}.pkl"
         database, queries = read_ground_truth(path)

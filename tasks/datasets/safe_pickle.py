@@ -213,10 +213,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def restricted_load(path: Path) -> object:
-    """The object in a pickle of plain containers, numbers, text and numpy arrays.
-
-    Raises InputError for a missing or damaged file, one that names any other global, or one beyond measure.
-    """
+    """The object in a pickle of plain containers, numbers, text and numpy arrays; raises InputError."""
     try:
         if (size := stamp(path)[0]) > LARGEST:
             raise InputError(

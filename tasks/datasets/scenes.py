@@ -146,10 +146,7 @@ VOC_2012_AUG = VocEntry(
 
 @dataclass(frozen=True, slots=True)
 class AdeEntry(SceneEntry):
-    """A dataset in the layout of ADE20k's scene parsing challenge: images and greyscale masks of 150 classes.
-
-    Pixel value 0 ("other") is no class; 1 to 150 become classes 0 to 149.
-    """
+    """The layout of ADE20k's scene parsing challenge: values 1 to 150 of grey masks are classes 0 to 149."""
 
     classes = tuple(f"class {number}" for number in range(1, 151))  # as ``objectInfo150.txt`` numbers them
     offset = 1
@@ -186,10 +183,7 @@ ADE20K = AdeEntry()
 
 
 def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...]:
-    """The images that are there with their masks; notes say which have a mask or an image alone.
-
-    Raises InputError where none is there, or a mask has another size than its image.
-    """
+    """Images that are there with their masks, of one size; notes say which are alone; raises InputError."""
     there = {key: tuple(map(storage.is_file, pair)) for key, pair in files.items()}
     bare = [key for key, each in there.items() if each == (True, False)]
     alone = [key for key, each in there.items() if each == (False, True)]
@@ -216,10 +210,7 @@ def _one_size(image: Path, mask: Path) -> tuple[int, int]:
 
 
 def read_classes(data: Scenes, scene: Scene) -> Labels:
-    """The class of each pixel of an image, uint8 [height width]; 255 for none.
-
-    Raises as `read_mask`, and InputError for a value that is no class.
-    """
+    """The class of each pixel of an image, uint8 [height width]; 255 for none; raises InputError."""
     values = read_mask(scene.mask, "classes")
     # values below the first class wrap round to above the last one
     classes = np.where(values < data.offset, np.uint8(VOID), values - np.uint8(data.offset))

@@ -76,8 +76,7 @@ GROUPS: dict[str, tuple[Group, ...]] = {
 def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Collection[int]) -> list[int]:
     """The points of a pair that can be mistaken for another one of the target image, rising.
 
-    They are those that both images show, ``shared``, of whose group of interchangeable ones the target image
-    shows at least two.
+    The target shows at least two of the group of interchangeable ones of each; ``shared`` are in both images.
     """
     several = [{*group} for group in groups if len({*group} & {*target}) > 1]
     return sorted(point for point in shared if any(point in group for group in several))
@@ -124,10 +123,7 @@ class ImageNotes:
         return frozenset(keypoint_id(name, where) for name, point in points.items() if point is not None)
 
     def turn(self, first: str, second: str) -> int | None:
-        """Eighths of a turn between the viewpoints of two images, 0 to 4; None where one is not known.
-
-        Any other value than the eight is taken as not known: what else it may hold is documented nowhere.
-        """
+        """Eighths of a turn between two viewpoints, 0 to 4; None where one is not told as one of eight."""
         source, target = ((self._fields(image) or {}).get("azimuth_id") for image in (first, second))
         if type(source) is not int or type(target) is not int or not {source, target} <= {*range(8)}:
             return None

@@ -28,11 +28,7 @@ class ImageTree:
 
 
 def read_tree(root: Path) -> ImageTree:
-    """The files below a folder; links to folders are followed.
-
-    Raises InputError where a folder cannot be read, a link leads back to a folder that holds it, or a name is
-    no text.
-    """
+    """The files below a folder; links to folders are followed; raises InputError."""
     paths: dict[str, list[str]] = {"images": [], "others": [], "empty": []}
     for kind, path in _paths(root, "", ()):
         paths[kind].append(path)
@@ -40,10 +36,7 @@ def read_tree(root: Path) -> ImageTree:
 
 
 def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, str]]:
-    """The fields of an `ImageTree` and relative paths for them, in no order.
-
-    Folders above are known by device and number, by which a file system tells one from others.
-    """
+    """Fields of an `ImageTree` and paths for them; folders above are known by device and number."""
     try:
         status = folder.stat()
         with os.scandir(folder) as listing:

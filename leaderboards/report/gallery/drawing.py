@@ -43,10 +43,7 @@ class Story(NamedTuple):
 
 
 def stories(quality: Floats) -> list[Story]:
-    """The examples to show, kind by kind; of each kind those that show it most, then in their order.
-
-    Quality is how good each layer is on each example, 0 to 100: [layers examples].
-    """
+    """The examples to show, those of each kind that show it most, by quality, 0 to 100: [layers examples]."""
     lost = quality.max(axis=0) - quality[-1]
     gained = quality[-1] - quality.min(axis=0)
     ranks: dict[Kind, Floats] = {
@@ -73,10 +70,7 @@ class SharedPictures:
     def shown(
         self, examples: ExampleSet, name: object, label: str, over: Markup | str = "", height: int = HEIGHT
     ) -> Markup:
-        """The picture of a name in the arrays of examples; its label alone where there is none, or no room.
-
-        The label is for those who do not see the picture; what is drawn over is in its pixels.
-        """
+        """The picture of a name in arrays of examples; its label alone where there is none, or no room."""
         return filled("thumbnail", size=self.size(examples, name), label=label, over=over, height=height)
 
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
@@ -154,7 +148,7 @@ class Drawing(NamedTuple):
 def drawn(
     drawing: Drawing, every: Sequence[ExampleSet], pictures: SharedPictures
 ) -> tuple[str, list[Example]]:
-    """What is to be seen, and the examples of the first backbone that show what changes over depth.
+    """What is to be seen, and examples of the first backbone that show what changes over depth.
 
     Where it loses none, one follows that the next best backbone loses which does.
     """

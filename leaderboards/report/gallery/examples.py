@@ -73,11 +73,7 @@ class ExampleSet:
 
 
 def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
-    """The examples of a backbone in a column of the leaderboard, given its best layer and the score of that.
-
-    None where there are none in the run's output, or they do not belong to the records, or are of another
-    version.
-    """
+    """A backbone's examples in a column, given its best layer and score; None unless they fit the records."""
     key = task_key(column.task, column.dataset, column.protocol)
     path = output / "examples" / scored_path(key, backbone, ending="npz")
     try:

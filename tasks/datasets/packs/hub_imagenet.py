@@ -52,10 +52,9 @@ class TableRows:
 
 
 def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:
-    """The images of ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``.
+    """ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``; raises InputError.
 
     ``datasets`` writes its parquet files once more into a cache of its own, where single rows can be read.
-    Raises InputError where files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
     shards = {split: _files(folder, split, name) for split in SPLITS}
     for parquet in shards.values():

@@ -154,11 +154,7 @@ class PackLocation(NamedTuple):
 
 
 def find_pack(name: str) -> PackLocation:
-    """Where ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION`` is; of the Hub, only the manifest is fetched.
-
-    Raises InputError for no such folder or dataset, a name with an exclamation mark or with options, or a
-    manifest that is malformed.
-    """
+    """Where a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``, is, and its manifest; raises InputError."""
     spec = parse_hub_spec(name)
     if spec.options or INSIDE in name:
         raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
@@ -172,12 +168,7 @@ def find_pack(name: str) -> PackLocation:
 
 
 def open_pack(name: str) -> Pack:
-    """The files of a pack; of a dataset of the Hub, what is missing on this machine is fetched.
-
-    Raises InputError where it is not there, is in no known form, or is damaged: a shard is missing or
-    truncated, rows or their digest are not those of the manifest, or two datasets have different files of one
-    path.
-    """
+    """The files of a pack; missing ones are fetched from the Hub; raises InputError unless all fit."""
     location = find_pack(name)
     folder, datasets = location.folder, location.manifest
     if not location.spec.local:

@@ -56,10 +56,10 @@ def content_digest(content: bytes) -> str:
 
 
 def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Sequence[str] = ()) -> None:
-    """Write files of a data folder as rows; equal ones in the same order give equal bytes by one pyarrow.
+    """Write files as rows, whole or not at all; raises InputError where one is gone or changed its length.
 
-    The parquet file is there whole or not at all. Where ``classes`` are named, in the order of labels, all
-    files are images. Raises InputError where a file is gone, or is not as long as it was.
+    Equal files in the same order give equal bytes by one version of pyarrow. Where classes are named, in the
+    order of labels, all files are images.
     """
     schema = _schema(classes)
     column, *others = schema.names

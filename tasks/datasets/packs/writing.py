@@ -63,10 +63,7 @@ def require_room(target: Path, names: Sequence[str]) -> None:
 
 
 def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> DatasetPlan:
-    """Read a dataset and share its files among shards of at most so many bytes, or of one larger file.
-
-    Raises InputError where the dataset is broken.
-    """
+    """Read a dataset and share its files among shards of so many bytes, or of one file; raises InputError."""
     coverage = entry.read(data).coverage
     shards = (shard for part in entry.contents(data) for shard in _shards(data, entry.name, part, largest))
     return DatasetPlan(entry, str(coverage), tuple(shards))
@@ -98,11 +95,10 @@ def _shards(data: Path, name: str, part: PackPart, largest: int) -> list[ShardPl
 def write_dataset(
     data: Path, target: Path, plan: DatasetPlan, advance: Callable[[float], None]
 ) -> PackedDataset:
-    """Write a dataset's shards and say so in the pack's manifest, once they read as the folder does.
+    """Write a dataset's shards, and say so in the manifest once they read as the folder does.
 
     Shards that an interrupted writing left are kept where they hold the files of the plan, and no file has
-    changed since. ``advance`` is told the bytes of the files that are written. Raises InputError where a file
-    has changed, or other shards are in the dataset's folder.
+    changed since; else InputError is raised. ``advance`` is told the bytes of the files that are written.
     """
     folder = target / plan.entry.name
     names = {Path(shard.name).name for shard in plan.shards}
