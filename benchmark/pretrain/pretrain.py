@@ -20,7 +20,7 @@ from mini.training.export import Card, export
 from mini.training.fs import require_block
 from mini.training.methods import Method, method
 from mini.training.probe import make_probe
-from mini.training.train import Checkpoint, HistoryRow, Schedule, train, warning
+from mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 from zoo.registry import find
@@ -60,7 +60,9 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     probe = make_probe(_slice(held_out, 0, KNOWN), _slice(held_out, KNOWN, KNOWN + ASKED), spec.input_size)
     options = ("batch_size", "seed", "log_every", "checkpoint_every", "probe_every")
     schedule = Schedule(steps=steps, device=device, dtype=dtype, **_taken(wish, *options))
-    checkpoint = Checkpoint(folder / "training" / "checkpoint.pt", identity(wish, spec, chosen), wish.resume)
+    checkpoint = TrainingCheckpoint(
+        folder / "training" / "checkpoint.pt", identity(wish, spec, chosen), wish.resume
+    )
     objective = chosen.objective(spec, data, wish.seed)
     with report.bar(f"training {wish.name}", steps * wish.batch_size, "images") as advance:
         watcher = _Watcher(advance, report, wish.batch_size)

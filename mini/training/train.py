@@ -17,7 +17,7 @@ from zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """The file from which a training goes on; that of another training is refused."""
 
     path: Path
@@ -89,7 +89,7 @@ def train(
     objective: Objective,
     data: Pictures,
     schedule: Schedule,
-    checkpoint: Checkpoint,
+    checkpoint: TrainingCheckpoint,
     watcher: Watcher,
     probe: Probe | None = None,
 ) -> list[HistoryRow]:

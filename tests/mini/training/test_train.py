@@ -15,7 +15,7 @@ from mini.training.data import seeded
 from mini.training.network import cosines, tokens
 from mini.training.objective import Objective, Optimisation, cosine, make_optimiser
 from mini.training.probe import make_probe
-from mini.training.train import Checkpoint, HistoryRow, Schedule, train, warning
+from mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
 from tests.mini.training.toys import SIDE, Notes, shapes, toy, toy_method
 from zoo.errors import InputError
 
@@ -64,7 +64,12 @@ def trained(name: str) -> tuple[list[HistoryRow], HistoryRow, HistoryRow]:
     schedule = Schedule(steps=steps, batch_size=batch, log_every=5)
     with TemporaryDirectory() as folder:
         history = train(
-            objective, DATA, schedule, Checkpoint(Path(folder) / "checkpoint.pt", name), Notes(), probe
+            objective,
+            DATA,
+            schedule,
+            TrainingCheckpoint(Path(folder) / "checkpoint.pt", name),
+            Notes(),
+            probe,
         )
     return history, before, history[-1]
 
@@ -115,7 +120,7 @@ def test_without_labels_pictures_know_themselves_better_than_untrained(name: str
     objective = quick(name, rate, **changes)
     before = found_again(objective)
     schedule = Schedule(steps=steps, batch_size=batch, log_every=steps)
-    train(objective, DATA, schedule, Checkpoint(tmp_path / "checkpoint.pt", name), Notes())
+    train(objective, DATA, schedule, TrainingCheckpoint(tmp_path / "checkpoint.pt", name), Notes())
     assert found_again(objective) > before + 0.03
 
 
@@ -123,7 +128,7 @@ def run(
     name: str, path: Path, watcher: Notes | None = None, schedule: Schedule = SHORT
 ) -> tuple[Objective, list[HistoryRow]]:
     objective = toy(name, DATA)
-    return objective, train(objective, DATA, schedule, Checkpoint(path, name), watcher or Notes())
+    return objective, train(objective, DATA, schedule, TrainingCheckpoint(path, name), watcher or Notes())
 
 
 @pytest.mark.parametrize("name", ["dino", "moco", "beit", "resnet"])
@@ -174,25 +179,25 @@ def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"a checkpoint of another training \(fs\), this one is other; choose"
     ):
-        train(objective, DATA, SHORT, Checkpoint(path, "other"), Notes())
-    train(objective, DATA, SHORT, Checkpoint(path, "other", resume=False), Notes())
+        train(objective, DATA, SHORT, TrainingCheckpoint(path, "other"), Notes())
+    train(objective, DATA, SHORT, TrainingCheckpoint(path, "other", resume=False), Notes())
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(InputError, match="is a damaged checkpoint; start over with --no-resume"):
-        train(objective, DATA, SHORT, Checkpoint(path, "other"), Notes())
+        train(objective, DATA, SHORT, TrainingCheckpoint(path, "other"), Notes())
 
 
 def test_a_training_that_diverges_says_so(tmp_path: Path) -> None:
     objective = toy("fs", DATA)
     objective.get_parameter("classifier.bias").data.fill_(float("nan"))
     with pytest.raises(InputError, match="diverged: the loss is nan at step 1; choose a smaller rate"):
-        train(objective, DATA, SHORT, Checkpoint(tmp_path / "checkpoint.pt", ""), Notes())
+        train(objective, DATA, SHORT, TrainingCheckpoint(tmp_path / "checkpoint.pt", ""), Notes())
 
 
 def test_the_probe_is_asked_now_and_then_and_at_the_end(tmp_path: Path) -> None:
     schedule = replace(SHORT, log_every=2, probe_every=4)
     objective = toy("fs", DATA)
     history = train(
-        objective, DATA, schedule, Checkpoint(tmp_path / "c.pt", ""), Notes(), lambda _: {"knn": 0.5}
+        objective, DATA, schedule, TrainingCheckpoint(tmp_path / "c.pt", ""), Notes(), lambda _: {"knn": 0.5}
     )
     assert [row["step"] for row in history] == [2, 4, 6]
     assert ["knn" in row for row in history] == [False, True, True]
