@@ -157,15 +157,10 @@ def settled(
 ) -> Neighbours:
     """The first k by (-similarity, index) with similarities that do not depend on who searched.
 
-    A similarity of the search may be off by some roundings of float32. Where that could hide one of the first
-    k behind the last candidate, all of the bank is looked at.
-
-    Args:
-        cosines: Of all queries.
-        candidates: More than k of each, or all of the bank.
-        k: How many are wanted.
-        known: Similarities of the candidates, where they are known.
-        doubt: How far similarities of the search may be off; with 0 they are taken as they are.
+    Candidates are more than k of each query, or all of the bank; what is known of their cosines is not
+    computed again. A similarity of the search may be off by some roundings of float32, or by the doubt that
+    is given: with 0 they are taken as they are. Where that could hide one of the first k behind the last
+    candidate, all of the bank is looked at.
     """
     doubt, bank = cosines.doubt if doubt is None else doubt, cosines.layers[0][0]
     count, width = candidates.index.shape
