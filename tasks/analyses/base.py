@@ -90,7 +90,6 @@ class KeptImages:
 
     @property
     def first(self) -> Measurements:
-        """What the first group left behind."""
         return self.groups[0][1]
 
     def having(self, name: str, index: str = "") -> "KeptImages":
@@ -120,7 +119,6 @@ class LayerArrays(dict[Layer, Mapping[str, Array]]):
 
     @property
     def first(self) -> Mapping[str, Array]:
-        """Arrays of the first layer."""
         return next(iter(self.values()))
 
     def every(self, name: str) -> list[Array]:

@@ -105,11 +105,9 @@ class CostTask(Task):
         return replace(self, device=device)
 
     def results(self, backbone: AskedBackbone) -> Findings:
-        """What a backbone costs that is alone on the device."""
         return self.findings(backbone.costs(self.config))
 
     def findings(self, costs: MeasuredCosts) -> Findings:
-        """The numbers of the whole backbone and of each layer, of an image whatever is read of it."""
         layers = tuple(costs.timed[0].seconds)
         whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)
         outcomes = [LayerOutcome(layer, "image", Outcome(tuple(_up_to(costs, layer)))) for layer in layers]

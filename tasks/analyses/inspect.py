@@ -81,7 +81,6 @@ class InspectTask(Task):
 
 
 def _positions(weights: Weights) -> Found:
-    """Scores and arrays of the position embeddings."""
     embeddings = None if weights.positions is None else _array(weights.positions)
     similarity = None if embeddings is None else position_similarity(embeddings)
     if embeddings is None or similarity is None:
@@ -98,7 +97,6 @@ def _positions(weights: Weights) -> Found:
 
 
 def _outcome(values: Mapping[str, float | None], count: int, unit: str) -> Outcome:
-    """Scores of what has a value."""
     there = ((name, value) for name, value in values.items() if value is not None)
     return Outcome(tuple(Score(name, value, count, unit) for name, value in there))
 

@@ -49,7 +49,6 @@ class LabelFree(Task):
 
     @cached_property
     def vector_sources(self) -> tuple[Source, ...]:
-        """The images, and the same images mirrored."""
         return (self.data.probe, mirrored(self.data.probe))
 
     @cached_property
@@ -62,7 +61,6 @@ class LabelFree(Task):
         return digest("label-free", 2, self.config, self._cka.fingerprint)
 
     def results(self, backbone: StoredBackbone) -> Findings:
-        """Outcomes of every layer and stored pooling, in that order."""
         stored, last = backbone.vectors, backbone.last
         poolings = next(iter(stored.values())).poolings()
         jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
@@ -137,7 +135,6 @@ class LabelFree(Task):
 
 
 def _add_spectrum(tally: Tally, missing: dict[str, str], plain: Vectors, device: Device) -> None:
-    """Effective rank and decay of the centred vectors, and RankMe."""
     exact = plain.astype(np.float64)
     centred = ranks.singular_values(exact - exact.mean(axis=0), device)
     tally.number("effective-rank", ranks.effective_rank(centred))

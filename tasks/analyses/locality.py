@@ -69,7 +69,6 @@ class Locality(ComparisonTask):
 
     @cached_property
     def cka(self) -> Grams:
-        """How batches are cut and Gram matrices made."""
         return Grams(self.data, CkaConfig((POOLING,), min_max=False))
 
     @cached_property

@@ -174,7 +174,6 @@ class PositionAudit(ImageAnalysis[Tensor]):
 
 
 def _outcome(images: KeptImages) -> Outcome:
-    """Scores of one layer, of the groups with images enough."""
     if not images.groups:
         return Outcome((), empty=f"no group has {LEAST} images that could be read, which it needs")
     if not any(bool(varied[0]) for varied in images.every("varies")):

@@ -50,7 +50,6 @@ class ReceptiveFieldTask(Task):
 
     @cached_property
     def source(self) -> Source:
-        """Some images of the probe subset."""
         probe = self.data.probe
         indices = np.linspace(0, len(probe.samples) - 1, min(self.config.images, len(probe.samples)))
         samples = tuple(probe.samples[index] for index in indices.round().astype(int))
@@ -80,7 +79,6 @@ class ReceptiveFieldTask(Task):
         return self.findings(backbone.fields(self.entry.name, self.source, self.layers, self.channels))
 
     def findings(self, fields: Fields) -> Findings:
-        """How large the field of each layer is, and the fields."""
         by_layer = {layer: _outcome(fields, layer) for layer in fields.strength}
         by_layer |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
         order = sorted(by_layer, key=lambda layer: layer.place)
@@ -89,7 +87,6 @@ class ReceptiveFieldTask(Task):
 
 
 def _outcome(fields: Fields, layer: Layer) -> Outcome:
-    """How large the field of a layer is."""
     strength = fields.strength[layer]
     if not np.isfinite(strength).all():
         return Outcome((), empty="gradients are not finite")

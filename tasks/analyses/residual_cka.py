@@ -44,7 +44,6 @@ class ResidualCka(ImageAnalysis[Taps]):
 
     @cached_property
     def cka(self) -> Grams:
-        """How CKA is computed of these batches."""
         return Grams(self.data, self.config)
 
     @cached_property

@@ -188,7 +188,6 @@ def _kinds(means: Array) -> tuple[str, ...]:
 
 
 def _branches(layers: LayerArrays) -> list[Tap]:
-    """Taps of the branches of every block."""
     return [branch for _, branch, _ in sums_of(next(iter(layers)))]
 
 

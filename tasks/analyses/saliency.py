@@ -22,7 +22,7 @@ from tasks.analyses.base import (
     LayerArrays,
     Tally,
 )
-from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Source, digest
+from tasks.base import Findings, Group, LayerOutcome, Measurer, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.feeds import ATTENTION_IN_TURN
 from tasks.metrics import saliency as overlap
@@ -107,7 +107,6 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
 
     @cached_property
     def source(self) -> Source:
-        """The images with masks, some together."""
         groups = chunks([image.sample for image in self.data.images], IMAGES_PER_GROUP)
         return Source(f"{self.data.name}/masks", groups, self.config.view)
 
@@ -117,14 +116,10 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         regions = [region for image in self.data.images for region in image.regions]
         return digest("saliency", 1, self.config, regions)
 
-    @cached_property
-    def images(self) -> dict[str, RegionImage]:
-        """The images with masks, by their key."""
-        return {image.sample.key: image for image in self.data.images}
-
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
-        images = tuple(self.images[sample.key] for sample in group.samples)
-        return BatchMeasurer(_Overlaps(images, view, self.config).reduce)
+        images = {image.sample.key: image for image in self.data.images}
+        shown = [images[sample.key] for sample in group.samples]
+        return BatchMeasurer(_Overlaps(shown, view, self.config).reduce)
 
     def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         objects = images.each("objects")
@@ -136,19 +131,17 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         outcomes = []
         for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
             heads = iou[:, :, mode]
-            if reason := _unscored(heads):
-                outcomes.append(LayerOutcome(layer, pooling, Outcome((), empty=reason)))
-                continue
-            tally = self._best(keys, heads)
-            tally.images("saliency-iou-oracle", heads.max(axis=1))
-            tally.images("saliency-iou-merged", merged[:, mode])
-            tally.heads("saliency-iou", heads)
-            tally.images("saliency-iou-uniform", uniform)
+            tally, reason = self._best(keys, heads)
+            if not reason:
+                tally.images("saliency-iou-oracle", heads.max(axis=1))
+                tally.images("saliency-iou-merged", merged[:, mode])
+                tally.heads("saliency-iou", heads)
+                tally.images("saliency-iou-uniform", uniform)
             for variant, name in enumerate(self.config.rollouts):
                 # attention that overflowed in a block before is in every rollout from there on
-                if mode == 0 and np.isfinite(rollout[:, variant]).all():
+                if not reason and mode == 0 and np.isfinite(rollout[:, variant]).all():
                     tally.images(name, rollout[:, variant])
-            outcomes.append(LayerOutcome(layer, pooling, tally.outcome()))
+            outcomes.append(LayerOutcome(layer, pooling, tally.outcome(reason)))
         arrays = {"iou": iou, "rollout_iou": rollout[:, 0], "rollout_map": rolled / len(images.keys)}
         return Findings(tuple(outcomes), arrays | {"image": np.array(keys, np.str_)})
 
@@ -156,10 +149,8 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         """What each block says, and the best of all heads of all blocks in each mode."""
         iou, whole = np.concatenate(layers.every("iou"), axis=1).astype(np.float64), []
         for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
-            outcome = Outcome((), empty=_unscored(iou[:, :, mode]))
-            if not outcome.empty:
-                outcome = self._best(layers.first["image"].tolist(), iou[:, :, mode]).outcome()
-            whole.append(LayerOutcome(WHOLE_BACKBONE, pooling, outcome))
+            tally, reason = self._best(layers.first["image"].tolist(), iou[:, :, mode])
+            whole.append(LayerOutcome(WHOLE_BACKBONE, pooling, tally.outcome(reason)))
         return super().report((*outcomes, *whole), layers)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
@@ -177,26 +168,22 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
             "block": layers.blocks,
         }
 
-    def _best(self, keys: Sequence[str], heads: Floats) -> Tally:
-        """The overlap [images heads] of the best head; held out, too, where there are several images."""
-        tally = Tally(keys)
+    def _best(self, keys: Sequence[str], heads: Floats) -> tuple[Tally, str]:
+        """Overlaps [images heads] of the best head, held out, too, where there are several; or why none."""
+        tally, (splits, seed) = Tally(keys), (self.config.splits, self.config.seed)
+        if not len(heads):
+            return tally, "no image has an object in its view"
+        if not np.isfinite(heads).all():
+            return tally, NOT_FINITE
         tally.images(BEST, heads[:, _best_heads(heads)])
         if len(heads) > 1:
-            splits, seed = self.config.splits, self.config.seed
             tally.number(f"{BEST}-held-out", overlap.held_out_best(heads, splits, seed))
-        return tally
+        return tally, ""
 
 
 def _best_heads(heads: Floats) -> NDArray[np.int64]:
     """The head with the best mean over images of [images heads ...]; of equal ones the first."""
     return np.asarray(heads.mean(axis=0).round(12).argmax(axis=0))
-
-
-def _unscored(heads: Floats) -> str:
-    """Why there are no scores of overlaps [images heads]; "" where there are."""
-    if not len(heads):
-        return "no image has an object in its view"
-    return "" if np.isfinite(heads).all() else NOT_FINITE
 
 
 def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -> NDArray[np.bool_]:
@@ -217,7 +204,7 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
 class _Overlaps:
     """Reduces the maps of a group to their overlap with objects; rollouts go on from block to block."""
 
-    def __init__(self, images: tuple[RegionImage, ...], view: View, config: SaliencyConfig) -> None:
+    def __init__(self, images: Sequence[RegionImage], view: View, config: SaliencyConfig) -> None:
         self._images = images
         self._view = view
         self._config = config

@@ -40,7 +40,6 @@ class PairSample:
     seed: int
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
-        """Pairs that are taken of each category, categories in the order in which they are given."""
         generator = random.Random(self.seed)  # noqa: S311 - the generator of the released code
         return _taken(pairs, lambda count: generator.sample(range(count), min(self.most, count)))
 
@@ -95,7 +94,6 @@ class KeypointConfig:
 
     @property
     def primary(self) -> str:
-        """Name of the primary metric."""
         endings = {"category": "", "image": " per image", "keypoint": " per keypoint"}
         return f"PCK@{self.alphas[0]:g}{endings[self.average]}"
 

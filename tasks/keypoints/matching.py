@@ -293,7 +293,6 @@ class KeypointSetsMeasurer:
         self._units[layer] |= zip(positions, normalize(grids.float(), dim=-1), strict=True)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Distances over two lengths, [points] each, as of `CategoryMeasurer`; no examples."""
         self._left.remove(layer)
         try:
             matches = self._matcher.match(self._together(layer))

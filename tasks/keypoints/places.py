@@ -89,7 +89,6 @@ def in_single_precision(points: Floats, geometry: Geometry) -> NDArray[np.float3
 
 
 def _shown(config: KeypointConfig, points: Floats, seen: Geometry) -> Floats:
-    """Source points in the view, [n 2]."""
     if config.points == "view pixel":
         pixels = torch.from_numpy(in_single_precision(points, seen)).clamp(0, seen.size[0] - 1)
         return np.asarray(official_pixels(pixels).numpy().astype(np.float64) + 0.5)

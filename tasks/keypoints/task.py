@@ -301,7 +301,6 @@ class KeypointTask(MeasuredTask):
 
 
 def _joined(measurements: Sequence[Measurements], name: str) -> Floats:
-    """Numbers of the points of all categories."""
     return np.concatenate([np.asarray(m[name], np.float64) for m in measurements])
 
 

@@ -24,12 +24,10 @@ class PropagationConfig:
 
     @property
     def primary(self) -> str:
-        """Name of the primary metric."""
         return "J&F"
 
     @property
     def heard(self) -> Neighbourhood:
-        """What a token listens to."""
         names = (field.name for field in fields(Neighbourhood))
         return Neighbourhood(**{name: getattr(self, name) for name in names})
 

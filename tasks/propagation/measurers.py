@@ -89,7 +89,6 @@ class VideoSetsMeasurer(VideoMeasurer):
                     self._soft[layer_set].append(soft)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Soft maps of all frames for one set, [frames height width channels]."""
         if layer not in self._soft:
             raise ValueError(MIXED)
         changing = torch.stack([self._varied[member] for member in layer.members]).any()

@@ -41,7 +41,6 @@ class Colours:
     hue: int = 0
 
     def of(self, image: Image.Image) -> Image.Image:
-        """An RGB image with these colours."""
         for enhance, factor in (
             (ImageEnhance.Brightness, self.brightness),
             (ImageEnhance.Contrast, self.contrast),
@@ -65,7 +64,6 @@ class AugmentedSample:
         return self.colours.of(self.sample.open())
 
     def signature(self) -> str:
-        """The image's own, and what is done to it."""
         return f"{self.sample.signature()}|{self.box}|{self.colours}"
 
 

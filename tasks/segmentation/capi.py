@@ -62,7 +62,6 @@ class CapiMemory(LearntImages):
 
     @cached_property
     def pixels(self) -> Pixels:
-        """Which cells are remembered, and on which images the vote is chosen."""
         keys, classes = [scene.sample.key for scene in self.scenes], len(every_value(self.data).classes)
         ignored = frozenset((*range(self.data.offset), VOID))
         return pixels_of(keys, self.config, classes, ignored, self.data.memory)

@@ -42,7 +42,6 @@ class HummingbirdMemory(SegmentationMemory):
 
     @property
     def classes(self) -> int:
-        """How many pixel values are classes."""
         return len(every_value(self.data).classes)
 
     def read(self, view: View, scene: Scene) -> Labels:
@@ -81,7 +80,6 @@ class HummingbirdMemory(SegmentationMemory):
 
     @property
     def choice(self) -> CellChoice:
-        """Which cells of an image are remembered."""
         most = max(1, self.most // len(self.scenes))
         return CellChoice(most, self.config.least, self.config.seed)
 

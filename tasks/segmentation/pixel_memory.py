@@ -137,7 +137,6 @@ class PixelMemories(LayerMemories[PixelMemory]):
 
 
 def _scale(found: Mapping[str, NDArray[np.generic]], images: NDArray[np.bool_]) -> Scale:
-    """The scale of all cells of some images, of their means and sums of squared deviations."""
     cells = np.asarray(found["cells"], np.float64)[images, None]
     mean, spread = (np.asarray(found[name], np.float64)[images] for name in ("mean", "spread"))
     squares = spread + cells * mean * mean

@@ -57,7 +57,6 @@ class WithScenes:
         """The images."""
 
     def scenes_of(self, group: Group) -> list[Scene]:
-        """The images of a group."""
         return [self._by_key[sample.key] for sample in group.samples]
 
     @cached_property

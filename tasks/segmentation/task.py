@@ -51,7 +51,6 @@ class SegmentationMemory(LearntImages):
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
         return len(self.data.classes)
 
     def read(self, view: View, scene: Scene) -> Labels:
@@ -75,7 +74,6 @@ class SegmentationMemory(LearntImages):
 
     @property
     def choice(self) -> CellChoice:
-        """Which cells of an image are remembered."""
         most = max(1, self.data.memory // len(self.scenes))
         return CellChoice(most, self.config.least, self.config.seed)
 

@@ -27,8 +27,6 @@ from tasks.analyses.drawings.evidence import (
     Evidence,
     backbone_points,
     choose,
-    depth_panels,
-    head_points,
     matching,
 )
 from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, said, slug
@@ -149,7 +147,7 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, 
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
     if len(main):
         if not drawn:
-            blocks += depth_panels(evidence, {"": main}, f"{primary}, {words}", primary, what)
+            blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what)
         units = units_text(main)
         table = Table(layers_table(main), caption=f"{title}: {primary} of every layer")
         blocks += [said("Every layer{units}:", units=f", {units}" if units else ""), table]
@@ -159,7 +157,7 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, 
         blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
     if drawn:
         return blocks
-    return [*blocks, *head_points(evidence, primary, f"{what}-heads", pooling=view.pooling, tap=view.tap)]
+    return [*blocks, *evidence.head_points(primary, f"{what}-heads", pooling=view.pooling, tap=view.tap)]
 
 
 def _probe_blocks(

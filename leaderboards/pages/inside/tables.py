@@ -103,7 +103,6 @@ def _table(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
-    """The number of each row, with half its interval."""
     pairs = zip(rows["value"], half_widths(rows), strict=True)
     return [number_text(float(value), float(spread)) for value, spread in pairs]
 

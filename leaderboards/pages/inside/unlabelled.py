@@ -84,7 +84,6 @@ def unlabelled_blocks(board: Board) -> list[Block]:
 
 
 def _verdict(tests: Sequence[Beaten], count: int) -> Text:
-    """A sentence on which criterion beats the rules, or that none does."""
     if beating := [test.criterion for test in tests if test.shown]:
         return said(BEATS, level=fixed(label_free.LEVEL, 2), names=", ".join(beating))
     lower = ", ".join(test.criterion for test in tests if test.lower)
@@ -115,7 +114,6 @@ def _means(
 
 
 def _test_row(test: Beaten) -> dict[str, str]:
-    """A criterion's regret less each rule's, and p."""
     less = {f"less {rule}": _text(mean) for rule, mean in test.less.items()}
     return {BY: test.criterion, **less, "p": fixed(test.p, 3)}
 
@@ -136,6 +134,5 @@ def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
 
 
 def _text(mean: Mean) -> str:
-    """A mean and half its interval."""
     text, reach = fixed(mean.value, 2), fixed(mean.reach, 2)
     return f"{text} ± {reach}" if text and reach else text

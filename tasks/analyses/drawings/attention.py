@@ -17,13 +17,9 @@ from tasks.analyses.drawings.evidence import (
     Floats,
     at_depths,
     backbone_points,
-    depth_panels,
     evenly,
-    head_points,
 )
 from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap, said
-
-ASKING = {"patch": "patch tokens", "cls": "the class token"}  # tokens that ask, in words
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"
@@ -75,10 +71,10 @@ LACKING = "Groups of heads of {names} cannot be drawn: their arrays are not besi
 def draw_distance(evidence: Evidence) -> list[Block]:
     """Mean distance over depth, sorted heads, and every head over depth."""
     rows, title = {"": evidence.select(DISTANCE)}, "How far heads look, on average"
-    blocks: list[Block] = [*depth_panels(evidence, rows, title, DISTANCE, "depth")]
+    blocks: list[Block] = [*evidence.depth_panels(rows, title, DISTANCE, "depth")]
     if len(evidence.of_heads(PIXELS)):
         blocks += [said(SORTED), _sorted_heads(evidence)]
-    return [*blocks, *head_points(evidence, DISTANCE, "heads")]
+    return [*blocks, *evidence.head_points(DISTANCE, "heads")]
 
 
 def _sorted_heads(evidence: Evidence) -> Plot:
@@ -108,10 +104,12 @@ def _ends(blocks: list[int]) -> dict[str, int]:
 def draw_shares(evidence: Evidence) -> list[Block]:
     """A figure for each kind of token that asks, a panel a metric."""
     blocks: list[Block] = []
-    for pooling, asking in ASKING.items():
+    for pooling, title in (
+        ("patch", "What patch tokens attend to"),
+        ("cls", "What the class token attends to"),
+    ):
         panels = {metric: evidence.select(metric, pooling=pooling) for metric in evidence.metrics}
-        title = f"What {asking} attend{'s' if pooling == 'cls' else ''} to"
-        blocks += depth_panels(evidence, panels, title, "share, or entropy", pooling)
+        blocks += evidence.depth_panels(panels, title, "share, or entropy", pooling)
     return blocks
 
 
@@ -124,7 +122,7 @@ def draw_maps(evidence: Evidence) -> list[Block]:
     return [
         *evidence.maps(CLS, Maps(of_cls, "Where the class token looks", "attention"), "cls"),
         *evidence.maps(ALIGNED, seen, "aligned"),
-        *depth_panels(evidence, sides, title, "offset-heads", "offset-heads"),
+        *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),
         *_gallery(evidence),
         evidence.lacking("Attention maps", aligned),
     ]
@@ -163,9 +161,7 @@ def _gallery(evidence: Evidence) -> list[Block]:
     """A few images with what each backbone looks at in them; nothing where no backbone has kept any."""
     images = {backbone: evidence.array(backbone, "sample_image", 4) for backbone in evidence.backbones}
     seen = {backbone: pixels for backbone, pixels in images.items() if pixels is not None}
-    attended = {
-        backbone: maps for backbone, maps in evidence.numbers("sample_cls", 4).items() if backbone in seen
-    }
+    attended = {key: maps for key, maps in evidence.numbers("sample_cls", 4).items() if key in seen}
     if not attended:
         return []
     rollout = evidence.numbers("sample_rollout", 4)
@@ -187,10 +183,10 @@ def _gallery(evidence: Evidence) -> list[Block]:
 def draw_saliency(evidence: Evidence) -> list[Block]:
     """Overlap with objects over depth for each kind of token that asks, and the average maps of rollout."""
     blocks: list[Block] = []
-    for pooling in ("cls", "patch"):
+    for pooling, asking in (("cls", "the class token"), ("patch", "patch tokens")):
         series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
         if any(len(rows) for name, rows in series.items() if name != "uniform map"):
-            title, order = f"How well attention from {ASKING[pooling]} marks objects", tuple(series)
+            title, order = f"How well attention from {asking} marks objects", tuple(series)
             points = backbone_points(evidence.known, series)
             plot = Plot(points, "lines", title, "block", "IoU", order=order)
             blocks.append(evidence.titled(plot, pooling))
@@ -207,9 +203,7 @@ def draw_locality(evidence: Evidence) -> list[Block]:
     """CKA with a ConvNet's first blocks over how far heads look, a panel for each two backbones."""
     points, lacking = [], []
     for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
-        cka, distance = (
-            _of_pair(evidence, pair, name, axes) for name, axes in (("head_cka", 2), ("distance", 1))
-        )
+        cka, distance = _of_pair(evidence, pair, "head_cka", 2), _of_pair(evidence, pair, "distance", 1)
         if cka is None or distance is None or len(cka) != len(distance):
             lacking.append(" and ".join(pair))
         else:
@@ -224,10 +218,8 @@ def draw_locality(evidence: Evidence) -> list[Block]:
 
 def _of_pair(evidence: Evidence, pair: tuple[str, str], name: str, axes: int) -> Floats | None:
     """An array of two backbones, whichever of them its file names first."""
-    for names in (pair, pair[::-1]):
-        if (array := evidence.array_of(names, name, axes)) is not None:
-            return np.asarray(array, np.float64)
-    return None
+    arrays = (evidence.array_of(names, name, axes) for names in (pair, pair[::-1]))
+    return next((np.asarray(array, np.float64) for array in arrays if array is not None), None)
 
 
 def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:

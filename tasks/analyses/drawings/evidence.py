@@ -20,8 +20,10 @@ Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)
 
 PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
 
-SHARES = {"first": 0.0, "1/4": 0.25, "1/2": 0.5, "3/4": 0.75, "last": 1.0}
-"""How deep the blocks lie that stand for a network of any depth: the number of blocks less one is 1."""
+SHARES = {"first": 0.0, "last": 1.0, "1/2": 0.5, "1/4": 0.25, "3/4": 0.75}
+"""How deep the blocks lie that stand for a network of any depth: the number of blocks less one is 1.
+
+Where two fall on one block, the name that stands first stays."""
 
 DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
@@ -114,16 +116,53 @@ class Evidence:
         side = round(patches**0.5)
         return (side, side) if side * side == patches else (1, patches)
 
+    def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
+        """A line a backbone for several metrics or views, each in a panel with a vertical scale of its own.
+
+        A panel without a name stands alone. Blocks are counted where all backbones have equally many; else
+        they are shares of each one's depth.
+        """
+        panels = {name: rows for name, rows in panels.items() if len(rows)}
+        if not panels:
+            return []
+        shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        points = [
+            (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
+            for panel, rows in panels.items()
+            for backbone in among(self.known, rows)
+            for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+        ]
+        frame, x = pd.DataFrame(points, columns=PANELS), "block / depth" if shares else "block"
+        if list(panels) == [""]:
+            return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
+        order = tuple(backbone.label for backbone in self.backbones)
+        return [self.titled(Plot(frame, "lines", title, x, y, shared=False, order=order), what)]
+
+    def head_points(self, metric: str, what: str, **where: str | int) -> list[Plot]:
+        """A point a head over depth, and their mean, a panel a backbone; none without numbers of heads."""
+        heads, means = self.of_heads(metric, **where), self.select(metric, **where)
+        if heads.empty:
+            return []
+        series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
+        points = backbone_points(self.known, series)
+        return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
+
+    def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
+        """Rows of metrics by what they look at: taps and poolings are named where there are several."""
+        rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
+        keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
+        several = [len({key[side] for key in keys}) > 1 for side in range(3)]
+        by_view = {}
+        for key in keys:
+            name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
+            by_view[name] = self.select(key[0], tap=key[1], pooling=key[2])
+        return by_view
+
     def lacking(self, what: str, drawn: Mapping[DrawnBackbone, object]) -> Text:
         """The sentence on backbones that a figure leaves out for want of arrays; no words where none is."""
-        names = [backbone.label for backbone in self.backbones if backbone not in drawn]
-        if not names:
-            return Text(())
-        return said(
-            "{what} of {names} cannot be drawn: their arrays are not beside the records.",
-            what=what,
-            names=", ".join(names),
-        )
+        names = ", ".join(backbone.label for backbone in self.backbones if backbone not in drawn)
+        lacking = "{what} of {names} cannot be drawn: their arrays are not beside the records."
+        return said(lacking, what=what, names=names) if names else Text(())
 
 
 def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
@@ -151,13 +190,10 @@ def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
 
 
 def deep(count: int) -> dict[str, int]:
-    """Places among so many blocks that stand for all of them, evenly, by how deep they are; none twice.
-
-    Where two shares fall on one block, the name of an end or of the middle stays.
-    """
+    """Places among so many blocks that stand for all of them, as of `SHARES`, by how deep they are."""
     names: dict[int, str] = {}
-    for name in ("first", "last", "1/2", "1/4", "3/4"):
-        names.setdefault(round(SHARES[name] * (count - 1)), name)
+    for name, share in SHARES.items():
+        names.setdefault(round(share * (count - 1)), name)
     return {name: block for block, name in sorted(names.items())}
 
 
@@ -168,38 +204,7 @@ def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
 
 def evenly(count: int, most: int) -> list[int]:
     """At most so many of so many places, evenly, the first and the last among them."""
-    if count <= most:
-        return list(range(count))
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
-
-
-def depth_panels(
-    evidence: Evidence, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str
-) -> list[Plot]:
-    """A line a backbone for several metrics or views, each in a panel with a vertical scale of its own.
-
-    A panel without a name stands alone. Blocks are counted where all backbones have equally many; else they
-    are shares of each one's depth.
-    """
-    panels = {name: rows for name, rows in panels.items() if len(rows)}
-    if not panels:
-        return []
-    shares = len({backbone.depth for backbone in among(evidence.known, *panels.values())}) > 1
-    points = [
-        (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
-        for panel, rows in panels.items()
-        for backbone in among(evidence.known, rows)
-        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
-    ]
-    plot = Plot(
-        pd.DataFrame(points, columns=PANELS), "lines", title, "block / depth" if shares else "block", y
-    )
-    if list(panels) == [""]:
-        plot = replace(plot, frame=plot.frame.drop(columns="panel"))
-    else:
-        order = tuple(backbone.label for backbone in evidence.backbones)
-        plot = replace(plot, shared=False, order=order)
-    return [evidence.titled(plot, what)]
 
 
 def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -211,25 +216,3 @@ def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.Data
         for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
     ]
     return pd.DataFrame(points, columns=PANELS)
-
-
-def head_points(evidence: Evidence, metric: str, what: str, **where: str | int) -> list[Plot]:
-    """A point a head over depth, and their mean, a panel a backbone; none without numbers of heads."""
-    heads, means = evidence.of_heads(metric, **where), evidence.select(metric, **where)
-    if heads.empty:
-        return []
-    series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
-    points = backbone_points(evidence.known, series)
-    return [evidence.titled(Plot(points, "points", "Every head", "block", metric), what)]
-
-
-def views(evidence: Evidence, *metrics: str) -> dict[str, pd.DataFrame]:
-    """Rows of metrics by what they look at: taps and poolings are named where there are several."""
-    rows = evidence.rows[evidence.rows["metric"].isin(metrics) & (evidence.rows["layer"] >= 0)]
-    keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
-    several = [len({key[side] for key in keys}) > 1 for side in range(3)]
-    by_view = {}
-    for key in keys:
-        name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
-        by_view[name] = evidence.select(key[0], tap=key[1], pooling=key[2])
-    return by_view

@@ -5,7 +5,7 @@ Sources: Raghu et al., NeurIPS 2021, figure 6; Dosovitskiy et al., ICLR 2021, fi
 
 import numpy as np
 
-from tasks.analyses.drawings.evidence import DEPTHS, Evidence, Floats, at_depths, depth_panels, evenly, views
+from tasks.analyses.drawings.evidence import DEPTHS, Evidence, Floats, at_depths, evenly
 from tasks.blocks import Block, Maps, Rgb, SmallMap, said
 
 FIELDS = """\
@@ -39,7 +39,7 @@ def draw_fields(evidence: Evidence) -> list[Block]:
         picture = Maps(tuple(maps), f"Receptive fields, {tap}", "root of the gradient")
         blocks.append(evidence.titled(picture, f"fields-{tap}"))
     title = "Radius that holds half of what moves the middle token, as a share of the image's side"
-    blocks += depth_panels(evidence, views(evidence, "erf-half-radius"), title, "erf-half-radius", "radius")
+    blocks += evidence.depth_panels(evidence.views("erf-half-radius"), title, "erf-half-radius", "radius")
     return [*blocks, evidence.lacking("Receptive fields", fields)]
 
 

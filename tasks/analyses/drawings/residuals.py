@@ -5,7 +5,7 @@ Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023
 
 import pandas as pd
 
-from tasks.analyses.drawings.evidence import Evidence, depth_panels
+from tasks.analyses.drawings.evidence import Evidence
 from tasks.blocks import Block, HeatMap, Matrix, own_span, said
 
 RATIO = "norm-ratio"
@@ -43,14 +43,13 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
         picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
         blocks = [said(TERMS), evidence.titled(picture, "ratio")]
     title = "What skips a half of a block against what the half adds"
-    blocks += depth_panels(evidence, _by_half(evidence, RATIO), title, RATIO, "ratio-depth")
+    blocks += evidence.depth_panels(_by_half(evidence, RATIO), title, RATIO, "ratio-depth")
     cosines = _by_half(evidence, COSINE)
-    blocks += depth_panels(evidence, cosines, "How far a half turns the stream", COSINE, "cosines")
+    blocks += evidence.depth_panels(cosines, "How far a half turns the stream", COSINE, "cosines")
     return [*blocks, evidence.lacking("Ratios of single tokens", ratios)]
 
 
 def _by_half(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
-    """Rows of a metric by half of a block and kind of token."""
     return {
         f"{tap}, {tokens}": evidence.select(metric, pooling=pooling, tap=tap)
         for tap in dict.fromkeys(str(tap) for tap in evidence.rows["tap"])
@@ -78,5 +77,5 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")
     taps = {str(tap): rows[rows["tap"] == tap] for tap in dict.fromkeys(rows["tap"])}
-    blocks += depth_panels(evidence, taps, f"{metric} within each block, patches", "CKA", metric)
+    blocks += evidence.depth_panels(taps, f"{metric} within each block, patches", "CKA", metric)
     return [*blocks, evidence.lacking("CKA of all blocks", cka)]

@@ -12,8 +12,6 @@ from tasks.analyses.drawings.evidence import (
     Floats,
     at_depths,
     deep,
-    depth_panels,
-    views,
 )
 from tasks.blocks import Block, Maps, SmallMap, own_span, said
 
@@ -57,10 +55,10 @@ def draw_localisation(evidence: Evidence) -> list[Block]:
             maps += at_depths(panel, backbone.label, patches)
     span = own_span([drawn.values for drawn in maps])
     picture = Maps(tuple(maps), "Which patches a token is like", "CKA", span)
-    panels = views(evidence, "localisation", "localisation-top1")
+    panels = evidence.views("localisation", "localisation-top1")
     return [
         *evidence.maps(TOKENS, picture, "tokens"),
-        *depth_panels(evidence, panels, "How well tokens hold their place", "share", "depth"),
+        *evidence.depth_panels(panels, "How well tokens hold their place", "share", "depth"),
         evidence.lacking("Maps of tokens", cka),
     ]
 
@@ -70,7 +68,7 @@ def draw_position(evidence: Evidence) -> list[Block]:
     return [
         plot
         for metric, title in POSITION.items()
-        for plot in depth_panels(evidence, views(evidence, metric), title, metric, f"{metric}-depth")
+        for plot in evidence.depth_panels(evidence.views(metric), title, metric, f"{metric}-depth")
     ]
 
 
@@ -90,7 +88,7 @@ def draw_tokens(evidence: Evidence) -> list[Block]:
     span = own_span([drawn.values for drawn in maps])
     return [
         *evidence.maps(ACCURACIES, Maps(tuple(maps), title, "percent", span), "tokens"),
-        *depth_panels(evidence, rows, f"{title}, mean over tokens", "fewshot-10, %", "depth"),
+        *evidence.depth_panels(rows, f"{title}, mean over tokens", "fewshot-10, %", "depth"),
         evidence.lacking("Accuracy of single tokens", accuracies),
     ]
 
@@ -118,5 +116,5 @@ def draw_label_free(evidence: Evidence) -> list[Block]:
         panels = {
             metric: evidence.select(metric, pooling=pooling, tap="block") for metric in evidence.metrics
         }
-        blocks += depth_panels(evidence, panels, f"Criteria of {words}", "criterion", pooling)
+        blocks += evidence.depth_panels(panels, f"Criteria of {words}", "criterion", pooling)
     return blocks
