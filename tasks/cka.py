@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tasks.base import FINITE, Group, Measurer, Source, digest
 from tasks.comparing import ComparisonTask, Floats, PairFindings
-from tasks.feeds import WHOLE_GRIDS, GridFeed
+from tasks.feeds import WHOLE_GRIDS
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
     CkaAccumulator,
@@ -26,7 +26,7 @@ from tasks.metrics.similarity import (
 from tasks.sources import ProbedImages, batch_slices
 from tasks.stored import StoredBackbone
 from tasks.transformed import Vectors
-from zoo.spec import BackboneSpec, Layer
+from zoo.spec import Layer
 from zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
@@ -37,8 +37,8 @@ UNDEFINED = "features do not vary or are not finite"  # why two layers have no C
 class CkaConfig:
     """The numbers of CKA, beside the batches of its source."""
 
-    # what is compared: class token (``cls``), average of the patch tokens (``mean``), all patch tokens
-    # flattened (``patch``), or these and the class token (``all``)
+    # class token (``cls``), average of the patch tokens (``mean``), all patch tokens flattened (``patch``),
+    # or these and the class token (``all``)
     poolings: tuple[str, ...]
     min_max: bool  # whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first
 
@@ -75,12 +75,19 @@ class Grams:
 
         For neighbouring batches of equally many images they are [batches n n]: one product.
         """
+        runs: list[list[slice]] = []
+        for rows in batches:
+            before = runs[-1][-1] if runs else rows
+            if rows.start == before.stop and rows.stop - rows.start == before.stop - before.start:
+                runs[-1].append(rows)
+            else:
+                runs.append([rows])
         matrices = []
-        for rows, count in _runs(batches):
-            some = features[rows]
-            together = some.reshape(count, -1, some.shape[1]) if count > 1 else some
-            grams = self.gram(together)
-            matrices.append(grams if count > 1 else grams[None])
+        for run in runs:
+            some = features[run[0].start : run[-1].stop]
+            several = len(run) > 1
+            grams = self.gram(some.reshape(len(run), -1, some.shape[1]) if several else some)
+            matrices.append(grams if several else grams[None])
         return matrices
 
     def centred(self, gram: Tensor) -> Tensor:
@@ -102,6 +109,7 @@ class CkaTask(ComparisonTask):
     config: CkaConfig
     configs = CONFIGS
     scorer = "cka"
+    feed = WHOLE_GRIDS
 
     @property
     def source(self) -> Source:
@@ -120,10 +128,6 @@ class CkaTask(ComparisonTask):
     def fingerprint(self) -> str:
         return self.grams.fingerprint
 
-    @property
-    def feed(self) -> GridFeed:
-        return WHOLE_GRIDS
-
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _GramMeasurer(self.grams)
 
@@ -136,9 +140,6 @@ class CkaTask(ComparisonTask):
     def poolings(self) -> tuple[str, ...]:
         return self.config.poolings
 
-    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        return True
-
     def compare(
         self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
@@ -150,22 +151,18 @@ class CkaTask(ComparisonTask):
             if needed is None or needed in backbone.of_source.poolings()
         ]
         members = [row for row in there if not backbones[row].refusal]
+        value = error = np.zeros((0, 0))
+        if members:
+            value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling, device)
+        owner = np.repeat(members, [len(backbones[row].layers) for row in members])
         for first, second in combinations_with_replacement(there, 2):
-            if reason := backbones[first].refusal or backbones[second].refusal:
-                layers, others = backbones[first].layers, backbones[second].layers
-                empty = np.full((len(layers), len(others)), np.nan)
-                yield PairFindings(first, second, "CKA", layers, others, empty, empty, reason)
-        if not members:
-            return
-        value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling, device)
-        stops = dict(zip(members, np.cumsum([len(backbones[row].layers) for row in members]), strict=True))
-        for first, second in combinations_with_replacement(members, 2):
             layers, others = backbones[first].layers, backbones[second].layers
-            block = (
-                slice(stops[first] - len(layers), stops[first]),
-                slice(stops[second] - len(others), stops[second]),
-            )
-            yield PairFindings(first, second, "CKA", layers, others, value[block], error[block], UNDEFINED)
+            reason = backbones[first].refusal or backbones[second].refusal
+            values = errors = np.full((len(layers), len(others)), np.nan)
+            if not reason:
+                block = np.ix_(owner == first, owner == second)
+                values, errors, reason = value[block], error[block], UNDEFINED
+            yield PairFindings(first, second, "CKA", layers, others, values, errors, reason)
 
 
 class _GramMeasurer:
@@ -186,17 +183,6 @@ class _GramMeasurer:
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         return self._kept.pop(layer, {"gram": torch.zeros(0)})
-
-
-def _runs(batches: Sequence[slice]) -> Iterator[tuple[slice, int]]:
-    """Neighbouring batches of equally many images together, and how many they are."""
-    first = 0
-    while first < len(batches):
-        last, size = first, batches[first].stop - batches[first].start
-        while last + 1 < len(batches) and batches[last + 1].stop - batches[last].stop == size:
-            last += 1
-        yield slice(batches[first].start, batches[last].stop), last - first + 1
-        first = last + 1
 
 
 def cka_matrix(

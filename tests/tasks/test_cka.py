@@ -250,7 +250,10 @@ def test_the_measurer_says_which_layer_was_not_finite_and_copies_the_others(
     assert not measurer.finish(Layer(1))[FINITE].all()
 
 
-@pytest.mark.parametrize("left_out", [(), (0,), (9, 10), (8, 9, 10, 11, 12), (23,)])
+FEW = (*range(8, 13), 16, 17, 18)  # three images of the second batch are left, five of the third
+
+
+@pytest.mark.parametrize("left_out", [(), (0,), (9, 10), (8, 9, 10, 11, 12), (23,), FEW])
 def test_batches_of_one_size_are_one_product_with_the_matrices_of_each(left_out: tuple[int, ...]) -> None:
     task = problem(24, 8)
     positions = [place for place in range(24) if place not in left_out]
