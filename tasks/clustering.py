@@ -30,7 +30,7 @@ from tasks.base import (
 from tasks.checks import unusable
 from tasks.datasets.base import Sample
 from tasks.datasets.coco import RegionImage
-from tasks.examples import KeptExamples, Predicted, drawn
+from tasks.examples import Predicted, drawn
 from tasks.metrics.cell_labels import cell_shares
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts, shown_classes, shown_purity
 from tasks.sources import ClusteredRegions, ProbedClasses
@@ -107,6 +107,7 @@ class ImageClusterTask(VectorTask):
     data: ProbedClasses
     config: ClusterConfig
     configs = CONFIGS
+    keeps_examples = True
     scorer = "clustering"
     sets_refusal = SINGLE_LAYERS
 
@@ -148,10 +149,6 @@ class ImageClusterTask(VectorTask):
         read = ~np.isnan(features[:, 0])
         return features[read], order[read]
 
-    @property
-    def kept_examples(self) -> KeptExamples:
-        return self
-
     @cached_property
     def places(self) -> tuple[int, ...]:
         """Places of the examples among the images."""
@@ -170,14 +167,12 @@ class ImageClusterTask(VectorTask):
         return {"cluster": np.asarray([clusters.get(key, -1) for key in self.pictures(())], np.int64)}
 
     def facts(self) -> Predicted:
-        """Names and classes of the examples; numbers where classes have no names."""
         names = self.data.images.train.classes
         labels = self.data.labels[list(self.places)].tolist()
         classes = [names[label] if names else str(label) for label in labels]
         return {"image": np.asarray([*self.pictures(())], str), "class": np.asarray(classes, str)}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The examples by their names."""
         samples = self.data.probe.samples
         return {samples[row].key: samples[row] for row in self.places}
 

@@ -7,7 +7,7 @@ compared on them. What is kept is small and capped: predictions here, pictures i
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +21,6 @@ SEED = 14  # of the draw of examples
 SIDE = 96  # longer side in pixels of a mask that is kept, and the longest of a picture
 Predicted = Mapping[str, NDArray[np.generic]]
 """What one layer said of a task's examples, by name; the same names and shapes for every layer."""
-
-
-class KeptExamples(Protocol):
-    """The few things of which a task keeps what each layer predicted (`tasks.base.Outcome.predicted`)."""
-
-    def facts(self) -> Predicted:
-        """What is so whatever a layer says: names of the images, classes, true masks and points.
-
-        Raises:
-            UnreadableImageError: An annotation is gone.
-        """
-
-    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The images that are needed to draw the examples of layers, by the name that the arrays call them.
-
-        Those that are most needed come first.
-        """
 
 
 def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:

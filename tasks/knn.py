@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.base import Device, Outcome
 from tasks.checks import unusable
 from tasks.datasets.base import Sample
-from tasks.examples import KeptExamples, Predicted, by_key, drawn
+from tasks.examples import Predicted, by_key, drawn
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
@@ -43,6 +43,7 @@ class KnnTask(LabelledTask):
 
     config: KnnConfig
     configs = CONFIGS
+    keeps_examples = True
     scorer = "knn"
 
     @property
@@ -115,10 +116,6 @@ class KnnTask(LabelledTask):
                 correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
         return correct, given[self.config.k]
 
-    @property
-    def kept_examples(self) -> KeptExamples:
-        return self
-
     @cached_property
     def queries(self) -> tuple[str, ...]:
         """Names of the examples among the queries."""
@@ -154,14 +151,12 @@ class KnnTask(LabelledTask):
         }
 
     def facts(self) -> Predicted:
-        """Names and classes of the examples."""
         val = self.images.val
         labels = {sample.key: label for sample, label in zip(val.samples, val.labels, strict=True)}
         classes = [self.images.train.classes[labels[key]] for key in self.queries]
         return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str)}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The examples, then their neighbours, the nearest ones of all layers first."""
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
         near = [str(key) for names in ranks for key in names.flat]
         return by_key(self.images.val.samples, self.queries) | by_key(self.images.train.samples, near)

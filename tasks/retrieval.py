@@ -14,7 +14,7 @@ from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.revisitop import Retrieval
-from tasks.examples import KeptExamples, Predicted, by_key, drawn
+from tasks.examples import Predicted, by_key, drawn
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
 from tasks.sources import chunks
@@ -51,6 +51,7 @@ class RetrievalTask(VectorTask):
     data: Retrieval
     config: RetrievalConfig
     configs = CONFIGS
+    keeps_examples = True
     scorer = "retrieval"
     split = "database, queries"
 
@@ -135,10 +136,6 @@ class RetrievalTask(VectorTask):
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
         return Outcome(tuple(scores), items, predicted=self._predicted(ranks, values["mAP medium"]))
 
-    @property
-    def kept_examples(self) -> KeptExamples:
-        return self
-
     @cached_property
     def places(self) -> tuple[int, ...]:
         """Places of the examples among the queries: such as have a positive image."""
@@ -162,7 +159,6 @@ class RetrievalTask(VectorTask):
         return {"neighbour": keys.astype(str), "kind": kinds, "average_precision": chosen}
 
     def facts(self) -> Predicted:
-        """Names of the examples, and how many positive images each has."""
         data = self.data
         positives = [len({*data.easy[row], *data.hard[row]}) for row in self.places]
         return {
@@ -171,7 +167,6 @@ class RetrievalTask(VectorTask):
         }
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The examples as they are shown, then what is ranked first, of all layers."""
         queries = self.vector_sources[1].samples
         near = [
             str(key) for rank in range(RANKED) for layer in predicted for key in layer["neighbour"][:, rank]

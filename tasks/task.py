@@ -30,8 +30,8 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import NOT_FINITE
-from tasks.datasets.base import Coverage
-from tasks.examples import KeptExamples
+from tasks.datasets.base import Coverage, Sample
+from tasks.examples import Predicted
 from tasks.feeds import GridFeed
 from tasks.identity import identity, short_digest
 from tasks.metrics.fused import side_by_side as unit_side_by_side
@@ -105,6 +105,7 @@ class Task(ABC):
     configs: ClassVar[Mapping[str, Any]] = {"standard": None}  # its numbers by name of a protocol
     needs: ClassVar[Needs] = "passes"
     sets_refusal: ClassVar[str] = SINGLE_LAYERS  # why it takes no sets of layers, as a phrase; "" if it does
+    keeps_examples: ClassVar[bool] = False  # whether it says what each layer predicts of a few things
     scorer: ClassVar[str] = ""  # command of ``score`` that reads what `exported` gives; "" for none
 
     @classmethod
@@ -228,14 +229,20 @@ class Task(ABC):
         return sets_of(self.sets, spec.depth, layers) if self.sets else tuple(layers)
 
     @property
-    def examples(self) -> KeptExamples | None:
-        """The examples of which predictions are kept; None where nothing is, or the plain task keeps them."""
-        return None if self.transform or self.sets else self.kept_examples
+    def examples(self) -> "Task | None":
+        """Itself, if it keeps what each layer predicts of a few things; of others the plain task keeps it."""
+        return self if self.keeps_examples and not (self.transform or self.sets) else None
 
-    @property
-    def kept_examples(self) -> KeptExamples | None:
-        """The few things of which the task keeps what each layer predicted; None for nothing."""
-        return None
+    def facts(self) -> Predicted:
+        """What is so of its examples whatever a layer says: names, classes, true masks and points."""
+        raise NotImplementedError
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        """The images that are needed to draw the examples of layers, by the name that the arrays call them.
+
+        Those that are most needed come first.
+        """
+        raise NotImplementedError
 
     def transform_refusal(self, transform: Transform) -> str:
         """Why it does not take a transform, as a phrase; "" if it does."""

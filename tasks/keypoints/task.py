@@ -5,7 +5,7 @@ Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -79,60 +79,6 @@ def pair_kinds(pairs: Sequence[KeypointPair]) -> Mapping[str, NDArray[np.bool_]]
     return {name: points for name, points in kinds.items() if points.any()}
 
 
-@dataclass(frozen=True)
-class KeypointExamples:
-    """Pairs of images, of each category, and where layers find their points."""
-
-    samples: tuple[Sample, ...]
-    pairs: Mapping[str, tuple[KeypointPair, ...]]
-
-    @cached_property
-    def places(self) -> dict[str, tuple[int, ...]]:
-        """For each category the examples, as places among its pairs."""
-        every = [(name, row) for name, pairs in self.pairs.items() for row in range(len(pairs))]
-        keys = [self.pairs[name][row].key for name, row in every]
-        chosen = {every[row] for row in drawn(keys, PAIRS, [name for name, _ in every])}
-        return {
-            name: tuple(row for row in range(len(pairs)) if (name, row) in chosen)
-            for name, pairs in self.pairs.items()
-        }
-
-    def predicted(self, points: NDArray[np.float32], right: NDArray[np.bool_]) -> Predicted:
-        """Where a layer finds the examples' points.
-
-        ``points`` [points 2] are in pixels of the target images; ``right`` says whether each point of all
-        pairs was found, [all points].
-        """
-        flags = [
-            np.full(len(pair.source_points), row in self.places[name])
-            for name, pairs in self.pairs.items()
-            for row, pair in enumerate(pairs)
-        ]
-        rows = np.flatnonzero(np.concatenate(flags))
-        return {"point": points, "right": right[rows]} if len(rows) else {}
-
-    def facts(self) -> Predicted:
-        pairs = [self.pairs[name][row] for name, places in self.places.items() for row in places]
-        counts = [len(pair.source_points) for pair in pairs]
-        return {
-            "pair": np.asarray([pair.key for pair in pairs], str),
-            "category": np.asarray([pair.category for pair in pairs], str),
-            "source": np.asarray([self.samples[pair.source].key for pair in pairs], str),
-            "target": np.asarray([self.samples[pair.target].key for pair in pairs], str),
-            "source_size": np.asarray([pair.source_size for pair in pairs], np.int64),
-            "target_size": np.asarray([pair.target_size for pair in pairs], np.int64),
-            "target_box": np.asarray([pair.target_box for pair in pairs], np.float64),
-            "of_pair": np.repeat(np.arange(len(pairs)), counts),
-            "source_point": np.concatenate([pair.source_points for pair in pairs]),
-            "target_point": np.concatenate([pair.target_points for pair in pairs]),
-        }
-
-    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        del predicted
-        facts = self.facts()
-        return by_key(self.samples, [str(key) for side in ("source", "target") for key in facts[side]])
-
-
 class KeypointTask(MeasuredTask):
     """Keypoint correspondence on the pairs of a split, category by category."""
 
@@ -141,6 +87,7 @@ class KeypointTask(MeasuredTask):
     configs = CONFIGS
     split = "test"
     sets_refusal = ""
+    keeps_examples = True
 
     @cached_property
     def entry(self) -> TaskEntry:
@@ -191,10 +138,6 @@ class KeypointTask(MeasuredTask):
         return digest("spair", self.config, images, facts, *points)
 
     @cached_property
-    def kept_examples(self) -> KeypointExamples:
-        return KeypointExamples(self.data.samples, self.pairs)
-
-    @cached_property
     def _ordered(self) -> list[KeypointPair]:
         """All pairs, category by category."""
         return [pair for pairs in self.pairs.values() for pair in pairs]
@@ -210,7 +153,7 @@ class KeypointTask(MeasuredTask):
         return pair_kinds(self._ordered)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        pairs, examples = self.pairs[group.key], self.kept_examples.places[group.key]
+        pairs, examples = self.pairs[group.key], self.places[group.key]
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
         return CategoryMeasurer(matcher, examples, KeptGrids(users=1))
 
@@ -261,11 +204,51 @@ class KeypointTask(MeasuredTask):
         return Outcome(scores, items, predicted=predicted)
 
     def _predicted(self, measurements: Sequence[Measurements], right: NDArray[np.bool_]) -> Predicted:
-        """The examples' points; nothing of distances alone, as others exported them."""
+        """Where the examples' points are found, [points 2] in pixels of the target images; which are right.
+
+        Nothing is said of distances alone, as others exported them; ``right`` is of all points.
+        """
         if not all("point" in m for m in measurements):
             return {}
-        points = [np.asarray(m["point"], np.float32) for m in measurements]
-        return self.kept_examples.predicted(np.concatenate(points), right)
+        flags = [
+            np.full(len(pair.source_points), row in self.places[name])
+            for name, pairs in self.pairs.items()
+            for row, pair in enumerate(pairs)
+        ]
+        rows = np.flatnonzero(np.concatenate(flags))
+        points = np.concatenate([np.asarray(m["point"], np.float32) for m in measurements])
+        return {"point": points, "right": right[rows]} if len(rows) else {}
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """For each category the examples, as places among its pairs."""
+        every = [(name, row) for name, pairs in self.pairs.items() for row in range(len(pairs))]
+        keys = [self.pairs[name][row].key for name, row in every]
+        chosen = {every[row] for row in drawn(keys, PAIRS, [name for name, _ in every])}
+        return {
+            name: tuple(row for row in range(len(pairs)) if (name, row) in chosen)
+            for name, pairs in self.pairs.items()
+        }
+
+    def facts(self) -> Predicted:
+        pairs = [self.pairs[name][row] for name, places in self.places.items() for row in places]
+        counts = [len(pair.source_points) for pair in pairs]
+        return {
+            "pair": np.asarray([pair.key for pair in pairs], str),
+            "category": np.asarray([pair.category for pair in pairs], str),
+            "source": np.asarray([self.data.samples[pair.source].key for pair in pairs], str),
+            "target": np.asarray([self.data.samples[pair.target].key for pair in pairs], str),
+            "source_size": np.asarray([pair.source_size for pair in pairs], np.int64),
+            "target_size": np.asarray([pair.target_size for pair in pairs], np.int64),
+            "target_box": np.asarray([pair.target_box for pair in pairs], np.float64),
+            "of_pair": np.repeat(np.arange(len(pairs)), counts),
+            "source_point": np.concatenate([pair.source_points for pair in pairs]),
+            "target_point": np.concatenate([pair.target_points for pair in pairs]),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        facts = self.facts()
+        return by_key(self.data.samples, [str(key) for side in ("source", "target") for key in facts[side]])
 
     def hits(self, errors: Floats, alpha: float) -> Floats:
         """100 where a distance, as a share of the length that counts, is a hit, else 0."""

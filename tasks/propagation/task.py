@@ -5,7 +5,6 @@ the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,57 +28,6 @@ VIDEOS = 8  # of which masks are kept
 FRAMES = 2  # of each: the middle and the last one of those that are scored
 
 
-@dataclass(frozen=True)
-class PropagationExamples:
-    """Frames of videos and the masks that layers predict for them."""
-
-    videos: tuple[Video, ...]
-
-    @cached_property
-    def places(self) -> dict[str, tuple[int, ...]]:
-        """Frames whose masks are kept, by the name of their video, in the order of the videos."""
-        long = [video for video in self.videos if len(video.frames) > 2]
-        chosen = [long[row] for row in drawn([video.name for video in long], VIDEOS)]
-        return {video.name: _places(len(video.frames)) for video in chosen}
-
-    def of(self, video: Video) -> tuple[int, ...]:
-        """Frames of a video whose masks are kept; none of one too short to be scored."""
-        return self.places.get(video.name, ()) if len(video.frames) > 2 else ()
-
-    def predicted(self, measurements: Sequence[Measurements]) -> Predicted:
-        """Masks of the examples and their J&F, mean over objects, from what the videos left behind."""
-        masks, scores = [], []
-        for video, measured in zip(self.videos, measurements, strict=True):
-            if places := self.of(video):
-                masks.append(np.asarray(measured["mask"], np.uint8))
-                both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
-                scores.append(100.0 * both[:, [frame - 1 for frame in places]].mean(axis=0))
-        if not masks:
-            return {}
-        return {"mask": np.concatenate(masks), "score": np.concatenate(scores).astype(np.float32)}
-
-    def facts(self) -> Predicted:
-        every = [(video, frame) for video in self._shown for frame in self.of(video)]
-        seeds = {video.name: small_mask(read_mask(video.masks[0])) for video in self._shown}
-        return {
-            "video": np.asarray([video.name for video, _ in every], str),
-            "frame": np.asarray([video.frames[frame].key for video, frame in every], str),
-            "first": np.asarray([video.frames[0].key for video, _ in every], str),
-            "position": np.asarray([frame for _, frame in every], np.int64),
-            "truth": np.stack([small_mask(read_mask(video.masks[frame])) for video, frame in every]),
-            "given": np.stack([seeds[video.name] for video, _ in every]),
-        }
-
-    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        del predicted
-        frames = (video.frames[frame] for video in self._shown for frame in (0, *self.of(video)))
-        return {frame.key: frame for frame in frames}
-
-    @property
-    def _shown(self) -> list[Video]:
-        return [video for video in self.videos if self.of(video)]
-
-
 def _places(frames: int) -> tuple[int, ...]:
     """The middle and the last one of the frames that are scored, of a video of so many."""
     scored = np.arange(1, frames - 1)
@@ -95,6 +43,7 @@ class PropagationTask(MeasuredTask):
     configs = CONFIGS
     split = "val"
     sets_refusal = ""
+    keeps_examples = True
 
     @cached_property
     def source(self) -> Source:
@@ -110,16 +59,12 @@ class PropagationTask(MeasuredTask):
     def ground_truth(self) -> object:
         return digest(*self.data.truth)
 
-    @cached_property
-    def kept_examples(self) -> PropagationExamples:
-        return PropagationExamples(self.data.videos)
-
     def _video(self, group: Group) -> Video:
         return next(video for video in self.data.videos if video.name == group.key)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         video = self._video(group)
-        scores = VideoScorer(video, view, self.config, self.kept_examples.of(video))
+        scores = VideoScorer(video, view, self.config, self._kept(video))
         return VideoMeasurer(scores, self.config)
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
@@ -156,9 +101,52 @@ class PropagationTask(MeasuredTask):
         items = Items("objects", keys, videos, ("",) * len(keys), values, statistics)
         # of sets of layers no masks are kept
         masks = any("mask" in measured for measured in measurements)
-        predicted = self.kept_examples.predicted(measurements) if masks else {}
+        predicted = self._predicted(measurements) if masks else {}
         return Outcome(tuple(scores), items, predicted=predicted)
 
     def _rounded(self, percent: float) -> float:
         decimals = self.config.decimals
         return percent if decimals is None else 100.0 * round(percent / 100.0, decimals)
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """Frames whose masks are kept, by the name of their video, in the order of the videos."""
+        long = [video for video in self.data.videos if len(video.frames) > 2]
+        chosen = [long[row] for row in drawn([video.name for video in long], VIDEOS)]
+        return {video.name: _places(len(video.frames)) for video in chosen}
+
+    def _kept(self, video: Video) -> tuple[int, ...]:
+        """Frames of a video whose masks are kept; none of one too short to be scored."""
+        return self.places.get(video.name, ()) if len(video.frames) > 2 else ()
+
+    def _predicted(self, measurements: Sequence[Measurements]) -> Predicted:
+        """Masks of the examples and their J&F, mean over objects, from what the videos left behind."""
+        masks, scores = [], []
+        for video, measured in zip(self.data.videos, measurements, strict=True):
+            if places := self._kept(video):
+                masks.append(np.asarray(measured["mask"], np.uint8))
+                both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
+                scores.append(100.0 * both[:, [frame - 1 for frame in places]].mean(axis=0))
+        if not masks:
+            return {}
+        return {"mask": np.concatenate(masks), "score": np.concatenate(scores).astype(np.float32)}
+
+    def facts(self) -> Predicted:
+        every = [(video, frame) for video in self._shown for frame in self._kept(video)]
+        seeds = {video.name: small_mask(read_mask(video.masks[0])) for video in self._shown}
+        return {
+            "video": np.asarray([video.name for video, _ in every], str),
+            "frame": np.asarray([video.frames[frame].key for video, frame in every], str),
+            "first": np.asarray([video.frames[0].key for video, _ in every], str),
+            "position": np.asarray([frame for _, frame in every], np.int64),
+            "truth": np.stack([small_mask(read_mask(video.masks[frame])) for video, frame in every]),
+            "given": np.stack([seeds[video.name] for video, _ in every]),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        frames = (video.frames[frame] for video in self._shown for frame in (0, *self._kept(video)))
+        return {frame.key: frame for frame in frames}
+
+    @property
+    def _shown(self) -> list[Video]:
+        return [video for video in self.data.videos if self._kept(video)]
