@@ -14,6 +14,8 @@ from tasks.registry import TASKS
 from zoo.errors import InputError
 from zoo.spec import Tap
 
+FOLDER = Path(__file__).parent / "published"
+
 SOURCES: dict[str, str] = {
     "teaching-matters": (
         "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
@@ -109,17 +111,10 @@ UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling
 """What no two numbers of a source have in common."""
 
 
-def published_folder() -> Path:
-    """Where the tables are."""
-    return Path(__file__).parent / "published"
-
-
 @cache
 def all_published() -> tuple[Published, ...]:
     """Every published number, in the order of `SOURCES` and of the files."""
-    return tuple(
-        number for source in SOURCES for number in read_published(published_folder() / f"{source}.csv")
-    )
+    return tuple(number for source in SOURCES for number in read_published(FOLDER / f"{source}.csv"))
 
 
 def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
@@ -143,9 +138,8 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
         where = f"{path}, line {line}"
         number = _parse(row, where, (path.stem,) if own else tuple(SOURCES))
         if number.source != path.stem:
-            raise InputError(
-                f"{where}: expected the source {path.stem} of the file's name, not {number.source}"
-            )
+            words = f"expected the source {path.stem} of the file's name, not {number.source}"
+            raise InputError(f"{where}: {words}")
         first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
         if first != line:
             raise InputError(f"{where}: says the same as line {first}; keep one of them")

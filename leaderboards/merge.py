@@ -3,6 +3,7 @@
 import math
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +40,6 @@ class StoredResult:
 
     @property
     def path(self) -> Path:
-        """File of the records."""
         return self.folder / "records" / self.name
 
     def companion(self, kind: str, folder: Path | None = None) -> Path:
@@ -124,11 +124,8 @@ def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:
         )
     results = []
     for path in sorted(paths):
-        try:
+        with nullcontext() if strict else suppress(InputError):
             results.append(_result(folder, path))
-        except InputError:
-            if strict:
-                raise
     return results
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, get_args
 
@@ -30,21 +29,7 @@ _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
 _Run = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredNumber:
-    """What a run says about a published number."""
-
-    value: float  # percent; NaN where there is none
-    low: float = math.nan  # of its 95 % interval; NaN where none was computed
-    high: float = math.nan
-    layer: int | None = None  # from 1; None for a mean over draws
-    partial: bool = False  # whether its data differ from the official ones
-    note: str = ""  # what else there is to say; for a value that is NaN, why
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether both ends of an interval are there."""
-        return not (math.isnan(self.low) or math.isnan(self.high))
+_Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and what was measured
 
 
 def reproduce(
@@ -69,13 +54,16 @@ def reproduce(
     runs = _by_run(records, published)
     rows = []
     for number in published:
-        row = _compared(number, runs.get(_run_of(number)))
-        if registry is not None and number.backbone not in registry and row["verdict"] in NOT_MEASURED:
-            row["reason"] = f"{row['reason']}; not in the registry"
-        rows.append(row)
+        verdict, reason, measured = _compared(number, runs.get(_run_of(number)))
+        if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
+            reason = f"{reason}; not in the registry"
+        names = (*_SAID, "pooling", "tap", "rule", "decimals", "conditions")
+        said = {"published": number.value, "published_layer": number.layer}
+        said |= {name: getattr(number, name) for name in names}
+        rows.append(said | {"verdict": verdict, "reason": reason} | measured)
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
-    measured = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | measured)
+    numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
@@ -101,51 +89,28 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
 
 
-def _compared(number: Published, run: pd.DataFrame | None) -> dict[str, object]:
-    """The row of a published number beside the records of its run."""
+def _compared(number: Published, run: pd.DataFrame | None) -> _Finding:
+    """A published number beside the records of its run."""
     if not number.comparable:
-        return _row(number, "not comparable", number.not_comparable)
+        return "not comparable", number.not_comparable, {}
     if run is None:
-        return _row(number, "not run", "there are no records of it")
+        return "not run", "there are no records of it", {}
     run = run[run["transform"] == number.transform]
     if run.empty:
         lacks = f"without its transform {number.transform}" if number.transform else "with a transform only"
-        return _row(number, "not run", f"run {lacks}")
+        return "not run", f"run {lacks}", {}
     sized = run[run["input_size"] == number.input_size]
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
-        return _row(number, "not run", f"run at {sizes}, published at {number.input_size} px")
+        return "not run", f"run at {sizes}, published at {number.input_size} px", {}
     last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
-    measured = _measured(number, newest(sized[sized["data"] == last]))
-    if isinstance(measured, str):
-        return _row(number, "not run", measured)
-    if math.isnan(measured.value):
-        return _row(number, "no score", measured.note)
-    notes = [measured.note, "" if measured.has_interval else "no interval was computed"]
-    return _row(number, _verdict(number, measured), "; ".join(filter(None, notes))) | {
-        "measured": round(measured.value, DECIMALS),
-        "ci_low": round(measured.low, DECIMALS) if measured.has_interval else None,
-        "ci_high": round(measured.high, DECIMALS) if measured.has_interval else None,
-        "measured_layer": measured.layer,
-        "difference": round(measured.value - number.value, DECIMALS),
-    }
+    return _measured(number, newest(sized[sized["data"] == last]))
 
 
-def _row(number: Published, verdict: Verdict, reason: str) -> dict[str, object]:
-    """The row of a number beside which nothing stands."""
-    names = (*_SAID, "pooling", "tap", "rule", "decimals", "conditions")
-    return {name: getattr(number, name) for name in names} | {
-        "published": number.value,
-        "published_layer": number.layer,
-        "verdict": verdict,
-        "reason": reason,
-    }
-
-
-def _measured(number: Published, run: pd.DataFrame) -> MeasuredNumber | str:
-    """What a run says about a number, or why it says nothing."""
+def _measured(number: Published, run: pd.DataFrame) -> _Finding:
+    """What a run says about a number."""
     if number.rule == "draws":
-        return _floor(run[run["metric"] == number.metric])
+        return _floor(number, run[run["metric"] == number.metric])
     blocks = run[(run["tap"] == "block") & (run["layer"] >= 1)]
     depth = int(run["depth"].max())
     if number.rule == "final":
@@ -156,7 +121,8 @@ def _measured(number: Published, run: pd.DataFrame) -> MeasuredNumber | str:
     layers = sorted({int(layer) for layer in blocks["layer"]})
     if len(layers) < depth:
         run_layers = ranges_text(layers) or "none"
-        return f"the best of all {depth} layers is published; layers that were run: {run_layers}"
+        words = f"the best of all {depth} layers is published; layers that were run: {run_layers}"
+        return "not run", words, {}
     rows = blocks[blocks["metric"] == number.metric]
     if number.chosen_decimals is not None:  # as the source chose, for the sake of its ties
         rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
@@ -164,39 +130,47 @@ def _measured(number: Published, run: pd.DataFrame) -> MeasuredNumber | str:
     return _at(number, blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]], "")
 
 
-def _at(number: Published, rows: pd.DataFrame, absent: str) -> MeasuredNumber | str:
-    """The number's metric in the rows of one layer; NaN and the reason where that layer has no score."""
+def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
+    """The number's metric in the rows of one layer, or the reason where that layer has no score."""
     if rows.empty:
-        return absent
+        return "not run", absent, {}
     scored = rows[(rows["metric"] == number.metric) & rows["value"].notna()]
     if scored.empty:
         reasons = sorted({str(reason) for reason in rows["reason"]} - {""})
-        return MeasuredNumber(math.nan, note="; ".join(reasons) or f"no {number.metric} was computed")
+        return "no score", "; ".join(reasons) or f"no {number.metric} was computed", {}
     record = scored.iloc[0]
     value, low, high = (float(record[name]) for name in ("value", "ci_low", "ci_high"))
     partial = bool(record["partial"])
     note = str(record["coverage"]) if partial else ""
-    return MeasuredNumber(value, low, high, int(record["layer"]), partial, note)
+    verdict, reason, measured = _beside(number, (value, low, high), note, partial=partial)
+    return verdict, reason, measured | {"measured_layer": int(record["layer"])}
 
 
-def _floor(rows: pd.DataFrame) -> MeasuredNumber | str:
+def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
     """The mean over the random floor's draws."""
     floors = floor_draws(rows)
     if floors.empty:
-        return "there are no draws of the random floor"
+        return "not run", "there are no draws of the random floor", {}
     partial = rows[rows["partial"].astype(bool)]
     note = str(partial["coverage"].iloc[0]) if len(partial) else f"mean of {floors['draws'].iloc[0]} draws"
-    return MeasuredNumber(float(floors["mean"].iloc[0]), partial=len(partial) > 0, note=note)
+    value = float(floors["mean"].iloc[0])
+    return _beside(number, (value, math.nan, math.nan), note, partial=len(partial) > 0)
 
 
-def _verdict(number: Published, measured: MeasuredNumber) -> Verdict:
-    """Whether a number that was measured agrees with the published one."""
-    half = number.half_unit + _ROUNDING
-    if measured.partial:
-        return "partial data"
-    if not measured.has_interval:
-        return "agrees" if abs(measured.value - number.value) <= half else "no interval"
-    return "agrees" if measured.low <= number.value + half and number.value - half <= measured.high else "off"
+def _beside(number: Published, measured: tuple[float, float, float], note: str, *, partial: bool) -> _Finding:
+    """Whether a measured percent, with the ends of its 95 % interval, agrees with the published one."""
+    value, low, high = measured
+    half, sure = number.half_unit + _ROUNDING, not (math.isnan(low) or math.isnan(high))
+    if sure:
+        agrees = low <= number.value + half and number.value - half <= high
+    else:
+        agrees = abs(value - number.value) <= half
+    verdict: Verdict = "agrees" if agrees else "off" if sure else "no interval"
+    reason = "; ".join(filter(None, [note, "" if sure else "no interval was computed"]))
+    numbers = {"measured": value, "difference": value - number.value}
+    numbers |= {"ci_low": low, "ci_high": high} if sure else {}
+    rounded = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
+    return "partial data" if partial else verdict, reason, {**rounded}
 
 
 def disputes(published: Sequence[Published]) -> tuple[str, ...]:

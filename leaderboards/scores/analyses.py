@@ -31,17 +31,6 @@ class Analysis:
         return records[same & (records["protocol"] == self.protocol) & (records["data"] == self.data)]
 
 
-@dataclass(frozen=True, slots=True)
-class AnalysisView:
-    """What of a layer an analysis looks at: the tokens, and where in the block."""
-
-    pooling: str
-    tap: str
-
-    def rows(self, records: pd.DataFrame) -> pd.DataFrame:
-        return records[(records["pooling"] == self.pooling) & (records["tap"] == self.tap)]
-
-
 def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
     """The analyses of some records, all of which are of analyses, in order."""
     keys = sorted(
@@ -68,8 +57,7 @@ def measured(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["value"].notna() & ~is_floor(rows) & (rows["other_layer"] < 0)]
 
 
-def views_of(rows: pd.DataFrame) -> tuple[AnalysisView, ...]:
-    """The views of which some rows have a number, in order."""
+def views_of(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """The tokens and taps of which some rows have a number, in order."""
     keys = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
-    ordered = sorted(keys, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
-    return tuple(AnalysisView(*key) for key in ordered)
+    return sorted(keys, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))

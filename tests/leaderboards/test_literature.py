@@ -9,9 +9,9 @@ import pytest
 from leaderboards.literature import (
     CHOICES,
     COLUMNS,
+    FOLDER,
     SOURCES,
     all_published,
-    published_folder,
     read_published,
 )
 from tasks.datasets.davis import DavisEntry
@@ -158,7 +158,7 @@ def test_every_protocol_may_be_named():
 def test_every_source_has_its_numbers_and_every_file_its_source():
     found = [one.source for one in all_published()]
     assert {source: found.count(source) for source in SOURCES} == COUNTS
-    assert {path.stem for path in published_folder().iterdir()} == set(COUNTS)
+    assert {path.stem for path in FOLDER.iterdir()} == set(COUNTS)
 
 
 @pytest.mark.parametrize("backbone", ROWS)

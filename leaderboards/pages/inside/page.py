@@ -18,7 +18,7 @@ from leaderboards.pages.inside.tables import (
 )
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.scores.analyses import Analysis, AnalysisView, analyses_of, measured, views_of
+from leaderboards.scores.analyses import Analysis, analyses_of, measured, views_of
 from leaderboards.scores.frames import BoardBackbone, backbones_of, is_floor
 from leaderboards.sections.gaps import empty_analyses, gap_blocks
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
@@ -123,8 +123,8 @@ def _analysis_blocks(
     if (evidence.rows["head"] >= 0).any():
         blocks.append(said(HEADS))
     layers = evidence.rows[evidence.rows["layer"] >= 0]
-    for view in views_of(layers):
-        blocks += _view_blocks(view.rows(layers), evidence, view, drawn=bool(entry.drawing))
+    for pooling, tap in views_of(layers):
+        blocks += _view_blocks(layers, evidence, pooling, tap, drawn=bool(entry.drawing))
     whole = whole_table(evidence.rows, analysis.metrics)
     if len(whole):
         caption = f"{evidence.title}: each backbone as a whole"
@@ -136,14 +136,16 @@ def _analysis_blocks(
     return [*blocks, partial_line(rows)]
 
 
-def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, drawn: bool) -> list[Block]:
+def _view_blocks(
+    rows: pd.DataFrame, evidence: Evidence, pooling: str, tap: str, *, drawn: bool
+) -> list[Block]:
     """Tables of what an analysis says of one view, with its lines and heads where nothing else is drawn."""
     primary, others = evidence.metrics[0], evidence.metrics[1:]
-    whole = rows[rows["head"] == -1]
+    whole = rows[(rows["head"] == -1) & (rows["pooling"] == pooling) & (rows["tap"] == tap)]
     main = whole[whole["metric"] == primary]
-    tokens, comma, transform = view.pooling.partition(", ")  # what was done to tokens stands behind them
-    words = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {view.tap}"
-    title, what = f"{evidence.title}, {words}", f"{view.pooling}-{view.tap}"
+    tokens, comma, transform = pooling.partition(", ")  # what was done to tokens stands behind them
+    words = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {tap}"
+    title, what = f"{evidence.title}, {words}", f"{pooling}-{tap}"
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
     if len(main):
         if not drawn:
@@ -157,7 +159,7 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, 
         blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
     if drawn:
         return blocks
-    return [*blocks, *evidence.head_points(primary, f"{what}-heads", pooling=view.pooling, tap=view.tap)]
+    return [*blocks, *evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)]
 
 
 def _probe_blocks(

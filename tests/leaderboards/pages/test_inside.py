@@ -13,7 +13,7 @@ from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table,
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.key import Tolerance
-from leaderboards.scores.analyses import Analysis, AnalysisView, analyses_of, views_of
+from leaderboards.scores.analyses import Analysis, analyses_of, views_of
 from leaderboards.scores.frames import is_analysis
 from leaderboards.scores.ties import column_ties
 from leaderboards.sections.gaps import empty_cells
@@ -92,10 +92,10 @@ def test_analyses_are_in_order_and_name_their_primary_metric_first():
 def test_views_are_what_has_numbers():
     cls = distances(DINO_HEADS, pooling="cls")
     own = [record(**DISTANCE | {"tap": "mlp", "value": NAN, "reason": "none"})]
-    assert views_of(frame(distances(DINO_HEADS), cls, own)) == (
-        AnalysisView("cls", "attention"),
-        AnalysisView("patch", "attention"),
-    )
+    assert views_of(frame(distances(DINO_HEADS), cls, own)) == [
+        ("cls", "attention"),
+        ("patch", "attention"),
+    ]
 
 
 def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
