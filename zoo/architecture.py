@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from zoo.spec import IMAGENET, Normalisation, Tap
+from zoo.spec import IMAGENET, Normalisation
 
 # Axes of what blocks pass on: tokens [batch tokens dim], tokens-first [tokens batch dim],
 # maps [batch dim height width], cells [batch height width dim].
@@ -51,13 +51,6 @@ class Residual:
 
 
 Parts = Sublayers | Residual | None  # what is known of the inside of a network's blocks
-
-
-def knows(parts: Parts, tap: Tap) -> bool:
-    """Whether it is known where a tap inside a block is read; what enters a block is known of all."""
-    if tap in ("skip", "branch"):
-        return isinstance(parts, Residual)
-    return tap == "input" or isinstance(parts, Sublayers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from zoo.architecture import Parts, StreamLayout, knows
+from zoo.architecture import Parts, Residual, StreamLayout, Sublayers
 from zoo.errors import InputError
 from zoo.features import AttentionMaps, BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
 from zoo.features.backbone import Backbone
 from zoo.features.layers import Cells, cells_of, features_of, in_words
 from zoo.features.receptive import receptive_fields
-from zoo.features.taps import after, before, eager, gives_probabilities, watch_attention, watch_inside
+from zoo.features.taps import after, before, eager, watch_attention, watch_inside
 from zoo.features.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
@@ -101,16 +101,18 @@ class HookedBackbone(Backbone):
                     setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
 
     def _refused(self, layer: Layer) -> str:
-        body, parts = self._network.body, self._network.parts
-        if layer.tap in SUBLAYER_TAPS and not knows(parts, layer.tap):
+        parts, kind = self._network.parts, Residual if layer.tap in ("skip", "branch") else Sublayers
+        if layer.tap in SUBLAYER_TAPS and layer.tap != "input" and not isinstance(parts, kind):
             taps = ("input", "block", "final")[: 3 if self.spec.has_final else 2]
             return (
                 f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
                 f"have one, is not known; its taps are {in_words(taps)}."
             )
-        if layer.tap == "probabilities" and not gives_probabilities(body, parts):
-            return f"{self.spec.name} is a network whose attention probabilities cannot be read."
-        return ""
+        config = getattr(self._network.body, "config", None)
+        can_choose = isinstance(parts, Sublayers) and parts.gives_probabilities
+        if layer.tap != "probabilities" or (can_choose and hasattr(config, "_attn_implementation")):
+            return ""
+        return f"{self.spec.name} is a network whose attention probabilities cannot be read."
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
         with torch.no_grad(), exact_float32():

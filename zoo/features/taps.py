@@ -26,7 +26,7 @@ Rotary = tuple[Tensor, Tensor]
 def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show one of `zoo.spec.SUBLAYER_TAPS` of a block when a forward reaches it.
 
-    Shown is [batch tokens width] or [batch width height width]; `zoo.architecture.knows` of the tap is true.
+    Shown is [batch tokens width] or [batch width height width]; it is known where the tap is read.
     """
     if tap == "input":
         yield before(block, show)
@@ -127,15 +127,9 @@ def rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return (heads.float() * cosine.float() + turned * sine.float()).to(heads.dtype)
 
 
-def gives_probabilities(body: nn.Module, parts: Parts) -> bool:
-    """Whether a network can be made to compute its attention probabilities as tensors."""
-    has_choice = hasattr(getattr(body, "config", None), "_attn_implementation")
-    return has_choice and isinstance(parts, Sublayers) and parts.gives_probabilities
-
-
 @contextmanager
 def eager(body: nn.Module) -> Iterator[None]:
-    """Inside, a network that `gives_probabilities` computes them; afterwards its usual attention is back.
+    """Inside, a network computes attention probabilities as tensors; afterwards its usual attention is back.
 
     Its attentions read the word in their configuration in every forward, so that two assignments are all.
     """

@@ -47,7 +47,9 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     The number of heads cannot be read from most layouts: it is the entry's. Raises InputError where the
     layout is not known, or a tensor is missing, unknown or of another shape.
     """
-    if _is_perception_encoder(tensors):
+    if {"conv1.weight", "transformer.resblocks.0.ln_1.weight"} <= tensors.keys() and (
+        "attn_pool.probe" in tensors or not {"ln_post.weight", "ln_post.bias", "proj"} & tensors.keys()
+    ):  # with OpenAI's names, but pooled by attention, or not at all
         return _convert_perception(tensors, spec)
     for mark, converter in _CONVERTERS:
         if mark in tensors:
@@ -180,13 +182,6 @@ def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
         coordinates="unit",
     )
     return config, renamed
-
-
-def _is_perception_encoder(tensors: Mapping[str, Tensor]) -> bool:
-    """Whether tensors with OpenAI's names are of a Perception Encoder: pooled by attention, or not at all."""
-    if "conv1.weight" not in tensors or "transformer.resblocks.0.ln_1.weight" not in tensors:
-        return False
-    return "attn_pool.probe" in tensors or not {"ln_post.weight", "ln_post.bias", "proj"} & tensors.keys()
 
 
 def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:

@@ -180,19 +180,6 @@ class RotaryAttention(nn.Module):
         return self.o_proj(heads.transpose(1, 2).flatten(2)), probabilities
 
 
-class MLP(nn.Module):
-    """Two linear maps with the exact GELU between them."""
-
-    def __init__(self, config: RotaryViTConfig) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(config.hidden_size, config.intermediate_size, bias=config.bias)
-        self.fc2 = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.bias)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        out: Tensor = self.fc2(nn.functional.gelu(self.fc1(tokens)))
-        return out
-
-
 class LayerScale(nn.Module):
     """A factor for every channel."""
 
@@ -215,7 +202,10 @@ class RotaryBlock(nn.Module):
         self.attention = RotaryAttention(config)
         self.layer_scale1 = LayerScale(width) if config.layer_scale else nn.Identity()
         self.norm2 = _norm(config)
-        self.mlp = MLP(config)
+        self.mlp = nn.Sequential()
+        self.mlp.fc1 = nn.Linear(width, config.intermediate_size, bias=config.bias)
+        self.mlp.act = nn.GELU()
+        self.mlp.fc2 = nn.Linear(config.intermediate_size, width, bias=config.bias)
         self.layer_scale2 = LayerScale(width) if config.layer_scale else nn.Identity()
 
     def forward(self, tokens: Tensor, coordinates: Tensor) -> Tensor:
