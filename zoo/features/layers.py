@@ -45,10 +45,7 @@ def in_words(taps: Sequence[str]) -> str:
 
 
 def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
-    """Rows and columns of the coarsest grid for a batch of images, uint8 [batch 3 height width].
-
-    Raises InputError where pixels have another shape or type, or sides that are no multiples of the patch.
-    """
+    """Rows and columns of the coarsest grid for a batch of images, uint8 [batch 3 height width]."""
     patch = spec.patch_size
     if pixels.ndim != 4 or pixels.shape[1] != 3 or pixels.dtype != torch.uint8:
         raise InputError(
@@ -90,8 +87,7 @@ def features_of(
 ) -> LayerFeatures:
     """Features of a layer of so many images from what its block passes on; views, but for mask units.
 
-    ``cells`` are those of the coarsest grid, which is that of mask units. Raises InputError where the
-    activation is not what the entry promises.
+    ``cells`` are those of the coarsest grid, which is that of mask units.
     """
     stream = in_rows(stream, cells) if layout == "units" else with_batch_first(stream, layout)
     are_maps, prefix = layout in ("maps", "cells"), spec.prefix_tokens

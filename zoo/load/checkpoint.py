@@ -80,10 +80,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
-    """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary.
-
-    Raises InputError where a file is missing, damaged, or holds anything but plain data.
-    """
+    """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary."""
     tensors: dict[str, Tensor] = {}
     for path in paths:
         if path.suffix != ".safetensors":

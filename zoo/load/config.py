@@ -55,8 +55,7 @@ def model_class(architecture: Architecture) -> type[PreTrainedModel]:
 def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
     """Architecture and configuration of the vision backbone that a ``config.json`` describes.
 
-    ``path`` is where its values were read. Raises InputError where the model type is missing or not
-    supported.
+    ``path`` is where its values were read.
     """
     classes = values.get("architectures") or ()
     if _RADIO_CLASS in classes and isinstance(values.get("args"), Mapping):
@@ -97,8 +96,7 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """A ``config.json`` of RADIO's authors as ``RadioConfig`` of transformers describes the same network.
 
     Each teacher has its own class token, where the authors' options say so. Registers fill class tokens up to
-    a multiple, or are counted by an option of their own: ``cls_token.py`` of the authors. Raises InputError
-    where the network is of a kind that is not supported.
+    a multiple, or are counted by an option of their own: ``cls_token.py`` of the authors.
     """
     options: Mapping[str, Any] = values["args"]
     named = _RADIO_NAME.fullmatch(str(options.get("model")))
@@ -130,10 +128,7 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, BackboneSpec]:
-    """Architecture, configuration and facts of a ``config.json``, read at ``path``, that makes sense.
-
-    Raises InputError where it makes none, or its model type is not supported.
-    """
+    """Architecture, configuration and facts of a ``config.json``, read at ``path``, that makes sense."""
     try:
         architecture, config = read_config(values, path)
         facts = read_facts(architecture, config)
@@ -223,8 +218,7 @@ def _hiera_stages(config: HieraConfig) -> tuple[Stage, ...]:
     """Stages of a Hiera that pools before each of them but the first, down to one cell a mask unit.
 
     The repositories of the pre-training (``-mae-hf``) say that the last stage is not pooled, since their
-    decoder wants it finer; the others hold the same weights and pool it. Raises InputError where it pools
-    elsewhere, otherwise than by twos, or ends with units of more cells.
+    decoder wants it finer; the others hold the same weights and pool it.
     """
     pools = len(config.depths) - 1
     first = int(config.patch_stride[0])

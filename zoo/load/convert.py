@@ -44,8 +44,7 @@ Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
 def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     """Configuration and tensors of a network of transformers, from a state dict that was unwrapped.
 
-    The number of heads cannot be read from most layouts: it is the entry's. Raises InputError where the
-    layout is not known, or a tensor is missing, unknown or of another shape.
+    The number of heads cannot be read from most layouts: it is the entry's.
     """
     if {"conv1.weight", "transformer.resblocks.0.ln_1.weight"} <= tensors.keys() and (
         "attn_pool.probe" in tensors or not {"ln_post.weight", "ln_post.bias", "proj"} & tensors.keys()
@@ -292,8 +291,7 @@ def _sizes(
 ) -> dict[str, Any]:
     """What all configurations of Vision Transformers say, for a grid of so many patches a side.
 
-    Heads are the entry's if None. Raises InputError where patches are not square, or the entry has no heads
-    or so many that the width cannot be split into them.
+    Heads are the entry's if None.
     """
     width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
     if height != across:

@@ -33,10 +33,7 @@ _COUNT_TOLERANCE = 0.1
 
 
 def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
-    """The network of an entry in evaluation mode, float32 on the CPU.
-
-    Raises InputError where a file is damaged, a weight is missing or left over, or the entry says otherwise.
-    """
+    """The network of an entry in evaluation mode, float32 on the CPU."""
     architecture, config, tensors = _read(spec, checkpoint)
     model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
     head, _, tail = architecture.blocks.partition(".*.")

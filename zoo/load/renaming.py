@@ -26,8 +26,7 @@ def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tenso
 
     Training checkpoints keep them under ``state_dict``, ``model``, ``weights`` or ``teacher``, and beside
     other networks: of DINO and iBOT this is the teacher, of MoCo-v3 the query encoder, of CLIP the vision
-    tower. Raises InputError where the network whose features are meant is missing among those that were
-    trained together.
+    tower.
     """
     for _ in range(_DEEPEST):
         inner = (content.get(name) for name in _WRAPPERS)
@@ -68,10 +67,7 @@ def depth_of(names: Iterable[str], prefix: str) -> int:
 def rename(
     tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec
 ) -> tuple[dict[str, Tensor], int]:
-    """State dict under new names, and the number of blocks; what is split gives views.
-
-    Raises InputError where a tensor is missing, unknown, or cannot be split.
-    """
+    """State dict under new names, and the number of blocks; what is split gives views."""
     tensors = needed(tensors, names.unused)
     depth = depth_of(tensors, names.old_block)
     if not depth:

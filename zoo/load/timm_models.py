@@ -32,8 +32,7 @@ def timm_network(text: str) -> Examined:
     """What a network of timm is, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
 
     It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
-    repository is that of the Hub with its weights, "" where there is none. Raises InputError where timm is
-    not installed or has no such network, or it is no backbone.
+    repository is that of the Hub with its weights, "" where there is none.
     """
     net = _built(text).requires_grad_(False).train(False)
     settings = vars(net).get("pretrained_cfg") or {}

@@ -62,7 +62,6 @@ def find_blocks(net: nn.Module, images: Tensor) -> Paths:
 
     Lists whose paths differ in numbers only (the stages of Swin, ``layer1`` to ``layer4`` of a ResNet) count
     as one row. Modules without modules in them are no blocks, nor are those that run beside each other.
-    Raises InputError where there is no such row, or the network does not take the images.
     """
     rows = _rows(net)
     runs: dict[str, list[Run]] = {path: [] for row in rows.values() for paths in row for path in paths}

@@ -52,8 +52,7 @@ class TrialNetwork:
 def run_watched(net: nn.Module, images: Tensor, paths: Iterable[str], see: See) -> None:
     """Run a forward on normalised images and tell what passes through modules, by path, as they end.
 
-    Activations are live. Raises InputError where the network does not take the images, or modules cannot be
-    watched.
+    Activations are live.
     """
 
     def hook(path: str, _: nn.Module, inputs: object, options: object, output: object) -> None:

@@ -123,8 +123,7 @@ def examine(
 ) -> Examined:
     """What a network in evaluation mode is, by trial forwards.
 
-    Blocks are looked for if None, and so is the path of the final norm, "" for none. Raises InputError where
-    the network is not what is said of it, or is no backbone.
+    Blocks are looked for if None, and so is the path of the final norm, "" for none.
     """
     subject = with_images(net, hints)
     try:

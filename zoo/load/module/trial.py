@@ -136,9 +136,7 @@ class Trial:
 def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
     """Run forwards of noise and tell what the activations are.
 
-    The path of the final norm is "" for none; None to look for it. Raises InputError where blocks do not run
-    once each, in order; or what they pass on is no square grid of cells, not of the image alone, or can be
-    read in several ways.
+    The path of the final norm is "" for none; None to look for it.
     """
     base, other = subject.draw(), subject.draw().flip(-1, -2)
     streams, norms = streams_of(subject, torch.stack([base, base, other]))
