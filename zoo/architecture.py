@@ -20,18 +20,19 @@ StreamLayout = Layout | Literal["units"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sublayers:
-    """Paths of the parts of a transformer's block, from the block."""
+    """Paths of the parts of a transformer's block, from the block: those of a ``ViTLayer`` by default."""
 
-    norm1: str  # before the attention
-    norm2: str  # before the MLP; it is given the stream between the two
-    attention: str  # its output, times attention_scale, is added to the residual stream
-    mlp: str  # its output, times mlp_scale, is added to the residual stream
-    attends: str  # from its norm's output to what its heads give, projected
-    query: str  # its output is the queries of all heads side by side, [batch tokens heads*dim]
-    key: str
-    value: str
-    heads: str  # projects the outputs of all heads back to the width of the stream
-    hidden: tuple[str, ...]  # projects the inside of the MLP back: the first of these that a block has
+    norm1: str = "layernorm_before"  # before the attention
+    norm2: str = "layernorm_after"  # before the MLP; it is given the stream between the two
+    attention: str = "attention"  # its output, times attention_scale, is added to the residual stream
+    mlp: str = "mlp"  # its output, times mlp_scale, is added to the residual stream
+    attends: str = "attention"  # from its norm's output to what its heads give, projected
+    query: str = "attention.q_proj"  # gives the queries of all heads side by side, [batch tokens heads*dim]
+    key: str = "attention.k_proj"
+    value: str = "attention.v_proj"
+    heads: str = "attention.o_proj"  # projects the outputs of all heads back to the width of the stream
+    # Projects the inside of the MLP back: the first of these that a block has.
+    hidden: tuple[str, ...] = ("mlp.fc2",)
     # Whether attends gives the attention probabilities as its second output when it computes them one by one
     # (eager); otherwise that must be chosen when the network is built.
     gives_probabilities: bool = True

@@ -5,7 +5,6 @@ from dataclasses import replace
 from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
 from zoo.entries.distilled import DINOV2, DINOV2_PARTS
 from zoo.entries.family import BASE, FAMILY, GIANT, HUGE, LARGE, SMALL, SO400M, NetworkSize, entry
-from zoo.entries.supervised import VIT_PARTS
 from zoo.seen import WEB_TEXTS
 from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
 
@@ -65,13 +64,11 @@ _CLIP_PARTS = Sublayers(
     norm1="layer_norm1",
     norm2="layer_norm2",
     attention="self_attn",
-    mlp="mlp",
     attends="self_attn",
     query="self_attn.q_proj",
     key="self_attn.k_proj",
     value="self_attn.v_proj",
     heads="self_attn.out_proj",
-    hidden=("mlp.fc2",),
 )
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
 _POOLING_HEAD = r"^(vision_model\.)?head\."
@@ -252,8 +249,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         prefix_tokens=0,
         interpolates=False,
         unused=(_POOLING_HEAD, _OTHER_TOWER),
-        parts=replace(
-            VIT_PARTS,
+        parts=Sublayers(
             norm1="rms_norm1",
             norm2="rms_norm2",
             mlp="ffn",

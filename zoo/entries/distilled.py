@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from zoo.architecture import Architecture, affine, split_affine
+from zoo.architecture import Architecture, Sublayers, affine, split_affine
 from zoo.entries import supervised
 from zoo.entries.family import BASE, FAMILY, GIANT, LARGE, SMALL, NetworkSize, entry
 from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
@@ -97,8 +97,7 @@ _REGISTERS = replace(
     prefix_tokens=5,
     paper="Darcet et al., Vision Transformers Need Registers, ICLR 2024, arXiv:2309.16588",
 )
-DINOV2_PARTS = replace(
-    supervised.VIT_PARTS,
+DINOV2_PARTS = Sublayers(
     norm1="norm1",
     norm2="norm2",
     attention="layer_scale1",

@@ -2,20 +2,11 @@
 
 from dataclasses import replace
 
-from zoo.architecture import Architecture, AuthorsNames, affine
+from zoo import seen
+from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
 from zoo.entries.distilled import DINOV2_PARTS
 from zoo.entries.family import BASE, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
-from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES, VIT_PARTS
-from zoo.seen import (
-    IMAGENET_1K,
-    IMAGENET_1K_LABELS,
-    IMAGENET_21K,
-    IMAGENET_21K_LABELS,
-    LVD_142M,
-    PLACES,
-    VIDEOMIX,
-    WEB,
-)
+from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
 from zoo.spec import HALF, BackboneSpec
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
@@ -24,7 +15,7 @@ _MAE = replace(
     family="MAE",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
-    seen=IMAGENET_1K,
+    seen=seen.IMAGENET_1K,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
@@ -40,7 +31,7 @@ _BEIT = replace(
     family="BEiT",
     supervision="images of ImageNet-22k",
     data="ImageNet-22k",
-    seen=replace(IMAGENET_21K, listed=False),  # Its tokenizer is DALL-E's, trained on images of the web.
+    seen=replace(seen.IMAGENET_21K, listed=False),  # Its tokenizer is DALL-E's, trained on images of the web.
     mean=HALF.mean,
     std=HALF.std,
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
@@ -51,10 +42,10 @@ _BEIT_TUNED = replace(
     _BEIT,
     supervision="images, then labels of ImageNet-22k and ImageNet-1k",
     data="ImageNet-22k, ImageNet-1k",
-    seen=replace(IMAGENET_21K_LABELS, listed=False),
+    seen=replace(seen.IMAGENET_21K_LABELS, listed=False),
     has_final=False,
 )
-_BEIT_PARTS = replace(VIT_PARTS, attention_scale="lambda_1", mlp_scale="lambda_2")
+_BEIT_PARTS = Sublayers(attention_scale="lambda_1", mlp_scale="lambda_2")
 _BEIT_NETWORK = Architecture(
     model_type="beit",
     model="BeitModel",
@@ -68,7 +59,8 @@ _BEIT_NETWORK = Architecture(
     normalisation=HALF,
 )
 BEIT_FINAL = affine({"norm": "layernorm"})
-BEIT_NAMES = AuthorsNames(
+BEIT_NAMES = replace(
+    VIT_NAMES,
     layout="BEiT",
     fixed={name: new for name, new in VIT_NAMES.fixed.items() if name not in ("pos_embed", *BEIT_FINAL)},
     block={
@@ -79,11 +71,7 @@ BEIT_NAMES = AuthorsNames(
         "gamma_1": "lambda_1",
         "gamma_2": "lambda_2",
     },
-    old_block="blocks.{}.",
-    new_block="layers.{}.",
     unused=(r"^(head|lm_head|fc_norm)\.", r"^mask_token$", r"relative_position_index$"),
-    patches="patch_embed.proj.weight",
-    hidden="mlp.fc1.weight",
 )
 
 # data2vec's configuration says that its norm comes last and is over all tokens (no mean pooling), as its
@@ -109,7 +97,9 @@ _IJEPA = replace(
     prefix_tokens=0,
     has_cls=False,
 )
-_IJEPA_22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=IMAGENET_21K)
+_IJEPA_22K = replace(
+    _IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=seen.IMAGENET_21K
+)
 _IJEPA_G = NetworkSize((40,), (1408,), 16, mlp=6144)
 
 # CAPI: predicts clusters of the teacher's patches. No class token: sixteen registers, which are placed along
@@ -120,7 +110,7 @@ _CAPI = replace(
     family="CAPI",
     supervision="images alone",
     data="ImageNet-1k",
-    seen=IMAGENET_1K,
+    seen=seen.IMAGENET_1K,
     # IMAGENET_NORM in train_capi.py
     paper="Darcet et al., Cluster and Predict Latent Patches for Improved Masked Image Modeling, 2025, "
     "arXiv:2502.08769",
@@ -130,9 +120,9 @@ _CAPI = replace(
     prefix_tokens=16,
     has_cls=False,
 )
-_CAPI_22K = replace(_CAPI, data="ImageNet-22k", seen=IMAGENET_21K)
-_CAPI_LVD = replace(_CAPI, data="LVD-142M", seen=LVD_142M)
-_CAPI_PLACES = replace(_CAPI, data="Places205", seen=PLACES)
+_CAPI_22K = replace(_CAPI, data="ImageNet-22k", seen=seen.IMAGENET_21K)
+_CAPI_LVD = replace(_CAPI, data="LVD-142M", seen=seen.LVD_142M)
+_CAPI_PLACES = replace(_CAPI, data="Places205", seen=seen.PLACES)
 CAPI_NAMES = AuthorsNames(
     layout="CAPI",
     fixed={
@@ -180,7 +170,7 @@ _HIERA = replace(
     repository="facebook/hiera-{0}-hf",
     trained_size=None,
 )
-_HIERA_FT = replace(_HIERA, supervision="images, then labels of ImageNet-1k", seen=IMAGENET_1K_LABELS)
+_HIERA_FT = replace(_HIERA, supervision="images, then labels of ImageNet-1k", seen=seen.IMAGENET_1K_LABELS)
 _HIERA_T = NetworkSize((1, 2, 7, 2), WIDTHS_T, 8)
 _HIERA_S = NetworkSize((1, 2, 11, 2), WIDTHS_T, 8)
 _HIERA_B = NetworkSize((2, 3, 16, 3), WIDTHS_T, 8)
@@ -196,7 +186,7 @@ _PIXIO = replace(
     family="Pixio",
     supervision="images alone",
     data="MetaCLIP-2B, without its texts",
-    seen=WEB,
+    seen=seen.WEB,
     licence="FAIR Noncommercial Research License",
     gated=True,
     paper="Yang et al., In Pursuit of Pixel Supervision for Visual Pre-training, 2025, arXiv:2512.15715",
@@ -217,7 +207,7 @@ _VJEPA_L = replace(
     family="V-JEPA",
     supervision="videos and images alone",
     data="VideoMix22M: videos of the web, ImageNet-1k",
-    seen=VIDEOMIX,
+    seen=seen.VIDEOMIX,
     licence="MIT",
     paper="Assran et al., V-JEPA 2: Self-Supervised Video Models Enable Understanding, Prediction and "
     "Planning, 2025, arXiv:2506.09985",

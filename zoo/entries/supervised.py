@@ -7,18 +7,6 @@ from zoo.entries.family import BASE, FAMILY, LARGE, SMALL, WIDTHS_B, WIDTHS_L, W
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import HALF, IMAGENET, BackboneSpec
 
-VIT_PARTS = Sublayers(
-    norm1="layernorm_before",
-    norm2="layernorm_after",
-    attention="attention",
-    mlp="mlp",
-    attends="attention",
-    query="attention.q_proj",
-    key="attention.k_proj",
-    value="attention.v_proj",
-    heads="attention.o_proj",
-    hidden=("mlp.fc2",),
-)
 VIT = Architecture(
     model_type="vit",
     model="ViTModel",
@@ -26,7 +14,7 @@ VIT = Architecture(
     final_norm="layernorm",
     interpolates=True,
     pooling_option=True,
-    parts=VIT_PARTS,
+    parts=Sublayers(),
 )
 QKV = split_affine("attn.qkv", *(f"attention.{part}_proj" for part in "qkv"))
 VIT_NAMES = AuthorsNames(

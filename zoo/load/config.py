@@ -22,6 +22,8 @@ _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.
 # Keys that are no fields of a configuration's class, and say something of its network.
 _FREE_KEYS = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
 
+# What a configuration that makes no sense may run into.
+_MALFORMED = (StrictDataclassError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _RADIO_CLASS = "RADIOModel"  # what ``architectures`` names in the repositories of RADIO's authors
 
 # Channels, blocks, heads and channels inside the MLP of the networks that RADIO's authors name.
@@ -134,14 +136,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
         facts = read_facts(architecture, config)
     except InputError:
         raise
-    except (
-        StrictDataclassError,
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _MALFORMED as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
     numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]

@@ -5,16 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from huggingface_hub import hf_hub_download
-from huggingface_hub.errors import (  # type: ignore[attr-defined]
-    EntryNotFoundError,
-    GatedRepoError,
-    HFValidationError,
-    HTTPError,  # Of whichever HTTP library it uses: a broken proxy raises one that is no OSError.
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import errors, hf_hub_download
 from huggingface_hub.utils import logging as log
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
@@ -51,22 +42,22 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
     try:
         with quiet_hub():
             return _folder(repository, revision, cache, offline=False)
-    except GatedRepoError as error:
+    except errors.GatedRepoError as error:
         raise InputError(
             f"{repository} is gated: accept its terms on https://huggingface.co/{repository} and log in with "
             "'hf auth login'."
         ) from error
-    except RevisionNotFoundError as error:
+    except errors.RevisionNotFoundError as error:
         raise InputError(f"The Hub has {repository}, but not its revision {revision}.") from error
-    except RepositoryNotFoundError as error:
+    except errors.RepositoryNotFoundError as error:
         raise InputError(
             f"The Hub has no public repository {repository}; check the name or log in."
         ) from error
-    except HFValidationError as error:
+    except errors.HFValidationError as error:
         raise InputError(f"'{repository}' is no Hub id (owner/name) and no directory.") from error
-    except EntryNotFoundError as error:
+    except errors.EntryNotFoundError as error:
         raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
-    except (OSError, HTTPError, RuntimeError) as error:
+    except (OSError, errors.HTTPError, RuntimeError) as error:  # type: ignore[attr-defined]  # of its HTTP library
         raise InputError(f"{at} could not be downloaded: {first_line(error)}") from error
 
 
@@ -81,11 +72,11 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
     try:
         folder = _weights(get, revision, offline=offline)
         for name in _SMALL_FILES:
-            with suppress(EntryNotFoundError):
+            with suppress(errors.EntryNotFoundError):
                 get(name, folder.name)
-    except LocalEntryNotFoundError:
+    except errors.LocalEntryNotFoundError:
         return None
-    except HFValidationError:
+    except errors.HFValidationError:
         if offline:
             return None
         raise
@@ -97,16 +88,16 @@ def _weights(get: Callable[[str, str | None], Path], revision: str | None, *, of
     for name in WEIGHT_FILES:
         try:
             path = get(name, revision)
-        except LocalEntryNotFoundError:
+        except errors.LocalEntryNotFoundError:
             if not offline:
                 raise
-        except EntryNotFoundError:
+        except errors.EntryNotFoundError:
             continue
         else:
             for shard in shards(path) if name.endswith(".index.json") else ():
                 get(shard.name, path.parent.name)
             return path.parent
-    raise (LocalEntryNotFoundError if offline else EntryNotFoundError)("no weights")
+    raise (errors.LocalEntryNotFoundError if offline else errors.EntryNotFoundError)("no weights")
 
 
 @contextmanager

@@ -10,18 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from zoo import features
 from zoo.errors import InputError, shortened
-from zoo.features import (
-    AttentionMaps,
-    BackboneIdentity,
-    Channels,
-    LayerFeatures,
-    ReceptiveField,
-    Shown,
-    Visitable,
-    Visitor,
-    Weights,
-)
 from zoo.features.backbone import Backbone
 from zoo.features.layers import Cells, shapes_of
 from zoo.features.weights import without_weights
@@ -54,7 +44,7 @@ def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -
 
 
 @lru_cache(maxsize=64)
-def make_own(reference: str) -> Visitable:
+def make_own(reference: str) -> features.Visitable:
     """The backbone that a function ``module:function`` gives, as it is.
 
     The module is looked for in the current directory and among those that are installed, the function is
@@ -79,7 +69,7 @@ def make_own(reference: str) -> Visitable:
             )
     if not callable(getattr(backbone, "visit", None)):
         raise InputError(f"{gives} without a method visit.")
-    checked: Visitable = backbone
+    checked: features.Visitable = backbone
     wrong = next(faults(checked.spec), "")
     if not wrong and _shows_attention(checked) and checked.spec.heads is None:
         wrong = "says nothing of heads, and the backbone has attention = True"
@@ -125,8 +115,8 @@ class OwnBackbone(Backbone):
     what is inside blocks only if its spec names it in ``taps``.
     """
 
-    def __init__(self, spec: BackboneSpec, backbone: Visitable) -> None:
-        identity = BackboneIdentity(backbone.revision, backbone.fingerprint)
+    def __init__(self, spec: BackboneSpec, backbone: features.Visitable) -> None:
+        identity = features.BackboneIdentity(backbone.revision, backbone.fingerprint)
         super().__init__(spec, identity, backbone.device, backbone.dtype)
         self._backbone = backbone
         self._summed: set[Layer] = set()
@@ -136,12 +126,12 @@ class OwnBackbone(Backbone):
             return ""
         return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
 
-    def weights(self) -> Weights:
+    def weights(self) -> features.Weights:
         give = getattr(self._backbone, "weights", None)
         if not callable(give):
             return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
         weights = give()
-        if not isinstance(weights, Weights):
+        if not isinstance(weights, features.Weights):
             kind = type(weights).__name__
             raise InputError(f"{self.spec.name}: weights() gives {kind}; it should be Weights.")
         return weights
@@ -151,10 +141,12 @@ class OwnBackbone(Backbone):
             return f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
         return ""
 
-    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+    def _visit(
+        self, pixels: Tensor, visitor: features.Visitor, wanted: tuple[Layer, ...], cells: Cells
+    ) -> None:
         missing = list(wanted)
 
-        def show(content: Shown) -> None:
+        def show(content: features.Shown) -> None:
             expected = missing[0] if missing else "none any more"
             if content.layer != expected:
                 raise InputError(
@@ -170,12 +162,12 @@ class OwnBackbone(Backbone):
             raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
 
     def _fields(
-        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
-    ) -> tuple[ReceptiveField, ...]:
-        give: Callable[..., Iterable[ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
+        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: features.Channels
+    ) -> tuple[features.ReceptiveField, ...]:
+        give: Callable[..., Iterable[features.ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
         fields, shape = tuple(give(pixels, wanted, channels)), pixels.shape[2:]
         for layer, field in zip_longest(wanted, fields):
-            is_field = isinstance(field, ReceptiveField)
+            is_field = isinstance(field, features.ReceptiveField)
             if not is_field or (field.layer, field.strength.shape) != (layer, shape):
                 raise InputError(
                     f"{self.spec.name}: receptive_fields() should give a ReceptiveField for each layer, here "
@@ -184,9 +176,9 @@ class OwnBackbone(Backbone):
                 )
         return fields
 
-    def _check(self, content: Shown, batch: int, cells: Cells) -> None:
+    def _check(self, content: features.Shown, batch: int, cells: Cells) -> None:
         """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""
-        expected = AttentionMaps if content.layer.tap == "probabilities" else LayerFeatures
+        expected = features.AttentionMaps if content.layer.tap == "probabilities" else features.LayerFeatures
         if not isinstance(content, expected):
             raise InputError(
                 f"{self.spec.name} shows layer {content.layer} as {type(content).__name__}; it should be "
@@ -194,7 +186,7 @@ class OwnBackbone(Backbone):
             )
         spec, layer = self.spec, content.layer
         facts: tuple[tuple[str, object, object], ...]
-        if isinstance(content, LayerFeatures):
+        if isinstance(content, features.LayerFeatures):
             verb, grid = "it is", tuple(content.grid.shape)
             shapes = shapes_of(spec, layer, cells, grid[-1])
             *size, width = next((shape for shape in shapes if grid == (batch, *shape)), shapes[0])
@@ -214,16 +206,16 @@ class OwnBackbone(Backbone):
         for what, wants, has in facts:
             if has != wants:
                 raise InputError(f"{spec.name}: {what} of layer {layer} should be {wants}; {verb} {has}.")
-        if isinstance(content, AttentionMaps) and layer not in self._summed:
+        if isinstance(content, features.AttentionMaps) and layer not in self._summed:
             _check_sums(spec, content)
             self._summed.add(layer)
 
 
-def _shows_attention(backbone: Visitable) -> bool:
+def _shows_attention(backbone: features.Visitable) -> bool:
     return getattr(backbone, "attention", False) is True
 
 
-def _check_sums(spec: BackboneSpec, maps: AttentionMaps) -> None:
+def _check_sums(spec: BackboneSpec, maps: features.AttentionMaps) -> None:
     sums = maps.probabilities.sum(-1, dtype=torch.float32)
     worst, least = float(sums.flatten()[(sums - 1).abs().argmax()]), float(maps.probabilities.min())
     if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true of NaN, too
