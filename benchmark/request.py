@@ -103,11 +103,7 @@ class Request:
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of stored vectors; float16 halves the disk.")
     batch_size: Plain[int] = Option(64, "Images in a batch.", least=1)
     workers: Workers = Option(
-        None,
-        "Threads that decode and score.",
-        least=1,
-        instead=parsers.default_workers,
-        usual="processors",
+        None, "Threads that decode and score.", least=1, instead=parsers.default_workers, usual="processors"
     )
     layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final (0: the input).")
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(

@@ -47,9 +47,7 @@ class RunCall(Request):
 
     _: KW_ONLY
     progress: Plain[bool | None] = Option(
-        None,
-        "Show bars and what is found; of the Python call alone.",
-        usual="in a notebook or a terminal",
+        None, "Show bars and what is found; of the Python call alone.", usual="in a notebook or a terminal"
     )
 
 

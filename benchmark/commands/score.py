@@ -219,10 +219,7 @@ class CkaRequest(ScoreRequest):
         "unbiased", "HSIC; paper: unbiased, of Gram matrices scaled to [0, 1]."
     )
     batch_size: Plain[int | None] = Option(
-        None,
-        "Rows of a batch, in the given order.",
-        least=4,
-        usual="all rows; for paper its protocol's",
+        None, "Rows of a batch, in the given order.", least=4, usual="all rows; for paper its protocol's"
     )
 
     def report(self) -> "ScoreReport":
