@@ -72,6 +72,12 @@ class Option(Generic[Given, Kept]):
             self.positional = self.default is ...
         if self.several is None:
             self.several = get_origin(self.kind) in (tuple, Mapping)
+        usual: Any = _PARSERS.get(self.kind, lambda value: value)  # of any type: its user says what is wrong
+        if self.choices:
+            usual = partial(parsers.choice, choices=self.choices)
+        elif self.kind is int:
+            usual = partial(parsers.whole, least=self.least)
+        self.parse = self.parse or usual
 
     @property
     def flag(self) -> str:
@@ -94,22 +100,13 @@ class Option(Generic[Given, Kept]):
         if value is None and self.default is None:
             vars(instance)[self.name] = self.instead() if self.instead else None
             return
+        assert self.parse is not None
         try:
-            vars(instance)[self.name] = self._parser(value)
+            vars(instance)[self.name] = self.parse(value)
         except parsers.WrongValueError as error:
             expected, given = error.args
             name = self.name if self.positional else self.flag
             raise InputError(f"{name} takes {expected}; found {shortened(given)}") from None
-
-    @property
-    def _parser(self) -> Callable[[Any], Any]:
-        if self.parse:
-            return self.parse
-        if self.choices:
-            return partial(parsers.choice, choices=self.choices)
-        if self.kind is int:
-            return partial(parsers.whole, least=self.least)
-        return _PARSERS.get(self.kind, lambda value: value)  # of any type: its user says what is wrong
 
     @property
     def documentation(self) -> str:

@@ -88,7 +88,13 @@ app = app_of(COMMANDS)
 
 def spread(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
-    several = _several(arguments)
+    command = typer.main.get_command(app)
+    for argument in arguments:
+        below = getattr(command, "commands", {})
+        if argument not in below:
+            break
+        command = below[argument]
+    several = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
     result: list[str] = []
     option = ""
     for argument in arguments:
@@ -98,17 +104,6 @@ def spread(arguments: list[str]) -> list[str]:
             result.append(option)
         result.append(argument)
     return result
-
-
-def _several(arguments: list[str]) -> set[str]:
-    """Names of the options of a command that may be given more than once."""
-    command = typer.main.get_command(app)
-    for argument in arguments:
-        below = getattr(command, "commands", {})
-        if argument not in below:
-            break
-        command = below[argument]
-    return {name for option in command.params if getattr(option, "multiple", False) for name in option.opts}
 
 
 def main() -> None:

@@ -42,16 +42,8 @@ class Command(Generic[P, Form]):
     carry_out: Callable[[Form], int | None]
     without: Collection[str] = ()
 
-    @property
-    def help(self) -> str:
-        """What it does, in Markdown."""
-        return cleandoc(self.carry_out.__doc__ or "")
-
     def for_typer(self) -> Callable[..., None]:
-        """A function with the form's options as its parameters.
-
-        Options that are left out have the form's defaults; a wrong value is InputError, as from Python.
-        """
+        """A function with the form's options as parameters; a wrong value is InputError, as from Python."""
         form: Callable[..., Form] = self.form
 
         def command(**words: object) -> None:
@@ -61,15 +53,12 @@ class Command(Generic[P, Form]):
 
         parameters = [_parameter(option) for option in declared(self.form, self.without)]
         vars(command)["__signature__"] = Signature(parameters)
-        command.__doc__ = self.help
+        command.__doc__ = self.carry_out.__doc__
         return command
 
     def python(self, function: Callable[[Form], Result]) -> Callable[P, Result]:
-        """Make a function of the filled form that of Python: with the command's options and its help.
-
-        Its own docstring says what it gives and raises.
-        """
-        said, _, _ = self.help.partition("\n\nExample: ")
+        """Make a function of the filled form that of Python: with the command's options and its help."""
+        said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample: ")
         summary = f"{said}\n\nDoes what ``python -m benchmark {self.name}`` does, with the same options."
         return called_with(self.form, (*self.without, "json"), summary)(function)
 

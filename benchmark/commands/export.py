@@ -146,10 +146,7 @@ def _exported(request: ExportRequest) -> list[Path]:
 
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
-    """The records of some backbones, and of the random floor; all where no pattern is given.
-
-    Raises InputError where a pattern fits no backbone.
-    """
+    """The records of some backbones, and of the random floor; all where no pattern is given."""
     from leaderboards.scores.frames import is_floor
 
     if not patterns:

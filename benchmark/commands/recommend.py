@@ -180,7 +180,7 @@ def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
 
     rows = [
         (name, index, spec.stage_of(Layer(index)).width, spec.parameters, spec.licence)
-        for name in sorted(set(map(str, records["backbone"])))
+        for name in sorted(set(records["backbone"].map(str)))
         if (spec := _spec(name))
         for index in range(1, spec.depth + 1)
     ]

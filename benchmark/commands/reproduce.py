@@ -71,10 +71,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
 
 def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tuple[Published, ...]":
-    """The published numbers that were asked for, in order.
-
-    Raises InputError where a name or pattern fits none of them, or nothing is left.
-    """
+    """The published numbers that were asked for; InputError for a name of none, and where nothing is left."""
     wanted = {"backbone": request.backbones, "task": request.tasks, "source": request.source}
     for what, names in wanted.items():
         known = {getattr(number, what) for number in published}
