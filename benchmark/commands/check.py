@@ -1,7 +1,6 @@
 """Which datasets are there: the command `check`."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -12,9 +11,6 @@ from benchmark.option import Option, OptionalPath, Plain
 from benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
 from tasks.datasets.hub_spec import PREFIX
 from zoo.errors import InputError
-
-if TYPE_CHECKING:
-    from tasks.datasets.catalogue import Inspection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +33,24 @@ def check_command(request: CheckRequest) -> int:
 
     Example: `python -m benchmark check --images MY_FOLDER --labels labels.csv`
     """
+    from benchmark.plan.location import data_folder
     from benchmark.plan.suites import require_fitting
-    from tasks.datasets.catalogue import State
+    from tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
+    from tasks.datasets.packs.pack import check_bytes
 
-    require_fitting(request.data, request.images, request.labels)
-    inspections = _inspected(request)
+    data = request.data
+    require_fitting(data, request.images, request.labels)
+    if request.digests and not str(data or "").startswith(PREFIX):
+        raise InputError("--digests goes with --data hf:PACK; a folder has no digests")
+    if request.images:
+        inspections = [inspect_images(location, request.labels) for location in request.images]
+    elif data is None:
+        raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
+    else:
+        root = data_folder(data)
+        if request.digests:
+            typer.echo(f"{data}: {check_bytes(str(data))}")
+        inspections = [inspect(root, entry) for entry in DATASETS]
     titles = ("dataset", "state", "what is there")
     table = Table(*(Column(title, overflow="fold") for title in titles), box=None, pad_edge=False)
     for each in inspections:
@@ -49,22 +58,3 @@ def check_command(request: CheckRequest) -> int:
     Console().print(table)
     states = {each.state for each in inspections}
     return 2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0
-
-
-def _inspected(request: CheckRequest) -> "list[Inspection]":
-    """What is there of the official datasets, or of the user's own."""
-    from benchmark.plan.location import data_folder
-    from tasks.datasets.catalogue import DATASETS, inspect, inspect_images
-    from tasks.datasets.packs.pack import check_bytes
-
-    data = request.data
-    if request.digests and not str(data or "").startswith(PREFIX):
-        raise InputError("--digests goes with --data hf:PACK; a folder has no digests")
-    if request.images:
-        return [inspect_images(location, request.labels) for location in request.images]
-    if data is None:
-        raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
-    root = data_folder(data)
-    if request.digests:
-        typer.echo(f"{data}: {check_bytes(str(data))}")
-    return [inspect(root, entry) for entry in DATASETS]

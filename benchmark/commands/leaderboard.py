@@ -44,32 +44,26 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `python -m benchmark leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
+    from benchmark.plan.facts import with_seen
     from leaderboards.check import check_pages
-    from leaderboards.pages.build import tables_folder
+    from leaderboards.literature import read_published
+    from leaderboards.pages.build import tables_folder, write_pages
     from leaderboards.records.record import read_records
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
         raise InputError("--backbones and --tolerance say what may move; give --check --baseline DIR, too")
     if request.baseline is not None and not request.check:
         raise InputError("--baseline is what is compared with; give --check, too")
-    records = read_records([request.output / "records"])
+    output = request.output
+    records = read_records([output / "records"])
     if request.baseline is not None:
         return _compare(records, request.baseline, request)
-    if not request.check:
-        return _write(records, request)
-    differences = check_pages(records, request.tables or tables_folder())
-    typer.echo("\n".join(differences or ["The committed pages are current."]))
-    return 1 if differences else 0
-
-
-def _write(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
-    from benchmark.plan.facts import with_seen
-    from leaderboards.literature import read_published
-    from leaderboards.pages.build import write_pages
-
+    if request.check:
+        differences = check_pages(records, request.tables or tables_folder())
+        typer.echo("\n".join(differences or ["The committed pages are current."]))
+        return 1 if differences else 0
     others = [number for path in request.published for number in read_published(path, own=True)]
     endings = [part.strip() for part in request.format.split(",")]
-    output = request.output
     folder, items, arrays = request.tables or output / "tables", output / "items", output / "arrays"
     for path in write_pages(with_seen(records), folder, items, endings, arrays, others):
         typer.echo(path)

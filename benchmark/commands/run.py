@@ -66,15 +66,21 @@ def run_command(given: RunCommand) -> int:
 
     Without options: the mini suite, offline, in two to four minutes.
     """
+    request = given.request
     if not given.json:
-        typer.echo(_first_line(given))
+        where = str(request.data or "") or ", ".join(request.images)
+        suite = request.suite or ("standard" if where else "mini")
+        backbones = ", ".join(request.backbones) or "the suite's backbones"
+        tasks = ", ".join(request.tasks) or "all tasks"
+        on = f" on {where}" if where else ""
+        typer.echo(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
     if given.plan:
         _plan(given)
         return 0
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
         from benchmark.api import carry_out
 
-        summary = carry_out(given.request, report)
+        summary = carry_out(request, report)
     for line in _summary(summary):
         report.say(line)
     _answer(summary)
@@ -95,15 +101,6 @@ def _plan(given: RunCommand) -> None:
     assert planned.table is not None
     table = tabulate(planned.table.to_dict("list"), headers="keys", disable_numparse=True)
     typer.echo("\n".join([table, "", *planned.notes]))
-
-
-def _first_line(request: Request) -> str:
-    given = str(request.data or "") or ", ".join(request.images)
-    suite = request.suite or ("standard" if given else "mini")
-    where = f" on {given}" if given else ""
-    backbones = ", ".join(request.backbones) or "the suite's backbones"
-    tasks = ", ".join(request.tasks) or "all tasks"
-    return f"layerboard {VERSION}: suite {suite}{where}; {backbones}; {tasks}"
 
 
 def _summary(summary: "RunSummary") -> Iterator[str]:

@@ -79,8 +79,8 @@ def show(request: ShowRequest) -> None:
 def best(request: ShowRequest) -> Result:
     """``frame`` has one row a task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
 
-    They follow ``suite``: scores in percent with 95 % intervals, the honest score, and what the data cannot tell from the
-    best (``rivals``, ``layers``).
+    They follow ``suite``: scores in percent with 95 % intervals, the honest score, and what the data cannot
+    tell from the best (``rivals``, ``layers``).
 
     Example:
         >>> import benchmark

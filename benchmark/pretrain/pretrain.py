@@ -49,7 +49,10 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     steps = wish.steps or chosen.steps
     wish = replace(wish, dtype="bfloat16" if dtype is torch.bfloat16 else "float32", steps=steps)
     spec = find([wish.entry])[0]
-    _check(wish, spec)
+    require_share(wish.fraction)
+    require_batch(wish.batch_size, round(wish.fraction * wish.images))
+    if wish.no_skip is not None:
+        require_block(spec, wish.no_skip)
     require_writable(wish.output, wish.cache)
     folder = wish.output / wish.name
     remove_leftovers([folder])
@@ -100,14 +103,6 @@ def identity(wish: "Pretraining", spec: BackboneSpec, chosen: Method) -> str:
     """What a training is: its command, and a digest of everything else that its course follows from."""
     facts = (MINI_VERSION, spec.stages, spec.heads, spec.mean, spec.std, chosen.recipe)
     return f"{wish.command} [{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}]"
-
-
-def _check(wish: "Pretraining", spec: BackboneSpec) -> None:
-    """Raise InputError for what would only be found out after the rendering."""
-    require_share(wish.fraction)
-    require_batch(wish.batch_size, round(wish.fraction * wish.images))
-    if wish.no_skip is not None:
-        require_block(spec, wish.no_skip)
 
 
 def tuned(wish: "Pretraining") -> Method:
