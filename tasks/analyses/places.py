@@ -64,7 +64,29 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     index = "images"
 
     def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
-        return BatchMeasurer(_TokenSums(self.config).reduce)
+        grams: list[Tensor] = []  # of the patches of each batch, which are compared once for all layers
+
+        def reduce(layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
+            """Sums of HSIC over the batches of a group, which comes whole: its source is joint."""
+            sums = {"images": torch.tensor([len(positions)])}
+            batches = batch_slices(positions, self.config.batch, SMALLEST_BATCH)
+            if not batches:
+                return sums
+            cells = local.pooled_cells(portion.coarsest, self.config.cells)
+            if not grams:
+                pixels = (
+                    portion.pixels[rows].to(portion.grids.device, non_blocking=True) for rows in batches
+                )
+                patches = (local.image_patches(some, portion.coarsest) for some in pixels)
+                grams.extend(local.cell_grams(local.pooled(raw, cells)) for raw in patches)
+            tokens = local.pooled(portion.grids, cells)
+            pairs = zip(batches, grams, strict=True)
+            batched = zip(*(local.token_hsic(tokens[rows], gram) for rows, gram in pairs), strict=True)
+            for name, hsic in zip(("cross", "tokens", "patches"), batched, strict=True):
+                sums[name] = torch.stack(hsic).sum(0)
+            return sums | {"cells": torch.tensor(cells)}
+
+        return BatchMeasurer(reduce)
 
     def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         count = sum(int(number[0]) for number in images.every("images"))
@@ -84,32 +106,6 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
         cells = layers.first["cells"].astype(np.int64)
         return {"token_patch": layers.stacked("token_patch"), "cells": cells, "block": layers.blocks}
-
-
-class _TokenSums:
-    """Reduces each layer to sums of HSIC over the batches of a group, whose patches are compared once."""
-
-    def __init__(self, config: LocalisationConfig) -> None:
-        self._config = config
-        self._patches: list[Tensor] = []
-
-    def reduce(self, layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
-        # a group comes whole: its source is joint
-        sums = {"images": torch.tensor([len(positions)])}
-        batches = batch_slices(positions, self._config.batch, SMALLEST_BATCH)
-        if not batches:
-            return sums
-        cells = local.pooled_cells(portion.coarsest, self._config.cells)
-        if not self._patches:
-            pixels = (portion.pixels[rows].to(portion.grids.device, non_blocking=True) for rows in batches)
-            patches = (local.pooled(local.image_patches(some, portion.coarsest), cells) for some in pixels)
-            self._patches = [local.cell_grams(raw) for raw in patches]
-        tokens = local.pooled(portion.grids, cells)
-        pairs = zip(batches, self._patches, strict=True)
-        batched = zip(*(local.token_hsic(tokens[rows], grams) for rows, grams in pairs), strict=True)
-        for name, hsic in zip(("cross", "tokens", "patches"), batched, strict=True):
-            sums[name] = torch.stack(hsic).sum(0)
-        return sums | {"cells": torch.tensor(cells)}
 
 
 def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[LayerOutcome]:

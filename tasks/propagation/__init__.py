@@ -1,1 +1,1 @@
-"""Mask propagation through videos: the numbers, the task, what measures a video, and what scores it."""
+"""Mask propagation through videos: the numbers, the task, and what measures and scores a video."""

@@ -1,18 +1,129 @@
-"""What carries the first mask of a video through its frames, layer by layer or by sets of layers."""
+"""What carries the first mask of a video through its frames, by layers or sets of them, and scores masks."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-from tasks.base import FINITE
+from tasks.base import FINITE, area_ceiling_metric, ceiling_metric
 from tasks.checks import varies
-from tasks.metrics.propagation import Propagation, PropagationOfSets
+from tasks.datasets.davis import Video
+from tasks.datasets.masks import read_mask
+from tasks.examples import small_mask
+from tasks.metrics.arrays import VOID
+from tasks.metrics.cell_labels import area_labels
+from tasks.metrics.propagation import Propagation, PropagationOfSets, decode, decode_nearest, seed_labels
+from tasks.metrics.segmentation import score_frame
 from tasks.propagation.config import PropagationConfig
-from tasks.propagation.scoring import VideoScorer
 from tasks.sets import MIXED, Gathered, members_of, of_one_grid
 from zoo.spec import Layer
+from zoo.view.views import View
+
+CEILINGS = {
+    ceiling_metric("J&F"): (ceiling_metric("J"), ceiling_metric("F")),
+    area_ceiling_metric("J&F"): (area_ceiling_metric("J"), area_ceiling_metric("F")),
+}
+"""Arrays of what a frame's true masks get, decoded as predicted ones are, by the metric that they make: once
+seeded as the first mask is, and once as the exact share of each token that each object covers."""
+
+Both = tuple[NDArray[np.float64], NDArray[np.float64]]  # J and F of every object in one frame
+
+
+class VideoScorer:
+    """What the masks of one video are scored by, and the labels that its first mask gives a grid.
+
+    Masks of the image's size come one at a time a thread; of some frames, the ``examples``, the predicted
+    mask is kept, small.
+    """
+
+    def __init__(
+        self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...]
+    ) -> None:
+        self._video = video
+        self._config = config
+        self._examples = examples
+        self._view_width = view.geometry(video.size).size[0]
+        self._seed = read_mask(video.masks[0])
+        self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
+        self._scored = range(1, len(video.frames) - 1)  # nothing comes after the last frame
+
+    @property
+    def last(self) -> int:
+        """Place of the last frame that is looked at."""
+        return max(0, len(self._video.frames) - 2)
+
+    def seeds(self, grid: tuple[int, int]) -> Tensor:
+        """What a grid knows of the first mask: [height width channels]."""
+        return self._labels(self._seed, grid)
+
+    def of(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
+        layers = list(finished)
+        score = partial(self._score, [finished[layer]["soft"] for layer in layers])
+        threads = torch.get_num_threads()
+        with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (1,)) as pool:
+            frames = list(pool.map(score, self._scored))
+        by_layer = {}
+        for number, layer in enumerate(layers):
+            of_layer = [scores[number] for scores, _ in frames]
+            grid = finished[layer]["soft"].shape[1:3]
+            arrays = self._tables(("J", "F"), [both for both, _ in of_layer])
+            for metric, both in CEILINGS.items():
+                arrays |= self._tables(both, [ideal[grid][metric] for _, ideal in frames])
+            arrays["varies"] = finished[layer]["varies"]
+            masks = [torch.from_numpy(mask) for _, mask in of_layer if mask is not None]
+            by_layer[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
+        return by_layer
+
+    def _tables(self, names: Sequence[str], frames: Sequence[Both]) -> dict[str, Tensor]:
+        """J and F of all frames by name: [objects frames] each."""
+        table = np.array(frames, dtype=np.float64).reshape(len(frames), 2, self._objects)
+        return dict(zip(names, torch.from_numpy(table.transpose(1, 2, 0).copy()), strict=True))
+
+    def _labels(self, mask: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
+        """What a grid knows of a mask: [height width channels]."""
+        labels = seed_labels(mask, grid, keep_vanished=self._config.keep_vanished)
+        if self._config.every_channel:
+            labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
+        return labels
+
+    def _decoded(self, soft: Tensor) -> NDArray[np.uint8]:
+        """The mask at the frame's size that a soft map stands for."""
+        if self._config.nearest:
+            return decode_nearest(soft, self._video.size)
+        return decode(soft, self._video.size, self._view_width // soft.shape[1])
+
+    def _score(
+        self, soft: Sequence[Tensor], position: int
+    ) -> tuple[list[tuple[Both, NDArray[np.uint8] | None]], dict[tuple[int, ...], dict[str, Both]]]:
+        """Scores of one frame for each layer, of which soft maps of all scored frames are given.
+
+        With them the small mask of an example, and beside them what the true masks get on each size of grid.
+        """
+        mask = read_mask(self._video.masks[position])
+        truth = np.where(mask == VOID, np.uint8(0), mask)
+        scores: list[tuple[Both, NDArray[np.uint8] | None]] = []
+        for maps in soft:
+            predicted = self._decoded(maps[position - 1])
+            small = small_mask(predicted) if position in self._examples else None
+            scores.append((score_frame(predicted, truth, self._objects), small))
+        grids = dict.fromkeys(tuple(maps.shape[1:3]) for maps in soft)
+        return scores, {grid: self._ideal(truth, grid) for grid in grids}
+
+    def _ideal(self, truth: NDArray[np.uint8], grid: tuple[int, ...]) -> dict[str, Both]:
+        """J and F of a frame's true masks, put on a grid in each way of `CEILINGS` and decoded from it."""
+        size = (grid[0], grid[1])
+        ways = (self._labels(truth, size), area_labels(truth, size, 1 + self._objects))
+        return {
+            metric: score_frame(self._decoded(labels), truth, self._objects)
+            for metric, labels in zip(CEILINGS, ways, strict=True)
+        }
 
 
 @dataclass(slots=True)

@@ -18,8 +18,7 @@ from tasks.datasets.files import stamp
 from tasks.datasets.masks import read_mask
 from tasks.examples import Predicted, drawn, small_mask
 from tasks.propagation.config import CONFIGS, PropagationConfig
-from tasks.propagation.measurers import VideoMeasurer, VideoSetsMeasurer
-from tasks.propagation.scoring import CEILINGS, VideoScorer
+from tasks.propagation.measurers import CEILINGS, VideoMeasurer, VideoScorer, VideoSetsMeasurer
 from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View

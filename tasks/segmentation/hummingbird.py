@@ -18,7 +18,7 @@ from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
 from tasks.segmentation.augmented import Augmentation, augmented
-from tasks.segmentation.in_context import CellChoice, Vote
+from tasks.segmentation.in_context import Vote
 from tasks.segmentation.shown import signatures, source_of
 from tasks.segmentation.task import SegmentationConfig, SegmentationMemory, SegmentationTask
 from tasks.sources import ANY_SIZE
@@ -53,7 +53,6 @@ class HummingbirdMemory(SegmentationMemory):
 
     @property
     def most(self) -> int:
-        """How many cells of all images are remembered at most."""
         return self.config.memory if self.data.most is None else min(self.config.memory, self.data.most)
 
     @cached_property
@@ -77,11 +76,6 @@ class HummingbirdMemory(SegmentationMemory):
         config = self.config
         facts = config.seed, config.least, self.most, config.augmentation, self.classes
         return digest("hummingbird-memory", *facts, signatures(self.scenes))
-
-    @property
-    def choice(self) -> CellChoice:
-        most = max(1, self.most // len(self.scenes))
-        return CellChoice(most, self.config.least, self.config.seed)
 
 
 CONFIGS = {

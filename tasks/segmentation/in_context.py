@@ -16,15 +16,8 @@ from torch.nn import functional
 from tasks.base import FINITE, Measurements
 from tasks.checks import varies
 from tasks.datasets.scenes import Scene
+from tasks.metrics import cell_labels
 from tasks.metrics.arrays import Integers, Labels
-from tasks.metrics.cell_labels import (
-    cell_counts,
-    cell_draws,
-    chosen_cells,
-    label_map,
-    shares,
-    usable_cells,
-)
 from tasks.metrics.label_vote import Voters, most_similar, most_similar_of_sets, vote
 from tasks.metrics.overlaps import confusion
 from tasks.sets import MIXED, Gathered, members_of, of_one_grid
@@ -60,14 +53,14 @@ class CellChoice:
         ``counts`` are [height width classes + 1] as of `cell_counts`.
         """
         flat = counts.reshape(-1, counts.shape[-1])
-        draws = cell_draws(key, (counts.shape[0], counts.shape[1]), self.seed)
-        cells = chosen_cells(flat, usable_cells(flat, self.least), draws, self.most)
+        draws = cell_labels.cell_draws(key, (counts.shape[0], counts.shape[1]), self.seed)
+        cells = cell_labels.chosen_cells(flat, cell_labels.usable_cells(flat, self.least), draws, self.most)
         return cells, flat[cells, :-1].astype(np.int32)
 
 
 def label_vectors(pixels: NDArray[np.int32]) -> Tensor:
     """Share of each class, float32 [cells classes], of pixels as of `CellChoice.of`."""
-    return torch.from_numpy(shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
+    return torch.from_numpy(cell_labels.shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
 
 
 class LayerMemories(Generic[Made]):
@@ -232,13 +225,13 @@ class QueryMeasurer(CellLabeller):
             tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in ("k", "other")}
             height, width = arrays[f"k {place}"].shape[:2]
             if (height, width) not in ceilings:
-                exact = shares(cell_counts(truth, (height, width), self._classes))
+                exact = cell_labels.shares(cell_labels.cell_counts(truth, (height, width), self._classes))
                 ceilings[height, width] = self._table(truth, torch.from_numpy(exact).float())
             by_layer[layer] = {**tables, "ceiling": ceilings[height, width]}
         return by_layer
 
     def _table(self, truth: Labels, vectors: Tensor) -> Integers:
-        given = label_map(vectors, (truth.shape[1], truth.shape[0]))
+        given = cell_labels.label_map(vectors, (truth.shape[1], truth.shape[0]))
         return confusion(truth, given, self._classes)
 
 

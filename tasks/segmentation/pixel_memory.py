@@ -13,18 +13,10 @@ from torch import Tensor
 
 from tasks.base import FINITE, Measurements
 from tasks.datasets.scenes import Scene
+from tasks.metrics import label_vote
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
-from tasks.metrics.label_vote import (
-    Distance,
-    Scale,
-    compared,
-    judged_cells,
-    most_similar,
-    pixel_labels,
-    pixel_vote,
-    remembered,
-)
+from tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
 from tasks.metrics.overlaps import confusion, mean_iou_of_labels
 from tasks.segmentation.in_context import CellLabeller, Grid, LayerMemories, Read, joined
 from zoo.spec import Layer
@@ -61,7 +53,7 @@ class Pixels:
 
         A cell can be kept that shows mostly a class; of a held-out image, one that shows any.
         """
-        labels = pixel_labels(mask, grid).reshape(grid[0] * grid[1], -1)
+        labels = label_vote.pixel_labels(mask, grid).reshape(grid[0] * grid[1], -1)
         counts = cell_counts(self.judged(mask), grid, self.classes).reshape(len(labels), -1)
         shows = counts[:, :-1].any(axis=1)
         usable = np.asarray(shows if key in self.held_out else shows & judged_cells(labels, self.ignored))
@@ -85,8 +77,8 @@ class PixelMemory:
 
     def vote(self, queries: Tensor) -> Tensor:
         """Labels of the pixels [queries pixels] of vectors [queries dim]."""
-        asked = compared(self.scale.apply(queries), self.distance)
-        return pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
+        asked = label_vote.compared(self.scale.apply(queries), self.distance)
+        return label_vote.pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
 
 
 class PixelMemories(LayerMemories[PixelMemory]):
@@ -121,17 +113,20 @@ class PixelMemories(LayerMemories[PixelMemory]):
         judged = torch.from_numpy(judged_cells(asked[1].numpy(), self._pixels.ignored))
         every = torch.cat([learnt[0], asked[0][judged.to(device)]])
         names = torch.cat([learnt[1], asked[1][judged].to(device)])
-        return PixelMemory(scale, remembered(every, distance), names, k, distance)
+        return PixelMemory(scale, label_vote.remembered(every, distance), names, k, distance)
 
     def _chosen(self, learnt: tuple[Tensor, Tensor], asked: tuple[Tensor, Tensor]) -> tuple[int, Distance]:
         """Number of voters and distance of the highest mean IoU of held-out cells, the first of equals."""
         choice, truth = self._electorate, asked[1].numpy()
         scores: dict[tuple[int, Distance], float] = {}
         for distance in choice.distances:
-            queries, memory = compared(asked[0], distance), remembered(learnt[0], distance)
+            queries, memory = (
+                label_vote.compared(asked[0], distance),
+                label_vote.remembered(learnt[0], distance),
+            )
             voters = most_similar(queries, memory, max(choice.ks))
             for k in choice.ks:
-                given = pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
+                given = label_vote.pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
                 scores[k, distance] = mean_iou_of_labels(truth, given, self._pixels.ignored)
         return max(choice.all, key=lambda one: np.nan_to_num(scores[one], nan=-1.0))
 
@@ -201,7 +196,7 @@ def confusion_of(mask: Labels, given: Tensor, pixels: Pixels) -> Integers:
         given: Labels that are predicted of the pixels of its cells, [height width pixels].
         pixels: Which labels are classes, and which are judged.
     """
-    truth = pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
+    truth = label_vote.pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
     predicted = given.numpy().ravel()
     known = np.where(predicted == VOID, np.uint8(pixels.classes), predicted)
     return confusion(pixels.judged(truth), known, pixels.classes + 1)

@@ -71,6 +71,11 @@ class LearntImages(WithScenes, Measurable):
     data: Scenes
     config: Any
 
+    @property
+    def most(self) -> int:
+        """How many cells of all images are remembered at most."""
+        return self.data.memory
+
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
         """The training images; of more than there are cells to remember, evenly spaced ones."""

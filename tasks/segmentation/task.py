@@ -17,16 +17,7 @@ from tasks.datasets.scenes import Scene, read_classes
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.in_context import (
-    CellChoice,
-    Grid,
-    Memories,
-    MemoryMeasurer,
-    QueryMeasurer,
-    SetsQueryMeasurer,
-    Vote,
-    unit_rows,
-)
+from tasks.segmentation import in_context
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
 from zoo.spec import Layer
 from zoo.view.views import Stretch, View
@@ -37,7 +28,7 @@ class SegmentationConfig:
     """The numbers of segmentation in context."""
 
     view: View  # how images are shown, whole
-    vote: Vote
+    vote: in_context.Vote
     least: float  # share of a cell's pixels that must have a class for the cell to be remembered
     seed: int  # of the draw of the cells that are remembered
     further_masks: ClassVar[bool] = False  # VOC 2012 is segmented by its further training masks (trainaug)
@@ -65,22 +56,22 @@ class SegmentationMemory(LearntImages):
         return digest("segment-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        def choose(scene: Scene, grid: Grid) -> tuple[Tensor, Tensor]:
+        def choose(scene: Scene, grid: in_context.Grid) -> tuple[Tensor, Tensor]:
             counts = cell_counts(self.read(view, scene), grid, self.classes)
             cells, pixels = self.choice.of(counts, scene.sample.key)
             return torch.from_numpy(cells), torch.from_numpy(pixels)
 
-        return MemoryMeasurer(self.scenes_of(group), choose, unit_rows)
+        return in_context.MemoryMeasurer(self.scenes_of(group), choose, in_context.unit_rows)
 
     @property
-    def choice(self) -> CellChoice:
-        most = max(1, self.data.memory // len(self.scenes))
-        return CellChoice(most, self.config.least, self.config.seed)
+    def choice(self) -> in_context.CellChoice:
+        most = max(1, self.most // len(self.scenes))
+        return in_context.CellChoice(most, self.config.least, self.config.seed)
 
 
 CONFIGS = {
     "standard": SegmentationConfig(
-        view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
+        view=Stretch(side=448), vote=in_context.Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
     )
 }
 
@@ -104,21 +95,21 @@ class SegmentationTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        return replace(self, memories=Memories(measured, failures))
+        return replace(self, memories=in_context.Memories(measured, failures))
 
     @cached_property
     def fingerprint(self) -> str:
         return digest("segment", self.config, self.memory.fingerprint, signatures(self.data.val))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        return QueryMeasurer(*self._labelling(group, view))
+        return in_context.QueryMeasurer(*self._labelling(group, view))
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        return SetsQueryMeasurer(*self._labelling(group, view), sets)
+        return in_context.SetsQueryMeasurer(*self._labelling(group, view), sets)
 
     def _labelling(
         self, group: Group, view: View
-    ) -> tuple[Callable[[Scene], Labels], int, list[Scene], Vote, Memories]:
+    ) -> tuple[Callable[[Scene], Labels], int, list[Scene], in_context.Vote, in_context.Memories]:
         """What labels a few images by layers is made with."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)

@@ -9,13 +9,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import inside_name, pooling_name, pooling_rank, task_display
-from leaderboards.pages.inside.tables import (
-    inside_frame,
-    layers_table,
-    pairs_table,
-    ranges_table,
-    whole_table,
-)
+from leaderboards.pages.inside import tables
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.scores.analyses import Analysis, analyses_of, measured, views_of
@@ -73,7 +67,7 @@ def inside_page(board: Board) -> Page:
     blocks += _probe_blocks(board.measured, records, backbones)
     blocks += unlabelled_blocks(board)
     name = inside_name(board.suite)
-    blocks += provenance_blocks(board, records, Numbers(inside_frame(records), name))
+    blocks += provenance_blocks(board, records, Numbers(tables.inside_frame(records), name))
     blocks += gap_blocks(empty_analyses(board, records))
     return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
 
@@ -125,11 +119,11 @@ def _analysis_blocks(
     layers = evidence.rows[evidence.rows["layer"] >= 0]
     for pooling, tap in views_of(layers):
         blocks += _view_blocks(layers, evidence, pooling, tap, drawn=bool(entry.drawing))
-    whole = whole_table(evidence.rows, analysis.metrics)
+    whole = tables.whole_table(evidence.rows, analysis.metrics)
     if len(whole):
         caption = f"{evidence.title}: each backbone as a whole"
         blocks += [said("Numbers of each backbone as a whole:"), Table(whole, caption=caption)]
-    pairs = pairs_table(evidence.pairs, analysis.metrics)
+    pairs = tables.pairs_table(evidence.pairs, analysis.metrics)
     if len(pairs):
         caption = f"{evidence.title}: backbones compared"
         blocks += [said("Numbers of two backbones, each as a whole:"), Table(pairs, left=2, caption=caption)]
@@ -151,11 +145,11 @@ def _view_blocks(
         if not drawn:
             blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what)
         units = units_text(main)
-        table = Table(layers_table(main), caption=f"{title}: {primary} of every layer")
+        table = Table(tables.layers_table(main), caption=f"{title}: {primary} of every layer")
         blocks += [said("Every layer{units}:", units=f", {units}" if units else ""), table]
     further = tuple(metric for metric in others if (whole["metric"] == metric).any())
     if further:
-        ranges = ranges_table(whole[whole["metric"].isin(further)], further)
+        ranges = tables.ranges_table(whole[whole["metric"].isin(further)], further)
         blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
     if drawn:
         return blocks
