@@ -189,7 +189,11 @@ def _heat_map(heat: HeatMap) -> Spec:
     shapes = [matrix.values.shape for matrix in heat.panels if matrix.values.size]
     ratio = max((rows / columns for rows, columns in shapes), default=1.0)
     height = min(max(ratio * width, SHORTEST), TALLEST)
-    bar = _bar(_ends_of_bar(heat, span) if span else ("", ""), heat.unit)
+    ends = ("", "")
+    if span:  # whether cells lie beyond the ends of the bar is told, too
+        low, high = own_span([matrix.values for matrix in heat.panels]) or span
+        ends = (f"{'≤ ' * (low < span[0])}{span[0]:.3g}", f"{'≥ ' * (high > span[1])}{span[1]:.3g}")
+    bar = _bar(ends, heat.unit)
     panels = []
     for position, matrix in enumerate(heat.panels):
         axes = {"x": _numbered("x", heat.x, matrix, 1), "color": bar}
@@ -204,12 +208,6 @@ def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:
     first, count = matrix.first[side], matrix.values.shape[side]
     scale = {"domain": [first - 0.5, first + count - 0.5], "nice": False, "reverse": side == 0}
     return _axis(field, title, scale, {"values": whole_ticks(first, first + count - 1, 7), "grid": False})
-
-
-def _ends_of_bar(heat: HeatMap, span: Span) -> tuple[str, str]:
-    """The numbers at both ends of the bar, and whether cells lie beyond them."""
-    low, high = own_span([matrix.values for matrix in heat.panels]) or span
-    return f"{'≤ ' if low < span[0] else ''}{span[0]:.3g}", f"{'≥ ' if high > span[1] else ''}{span[1]:.3g}"
 
 
 @dataclass(frozen=True, slots=True)

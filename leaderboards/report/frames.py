@@ -86,23 +86,15 @@ def _column(column: Column) -> tuple[object, ...]:
 def _best(column: Column, ties: Ties) -> pd.DataFrame:
     """The best layers of a column, the highest first."""
     rows = column.best.sort_values("value", ascending=False, kind="stable")
-    top, choices = rows["value"].max(), [column.honest.get(name) for name in rows["backbone"]]
-    fields = zip(rows["backbone"], rows["value"], strict=True)
+    choices = [column.honest.get(name) for name in rows["backbone"]]
+    told = dict.fromkeys(ties.apart, WORSE) | dict.fromkeys(ties.tied, MAYBE)
+    told |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
     return rows.assign(
         column=column.heading,
         honest=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
-        group=[_group(str(name), ties, top=value == top) for name, value in fields],
+        group=[told.get(name, UNTESTED) for name in rows["backbone"]],
     )
-
-
-def _group(name: str, ties: Ties, *, top: bool) -> str:
-    """What the data tell of a backbone in a column."""
-    if top:
-        return FIRST
-    if name in ties.tied:
-        return MAYBE
-    return WORSE if name in ties.apart else UNTESTED
 
 
 def _layers(column: Column) -> pd.DataFrame:
@@ -128,13 +120,11 @@ def _published(board: Board, names: Sequence[str]) -> pd.DataFrame:
     """Numbers of others beside scores of the page, each at its own layer or at the measured one's."""
     if not board.published or not board.columns:
         return pd.DataFrame(columns=[*PUBLISHED])
-    headings = {
-        (column.task, column.dataset, column.protocol, column.metric): column.heading
-        for column in reversed(board.columns)
-    }
+    key = ("task", "dataset", "protocol", "metric")
+    headings = {tuple(getattr(each, name) for name in key): each.heading for each in reversed(board.columns)}
     depths = {backbone.name: backbone.depth for backbone in board.backbones}
     rows = board.reproduced[board.reproduced["backbone"].isin(names)]
-    keys = zip(rows["task"], rows["dataset"], rows["protocol"], rows["metric"], strict=True)
+    keys = rows[[*key]].itertuples(index=False, name=None)
     layers = rows["published_layer"].astype(float)
     rows = rows.assign(
         column=[headings.get(key, "") for key in keys],

@@ -1,8 +1,8 @@
 """The one writer of HTML: templates in which all that comes from data is escaped."""
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -29,12 +29,10 @@ def filled(template: str, **values: object) -> Markup:
     return Markup(_templates().get_template(f"{template}.html").render(**values))  # noqa: S704 - escaped there
 
 
-@dataclass(frozen=True, slots=True)
-class PageSection:
-    """A section of the page."""
+class PageSection(NamedTuple):
+    """A section of the page, without scripts, styles or outer addresses, which its policy forbids."""
 
     anchor: str  # its ``id``: letters, digits and hyphens, none that another section has
     short: str  # what it is called in the list of sections
-    title: str  # its heading
-    # what stands below; it has no script, style or address outside the file, which the page's policy forbids
+    title: str
     html: Markup

@@ -52,10 +52,8 @@ def script_digest(text: str) -> str:
 def _column(values: "pd.Series[Any]") -> Any:  # noqa: ANN401 - JSON
     if values.dtype.kind in "fiu":
         return [None if pd.isna(value) else _short(float(value)) for value in values]
-    texts = [str(value) for value in values]
-    different = list(dict.fromkeys(texts))
-    positions = {text: position for position, text in enumerate(different)}
-    return {"texts": different, "at": [positions[text] for text in texts]}
+    codes, different = pd.factorize(np.array([str(value) for value in values], object))
+    return {"texts": [*different], "at": codes.tolist()}
 
 
 def _short(value: float) -> float | int:

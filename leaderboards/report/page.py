@@ -17,7 +17,6 @@ from leaderboards.report import parts as chart_parts
 from leaderboards.report.answer import answer_html
 from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from leaderboards.report.content import Content
-from leaderboards.report.gallery.section import example_style
 from leaderboards.report.html import PageSection, filled
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from leaderboards.report.table import best_table
@@ -33,11 +32,17 @@ ASSETS = Path(__file__).parent / "assets"
 def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes where there is one."""
     scripts = [library(), (ASSETS / "report.js").read_text(encoding="utf-8")]
-    style = (ASSETS / "report.css").read_text(encoding="utf-8") + (example_style() if examples else "")
+    styles = ["report.css", "examples.css"] if examples else ["report.css"]
+    style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in styles)
+    # the page runs its own scripts, which make functions of chart expressions, and reaches nothing
+    policy = (
+        f"default-src 'none'; script-src {' '.join(map(script_digest, scripts))} 'unsafe-eval'; style-src "
+        "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
     page = filled(
         "page",
         suite=content.suite,
-        policy=_policy(scripts),
+        policy=policy,
         style=Markup(style),  # noqa: S704 - our own file
         lead=_lead(content),
         sections=[*_scored_sections(content), *_further_sections(content, examples)],
@@ -46,15 +51,6 @@ def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
     )
     return str(page)
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """What the page may do: run its own scripts, which make functions of chart expressions; reach nothing."""
-    digests = " ".join(map(script_digest, scripts))
-    return (
-        f"default-src 'none'; script-src {digests} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _lead(content: Content) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +81,7 @@ ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)
 RPARIS6K = RevisitedEntry("rparis6k", "rparis6k", database=6322, queries=70)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A query of the ground truth: its image, its box, and the database indices of easy, hard and junk."""
 
     name: str
@@ -101,8 +101,14 @@ def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
     truths = content["gnd"]
     if not isinstance(truths, Sequence) or len(truths) != len(names):
         raise InputError(f"expected one entry of gnd for each of the {len(names)} queries in {path}")
-    pairs = zip(names, truths, strict=True)
-    return database, [_query(name, truth, len(database), path) for name, truth in pairs]
+    queries = []
+    for name, truth in zip(names, truths, strict=True):
+        where = f"query {name} of {path}"
+        if not isinstance(truth, dict) or not {"bbx", *RELEVANCE} <= set(truth):
+            raise InputError(f"expected bbx, easy, hard and junk in {where}, found {describe(truth)}")
+        lists = {field: _indices(truth[field], len(database), f"{field} of {where}") for field in RELEVANCE}
+        queries.append(Query(name, _box(truth["bbx"], where), lists))
+    return database, queries
 
 
 def _names(value: object, field: str, path: Path) -> list[str]:
@@ -112,14 +118,6 @@ def _names(value: object, field: str, path: Path) -> list[str]:
     if repeated := len(names) - len(set(names)):
         raise InputError(f"expected different image names as {field} in {path}, found {repeated} repeated")
     return [require_inside(name, f"{field} of {path}") for name in names]
-
-
-def _query(name: str, truth: object, size: int, path: Path) -> Query:
-    where = f"query {name} of {path}"
-    if not isinstance(truth, dict) or not {"bbx", *RELEVANCE} <= set(truth):
-        raise InputError(f"expected bbx, easy, hard and junk in {where}, found {describe(truth)}")
-    relevance = {field: _indices(truth[field], size, f"{field} of {where}") for field in RELEVANCE}
-    return Query(name, _box(truth["bbx"], where), relevance)
 
 
 def _box(value: object, where: str) -> Box:

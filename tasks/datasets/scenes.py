@@ -74,14 +74,15 @@ class SceneEntry(DatasetEntry[Scenes]):
         if both := sorted(train & val):  # they would find themselves in the memory
             raise InputError(f"expected no image in both splits of {self.name}, found {storage.some(both)}")
         notes: list[str] = []
-        where = (f"{split} of {self.name}" for split in splits)
-        memory, queries = (_find_scenes(*each, notes) for each in zip(splits.values(), where, strict=True))
-        counts = (
-            Count("training images", len(memory), self.train_images),
-            Count("validation images", len(queries), self.val_images),
+        remembered, asked = (
+            _find_scenes(files, f"{split} of {self.name}", notes) for split, files in splits.items()
         )
-        coverage = Coverage(counts, tuple(notes))
-        return Scenes(self.name, memory, queries, self.classes, self.offset, self.memory, coverage, self.most)
+        counts = (
+            Count("training images", len(remembered), self.train_images),
+            Count("validation images", len(asked), self.val_images),
+        )
+        numbers = (self.classes, self.offset, self.memory, Coverage(counts, tuple(notes)), self.most)
+        return Scenes(self.name, remembered, asked, *numbers)
 
     def contents(self, data: Path) -> Iterable[PackPart]:
         """Lists, images and masks; of images and masks without the other, what is there."""
@@ -184,29 +185,25 @@ ADE20K = AdeEntry()
 
 def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...]:
     """Images that are there with their masks, of one size; notes say which are alone; raises InputError."""
-    there = {key: tuple(map(storage.is_file, pair)) for key, pair in files.items()}
-    bare = [key for key, each in there.items() if each == (True, False)]
-    alone = [key for key, each in there.items() if each == (False, True)]
-    scenes = [
-        Scene(FileSample(key, str(image)), _one_size(image, mask), mask)
-        for key, (image, mask) in files.items()
-        if all(there[key])
-    ]
+    scenes: list[Scene] = []
+    alone: dict[str, list[str]] = {"images": [], "masks": []}
+    for key, (image, mask) in files.items():
+        if not (storage.is_file(image) and storage.is_file(mask)):
+            for kind, path in zip(alone, (image, mask), strict=True):
+                alone[kind] += [key] if storage.is_file(path) else []
+            continue
+        size, other = storage.image_size(image), storage.image_size(mask)
+        if size != other:
+            raise InputError(
+                f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
+                f"{other[0]} x {other[1]} in {mask}"
+            )
+        scenes.append(Scene(FileSample(key, str(image)), size, mask))
     if not scenes:
         raise InputError(f"expected images with masks of {where}, found none")
-    notes += [f"{len(bare):,} images of {where} have no mask ({storage.some(bare)})"] if bare else []
-    notes += [f"{len(alone):,} masks of {where} have no image ({storage.some(alone)})"] if alone else []
+    for (kind, keys), lacking in zip(alone.items(), ("mask", "image"), strict=True):
+        notes += [f"{len(keys):,} {kind} of {where} have no {lacking} ({storage.some(keys)})"] if keys else []
     return tuple(scenes)
-
-
-def _one_size(image: Path, mask: Path) -> tuple[int, int]:
-    size, other = storage.image_size(image), storage.image_size(mask)
-    if size != other:
-        raise InputError(
-            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
-            f"{other[0]} x {other[1]} in {mask}"
-        )
-    return size
 
 
 def read_classes(data: Scenes, scene: Scene) -> Labels:

@@ -32,23 +32,14 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
             intro, examples = DRAWINGS[column.task](every, pictures)
             shown = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
             tasks.append(shown)
-    if not tasks:
-        return []
     title = "Failures and successes"
     html = filled("gallery", pictures=pictures.addresses, tasks=tasks)
-    return [PageSection("examples", title.lower(), title, html)]
-
-
-def example_style() -> str:
-    """The style sheet of the section, whose selectors all begin with ``.examples``."""
-    return (Path(__file__).parents[1] / "assets" / "examples.css").read_text(encoding="utf-8")
+    return [PageSection("examples", title.lower(), title, html)] if tasks else []
 
 
 def _examples(column: Column, output: Path) -> list[ExampleSet]:
     """What was kept of the backbones of a column, the best first."""
     rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
-    places = zip(rows["backbone"], rows["layer"], rows["value"], strict=True)
-    every = (
-        read_examples(output, column, str(name), int(layer), float(value)) for name, layer, value in places
-    )
+    places = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)
+    every = (read_examples(output, column, *place) for place in places)
     return list(islice((examples for examples in every if examples is not None), BACKBONES))

@@ -77,7 +77,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_bytes())
         if (version := content["format"]) == FORMAT:
-            return {name: _dataset(dataset) for name, dataset in content["datasets"].items()}
+            datasets = {}
+            for name, dataset in content["datasets"].items():
+                shards = tuple(_checked(PackedShard, shard) for shard in dataset["shards"])
+                datasets[name] = _checked(PackedDataset, {**dataset, "shards": shards})
+            return datasets
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
             f"expected what a pack says of itself in {path}, which is malformed ({error}); fetch it again"
@@ -86,11 +90,6 @@ def read_manifest(folder: Path) -> Manifest:
         f"expected a pack of format {FORMAT} in {path}, found {version}; "
         "pack again, or use the version that wrote it"
     )
-
-
-def _dataset(content: Mapping[str, Any]) -> PackedDataset:
-    shards = tuple(_checked(PackedShard, shard) for shard in content["shards"])
-    return _checked(PackedDataset, {**content, "shards": shards})
 
 
 def _checked(kind: type[T], content: Mapping[str, Any]) -> T:

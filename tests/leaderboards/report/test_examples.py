@@ -10,12 +10,15 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.report.gallery.places import outline
-from leaderboards.report.gallery.section import example_sections, example_style
+from leaderboards.report.gallery.section import example_sections
+from leaderboards.report.page import ASSETS
 from tests.leaderboards.builder import layers
 from tests.leaderboards.report.kept import keep, keep_knn, read
 
 NASTY = "val/dog/<script>alert('1')</script>&\"x\".png"
 VOID = {"meta", "link", "br", "img", "input", "hr", "col"}
+
+STYLE = (ASSETS / "examples.css").read_text(encoding="utf-8")
 
 
 class Checked(HTMLParser):
@@ -200,7 +203,7 @@ def test_the_outline_is_where_an_object_ends() -> None:
 
 
 def test_every_rule_of_the_style_is_of_the_section() -> None:
-    rules = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media[^{]*\{", "", example_style()))
+    rules = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media[^{]*\{", "", STYLE))
     assert len(rules) > 20
     for selectors in rules:
         assert all(".examples" in one for one in selectors.split(",")), selectors
@@ -216,7 +219,7 @@ def test_an_example_opens_by_keyboard_on_a_phone_without_a_script(tmp_path: Path
     (found,) = example_sections(Board.of(read(tmp_path)), tmp_path)
     page_path = tmp_path / "page.html"
     hidden = ".hidden{position:absolute;width:1px;height:1px;overflow:hidden}.scroll{overflow:auto}"
-    style = f"<style>{hidden}{example_style()}</style>"
+    style = f"<style>{hidden}{STYLE}</style>"
     page_path.write_text(f"<!doctype html><meta charset=utf-8>{style}{found.html}", encoding="utf-8")
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
