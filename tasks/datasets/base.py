@@ -1,10 +1,9 @@
 """What an official dataset is, what is read of one, and how complete that is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from PIL import Image
 
@@ -133,14 +132,6 @@ class Data:
         return None
 
 
-class PackPart(NamedTuple):
-    """Files of a dataset that are packed together."""
-
-    name: str  # split, or ``files``
-    paths: Iterable[Path]  # in any order and several times even
-    classes: tuple[str, ...] = ()  # of images that have some, named as their folders are
-
-
 D = TypeVar("D", bound=Data, covariant=True)
 
 
@@ -165,8 +156,11 @@ class DatasetEntry(ABC, Generic[D]):
         """
 
     @abstractmethod
-    def contents(self, data: Path) -> Iterable[PackPart]:
-        """The files of a folder, no pack, that `read` looks at, as far as they are there."""
+    def contents(self, data: Path) -> dict[str, list[Path]]:
+        """The files of a folder, no pack, that `read` looks at, as far as they are there.
+
+        By split, or ``files``; in any order and several times even.
+        """
 
     def root(self, data: Path) -> Path:
         """The dataset's folder in a data folder; raises MissingDataError without it."""

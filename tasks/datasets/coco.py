@@ -4,7 +4,7 @@ Shapes of regions are checked before pycocotools sees them. It trusts what it is
 early leave memory as it was, and an outline far outside the image is drawn point by point until memory ends.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets import fields
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
 from tasks.datasets.fields import JsonObject
 from tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
 from zoo.errors import InputError
@@ -100,10 +100,10 @@ class CocoEntry(DatasetEntry[Regions]):
         categories = {identity: category.name for identity, category in file.categories.items()}
         return Regions(self.name, images, categories, Coverage(counts, file.notes))
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         file, folder = self._found(data / self.folder)
         images = (folder / image.file_name for image in file.images)
-        yield PackPart("files", [file.path, *filter(is_file, images)])
+        return {"files": [file.path, *filter(is_file, images)]}
 
     def _found(self, root: Path) -> tuple["CocoFile", Path]:
         """The file, and the folder of the images, with its parent or without; raises InputError."""

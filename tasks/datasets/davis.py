@@ -1,12 +1,11 @@
 """DAVIS-2017: frames in ``JPEGImages/480p/<sequence>``, masks in ``Annotations/480p/<sequence>``."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from tasks.datasets import files as storage
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
 from tasks.datasets.masks import object_count, read_mask
 from zoo.errors import InputError
 
@@ -75,12 +74,12 @@ class DavisEntry(DatasetEntry[Videos]):
         )
         return Videos(self.name, videos, Coverage(counts))
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         paths = [data / self.folder / self.subset]
         for video in self.read(data).videos:
             paths += [Path(frame.path) for frame in video.frames]
             paths += video.masks
-        yield PackPart("files", paths)
+        return {"files": paths}
 
 
 DAVIS_2017_VAL = DavisEntry()

@@ -1,6 +1,6 @@
 """ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and the subset that clustering and CKA look at."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets import classes as classed
-from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, PackPart
+from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample
 from tasks.datasets.classes import Classification, ClassImages, class_images, read_class_folders
 from zoo.errors import InputError
 
@@ -58,12 +58,13 @@ class ImageNetEntry(DatasetEntry[Classification]):
         counts = classed.class_counts(bank, queries, (self.classes, self.train, self.val))
         return Classification(self.name, bank, queries, Coverage(counts))
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         root = data / self.folder
         train, val = read_class_folders(root / "train"), read_class_folders(root / "val")
-        for split, name, folders in (("train", "train", train), ("val", "validation", val)):
-            paths = [root / split / wnid / file for wnid, files in folders.items() for file in files]
-            yield PackPart(name, paths, tuple(train))
+        return {
+            name: [root / split / wnid / file for wnid, files in folders.items() for file in files]
+            for split, name, folders in (("train", "train", train), ("val", "validation", val))
+        }
 
 
 IMAGENET = ImageNetEntry()

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice, zip_longest
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, PackPart
+from tasks.datasets.base import Count, Coverage, DatasetEntry
 from tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
 from tasks.datasets.files import is_file, is_folder, some
 from tasks.datasets.tree import read_tree
@@ -76,14 +78,13 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         names = {identity: category.name for identity, category in categories.items()}
         return Regions(self.name, images, names, Coverage(counts, notes))
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         root = data / self.folder
-        paths = []
-        for split in self._splits(root):
-            paths.append(root / f"{split}.json")
-            if is_folder(root / split):
-                paths += [root / split / name for name in read_tree(root / split).images]
-        yield PackPart("files", paths)
+        splits = self._splits(root)
+        paths = [root / f"{split}.json" for split in splits]
+        for folder in filter(is_folder, (root / split for split in splits)):
+            paths += [folder / name for name in read_tree(folder).images]
+        return {"files": paths}
 
     def _splits(self, root: Path) -> list[str]:
         """The partitions that are there; raises InputError where none is."""
@@ -111,20 +112,12 @@ PARTIMAGENET = PartImageNetEntry()
 
 
 class _Item(NamedTuple):
-    """An image of a partition."""
+    """An image of a partition; items are sorted by class, then by file name."""
 
+    wnid: str
+    file: str
     split: str
     image: CocoImage
-
-    @property
-    def file(self) -> str:
-        return PurePosixPath(self.image.file_name).name
-
-    @property
-    def wnid(self) -> str:
-        """Class: the folder of the file name where it has one, else what stands before the underscore."""
-        folder = PurePosixPath(self.image.file_name).parent.name
-        return folder or self.file.rsplit("_", 1)[0]
 
     @property
     def key(self) -> str:
@@ -132,16 +125,14 @@ class _Item(NamedTuple):
 
     def path(self, root: Path) -> Path:
         """File of the image: in its class folder, or where the file name says."""
-        sorted_away = root / self.split / self.wnid / self.file
-        stated = root / self.split / self.image.file_name
+        sorted_away, stated = root / self.key, root / self.split / self.image.file_name
         return stated if is_file(stated) and not is_file(sorted_away) else sorted_away
 
 
 def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
     """Up to ``most`` items: the first of every class, then the second of those that have one, and so on."""
-    longest = max((len(items) for items in classes), default=0)
-    turns = [items[turn] for turn in range(longest) for items in classes if turn < len(items)]
-    return turns[:most]
+    turns = (item for turn in zip_longest(*classes) for item in turn if item is not None)
+    return list(islice(turns, most))
 
 
 def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
@@ -160,10 +151,12 @@ def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
 
 def _classes(files: Mapping[str, CocoFile], by_partition: bool) -> dict[str, list[_Item]]:
     """The images of each class, by file name; classes are sorted, on request within their partitions."""
-    by_class: dict[str, list[_Item]] = defaultdict(list)
-    items = [_Item(split, image) for split, file in files.items() for image in file.images]
-    for item in sorted(items, key=lambda item: (item.wnid, item.file, item.split)):
-        by_class[item.wnid].append(item)
+    items = []
+    for split, image in ((split, image) for split, file in files.items() for image in file.images):
+        path = PurePosixPath(image.file_name)
+        wnid = path.parent.name or path.name.rsplit("_", 1)[0]  # of the folder, or before the underscore
+        items.append(_Item(wnid, path.name, split, image))
+    by_class = {wnid: [*same] for wnid, same in groupby(sorted(items), key=attrgetter("wnid"))}
     if not by_partition:
         return by_class
     rank = {split: number for number, split in enumerate(files)}

@@ -1,6 +1,6 @@
 """Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
 from tasks.datasets.files import describe, file_paths, require_directory, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
@@ -72,9 +72,9 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         asking = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
         return Retrieval(self.name, tuple(ranked), tuple(asking), easy, hard, junk, Coverage(counts))
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         root = data / self.folder
-        yield PackPart("files", [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")])
+        return {"files": [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")]}
 
 
 ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)

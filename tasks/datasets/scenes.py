@@ -1,7 +1,7 @@
 """Images with the class of every pixel: the layouts of PASCAL VOC 2012 and ADE20k."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tasks.datasets import files as storage
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
 from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Labels
 from zoo.errors import InputError, MissingDataError
@@ -84,12 +84,12 @@ class SceneEntry(DatasetEntry[Scenes]):
         numbers = (self.classes, self.offset, self.memory, Coverage(counts, tuple(notes)), self.most)
         return Scenes(self.name, remembered, asked, *numbers)
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         """Lists, images and masks; of images and masks without the other, what is there."""
         root = data / self.folder
         pairs = (pair for files in self.splits(root).values() for pair in files.values())
         there = [path for pair in pairs for path in pair if storage.is_file(path)]
-        yield PackPart("files", [*self.lists(root), *there])
+        return {"files": [*self.lists(root), *there]}
 
 
 @dataclass(frozen=True, slots=True)

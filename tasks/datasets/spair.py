@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.datasets import fields
 from tasks.datasets import files as storage
 from tasks.datasets import spair_facts as facts
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample, counted
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample, counted
 from tasks.datasets.fields import JsonObject
 from tasks.datasets.files import is_file, require_inside
 from tasks.datasets.spair_facts import Group, Levels, PairFacts
@@ -112,14 +112,14 @@ class SpairEntry(DatasetEntry[Keypoints]):
         coverage = Coverage((*counts, *levels), remarks=(TOLD,) if levels else ())
         return Keypoints(self.name, samples, tuple(pairs), coverage)
 
-    def contents(self, data: Path) -> Iterable[PackPart]:
+    def contents(self, data: Path) -> dict[str, list[Path]]:
         """Annotations and images of the pairs, and the annotations of single images that are there."""
         root = data / self.folder
         names = [sample.key for sample in self.read(data).samples]
         images = [root / "JPEGImages" / name for name in names]
         pairs = storage.file_paths(root / "PairAnnotation" / self.split, ".json")
         notes = ((root / "ImageAnnotation" / name).with_suffix(".json") for name in names)
-        yield PackPart("files", [*pairs, *images, *filter(is_file, notes)])
+        return {"files": [*pairs, *images, *filter(is_file, notes)]}
 
 
 SPAIR_71K_TEST = SpairEntry()

@@ -1,10 +1,11 @@
 """Official folders written as packs."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Data, DatasetEntry, PackPart
+from tasks.datasets.base import Data, DatasetEntry
+from tasks.datasets.classes import Classification
 from tasks.datasets.files import data_root, require_text
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs import manifest as manifests
@@ -64,16 +65,24 @@ def require_room(target: Path, names: Sequence[str]) -> None:
 
 def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> DatasetPlan:
     """Read a dataset and share its files among shards of so many bytes, or of one file; raises InputError."""
-    coverage = entry.read(data).coverage
-    shards = (shard for part in entry.contents(data) for shard in _shards(data, entry.name, part, largest))
-    return DatasetPlan(entry, str(coverage), tuple(shards))
+    dataset = entry.read(data)
+    classes = dataset.train.classes if isinstance(dataset, Classification) else ()
+    shards: list[ShardPlan] = []
+    for split, paths in entry.contents(data).items():
+        groups = _groups(data, paths, {wnid: label for label, wnid in enumerate(classes)}, largest)
+        for number, files in enumerate(groups):
+            name = f"{entry.name}/{split}-{number:05d}-of-{len(groups):05d}.parquet"
+            shards.append(ShardPlan(name, tuple(files), classes))
+    return DatasetPlan(entry, str(dataset.coverage), tuple(shards))
 
 
-def _shards(data: Path, name: str, part: PackPart, largest: int) -> list[ShardPlan]:
-    labels = {wnid: label for label, wnid in enumerate(part.classes)}
+def _groups(
+    data: Path, paths: Iterable[Path], labels: Mapping[str, int], largest: int
+) -> list[list[PackedFile]]:
+    """Files of one shard after the other, each with its class by the name of its folder."""
     groups: list[list[PackedFile]] = [[]]
     held = 0
-    for path in sorted({*part.paths}):
+    for path in sorted({*paths}):
         relative = require_text(path.relative_to(data).as_posix(), f"names of files in {data}")
         try:
             size = path.stat().st_size
@@ -86,10 +95,7 @@ def _shards(data: Path, name: str, part: PackPart, largest: int) -> list[ShardPl
             held = 0
         groups[-1].append(PackedFile(relative, size, labels.get(path.parent.name)))
         held += size
-    return [
-        ShardPlan(f"{name}/{part.name}-{number:05d}-of-{len(groups):05d}.parquet", tuple(files), part.classes)
-        for number, files in enumerate(groups)
-    ]
+    return groups
 
 
 def write_dataset(
