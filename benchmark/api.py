@@ -13,7 +13,7 @@ from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.pieces import Pieces
-from benchmark.jobs.prepare import prepare
+from benchmark.jobs.prepare import prepare, understand
 from benchmark.jobs.questions import measure_costs, run_questions
 from benchmark.jobs.scores import compare_all, run_scores
 from benchmark.plan.facts import with_seen
@@ -46,7 +46,7 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
 
     Steps are protocols in place of the request's, of whose records no pages are written.
     """
-    prepared = prepare(request, report, protocols=steps)
+    prepared = prepare(request, *understand(request, report, protocols=steps))
     for files in prepared.current:
         file_under(files, prepared.suite)
     former = set() if request.examples else named_thumbnails(request.output)

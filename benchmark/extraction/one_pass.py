@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 
 from benchmark.engines.progress import Reporter
@@ -28,6 +27,7 @@ class Listener:
     missing: set[int]  # shards that it still needs
     tasks: Sequence[Task] = ()  # that need what it collects
     failure: Exception | None = None  # why it stopped listening; None while it listens
+    refusal: str = ""  # why the backbone cannot show what it wants to see; "" if it can
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,7 @@ class BatchSplitter:
     """
 
     def __init__(self, backbone: Backbone, joint: bool, say: Callable[[str], None]) -> None:
-        self._backbone = backbone
-        self._joint = joint
-        self._say = say
+        self._backbone, self._joint, self._say = backbone, joint, say
         self._limit = inf  # pixels of a piece
         self._too_many = 0
         self._culprit: Listener | None = None  # for whom memory ran out; None: for the backbone
@@ -153,40 +151,35 @@ class BatchSplitter:
 
     def _fits(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> bool:
         """Show a piece to all that has not seen it; whether memory was enough. Keeps what was seen."""
-        self._culprit = None
-        try:
-            self._forward(batch, listeners, seen)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-        else:
-            return True
-        for listener in listeners:
-            seen[listener.name] -= listener.collector.again()
-        return False
-
-    def _forward(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> None:
-        active = [listener for listener in listeners if listener.failure is None]
+        self._culprit, active = None, [listener for listener in listeners if listener.failure is None]
 
         def visitor(features: Shown) -> None:
             for listener in active:
                 unseen = features.layer not in seen[listener.name]
                 if listener.failure is None and unseen and features.layer in listener.collector.layers:
-                    self._hand(listener, partial(listener.collector.see, batch, features))
+                    self._hand(listener, listener.collector.see, batch, features)
                     seen[listener.name] |= {features.layer}
 
         layers = frozenset().union(*(each.collector.layers - seen[each.name] for each in active))
-        if layers:
-            for listener in active:
-                self._hand(listener, partial(listener.collector.prepare, self._backbone, batch.pixels))
-            # from pinned memory the copy to the device goes on while the host prepares the next batch
-            pinned = self._backbone.device.type == "cuda"
-            self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
+        try:
+            if layers:
+                for listener in active:
+                    self._hand(listener, listener.collector.prepare, self._backbone, batch.pixels)
+                # from pinned memory the copy to the device goes on while the host prepares the next batch
+                pinned = self._backbone.device.type == "cuda"
+                self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
+            return True
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        for listener in listeners:
+            seen[listener.name] -= listener.collector.again()
+        return False
 
-    def _hand(self, listener: Listener, take: Callable[[], None]) -> None:
+    def _hand(self, listener: Listener, take: Callable[..., None], *given: object) -> None:
         """A listener that raises listens no longer, unless smaller batches may help it."""
         try:
-            take()
+            take(*given)
         except Exception as error:
             if is_out_of_memory(error):
                 self._culprit = listener

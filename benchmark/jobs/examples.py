@@ -29,11 +29,8 @@ _made: dict[tuple[Path, str, str], str] = {}
 def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     """Write what the layers of one backbone predicted, or remove what an earlier run left there.
 
-    Nothing is kept where the request wants none, of the random floor, and of tasks without predictions.
-
-    Raises:
-        OSError: The disk is full.
-        UnreadableImageError: An annotation is gone. An image that cannot be read has no picture.
+    Nothing is kept where the request wants none, of the random floor, and of tasks without predictions. An
+    image that cannot be read has no picture; of a lost annotation UnreadableImageError is raised.
     """
     examples, path, folder = job.task.examples, job.kept.beside["examples"], job.kept.thumbnails
     predicting = [outcome for outcome in outcomes if outcome.outcome.predicted]

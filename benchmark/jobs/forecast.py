@@ -6,6 +6,7 @@ right by those. Scores take as long a layer as earlier records of their task say
 """
 
 import resource
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from benchmark.extraction.failures import Failure, noting
 from benchmark.jobs import estimate
 from benchmark.jobs.job import Job
 from benchmark.jobs.passes import BackboneCache, run_job
-from benchmark.jobs.prepare import Prepared, prepare
+from benchmark.jobs.prepare import Prepared, prepare, understand
 from benchmark.plan.plan import VECTORS, patch_tokens
 from benchmark.request import Request
 from zoo.spec import Layer
@@ -82,7 +83,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
         InputError: The request is wrong.
     """
     begin, imports = perf_counter(), process_time()
-    run = prepare(request, report, writes=False)
+    run = prepare(request, *understand(request, report, writes=False))
     planned = perf_counter() - begin
     here = replace(request, engine="auto") if request.engine == "ray" else request
     engine = find_engine([jobs.setup.spec for jobs in run.backbones], here, run.devices)
@@ -93,7 +94,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     timings = _Timings(run)
 
     def expected() -> float:
-        busy = {step.backbone: 0.0 for step in timings.steps()}
+        busy: defaultdict[str, float] = defaultdict(float)
         for step in timings.steps():
             busy[step.backbone] += step.seconds
         longest = 0.0 if shared else max(busy.values(), default=0.0)

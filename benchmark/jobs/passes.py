@@ -1,8 +1,7 @@
 """The passes of one backbone: what listens to them, and running them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import torch
 
@@ -38,20 +37,16 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         return PassResult()
     try:
         backbone = cache.backbone()
-        reasons = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
-        able = [each for each in listeners if not reasons[each.name]]
+        for each in listeners:
+            each.refusal = backbone.refusal(each.collector.layers)
+        able = [each for each in listeners if not each.refusal]
         results = [*_shown(source, able, backbone, job.setup.request, report)]
     except Exception as error:
-        return PassResult(failures=tuple(_failures(job, job.pass_.tasks, error)))
-    failures = (_failures(job, each.tasks, each.failure) for each in listeners if each.failure)
-    refusals = {
-        (spec.name, task.key): reasons[each.name]
-        for each in listeners
-        if reasons[each.name]
-        for task in each.tasks
-    }
-    ended = PassResult(failures=tuple(chain.from_iterable(failures)), refusals=refusals)
-    return PassResult.joined([*results, ended])
+        return PassResult(failures=tuple(_failed(job, task, error) for task in job.pass_.tasks))
+    served = [(each, task) for each in listeners for task in each.tasks]
+    failures = [_failed(job, task, each.failure) for each, task in served if each.failure is not None]
+    refusals = {(spec.name, task.key): each.refusal for each, task in served if each.refusal}
+    return PassResult.joined([*results, PassResult(failures=tuple(failures), refusals=refusals)])
 
 
 def _listeners(job: Job, source: Source) -> Iterator[Listener]:
@@ -117,20 +112,18 @@ class BackboneCache:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._backbone: Backbone | None = None
-        self._error: Exception | None = None
+        self._loaded: Backbone | Exception | None = None
 
     def backbone(self) -> Backbone:
         """The backbone on the run's device; raises the same error every time it is asked for."""
-        if self._error is not None:
-            raise self._error
-        if self._backbone is None:
+        if self._loaded is None:
             try:
-                self._backbone = load_backbone(self.setup)
+                self._loaded = load_backbone(self.setup)
             except Exception as error:
-                self._error = error
-                raise
-        return self._backbone
+                self._loaded = error
+        if isinstance(self._loaded, Exception):
+            raise self._loaded
+        return self._loaded
 
 
 def load_backbone(setup: Setup) -> Backbone:
@@ -142,10 +135,10 @@ def load_backbone(setup: Setup) -> Backbone:
     return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)
 
 
-def _failures(job: Job, tasks: Iterable[Task], error: Exception) -> list[Failure]:
-    """The failures of tasks that an error is, with advice of its own where memory was short."""
+def _failed(job: Job, task: Task, error: Exception) -> Failure:
+    """The failure of a task that an error is, with advice of its own where memory was short."""
     if is_out_of_memory(error):
         error = InputError(
             "out of memory; try a smaller --batch-size or --input-size, fewer --workers, or another --device"
         )
-    return [failure(error, job.setup.spec.name, task.entry.name, task.key) for task in tasks]
+    return failure(error, job.setup.spec.name, task.entry.name, task.key)

@@ -15,13 +15,12 @@ from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.estimate import Corrections, image_seconds
 from benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
 
+# nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in loads
+# it once more, so backbones of the mini suite stay whole
 LEAST_SECONDS = 60.0
-"""Nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in
-loads it once more. So backbones of the mini suite stay whole."""
-
+# so many pieces a worker would be left if all had the size of the next one: they become smaller to the end,
+# where workers so stop at about the same time
 ROUNDS = 2
-"""So many pieces a worker would be left if all had the size of the next one: they become smaller to the end,
-where workers so stop at about the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,17 @@ class _Taken:
     begin: float
 
 
+def _left_of(jobs: BackboneJobs) -> _Left:
+    shards: deque[_Shard] = deque()
+    for job in sorted(jobs.passes, key=lambda job: bool(job.memories)):
+        source = job.pass_.source
+        second = image_seconds(jobs.setup, source.view)
+        for number in job.missing:
+            images = source.shard_images(number)
+            shards.append(_Shard(len(shards), job, number, images, images * second))
+    return _Left(jobs.setup, shards, jobs.questions, jobs.scores)
+
+
 class Pieces(JobQueue[BackboneJobs, PassResult]):
     """The queue of a run: what is left of its backbones, given away piece by piece.
 
@@ -91,20 +101,10 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
         self._slots: Sequence[WorkerSlot] = ()
         self._corrections = Corrections()
-        self._every = [self._left_of(jobs) for jobs in backbones]
+        self._every = list(map(_left_of, backbones))
         self._last: dict[int, _Left] = {}
         self._out: dict[int, _Taken] = {}
         self._keys = count()
-
-    def _left_of(self, jobs: BackboneJobs) -> _Left:
-        shards: deque[_Shard] = deque()
-        for job in sorted(jobs.passes, key=lambda job: bool(job.memories)):
-            source = job.pass_.source
-            second = image_seconds(jobs.setup, source.view)
-            for number in job.missing:
-                images = source.shard_images(number)
-                shards.append(_Shard(len(shards), job, number, images, images * second))
-        return _Left(jobs.setup, shards, jobs.questions, jobs.scores)
 
     def open(self, slots: Sequence[WorkerSlot]) -> None:
         self._slots = slots

@@ -38,28 +38,15 @@ class Prepared:
     current: tuple[ResultFiles, ...]  # records that are there already
 
 
-def prepare(
-    request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
-) -> Prepared:
-    """Understand a request, and see what is there already; arguments and errors are those of `understand`."""
-    plan, suite, devices = understand(request, report, writes=writes, protocols=protocols)
-    return prepare_plan(plan, request, suite, devices)
-
-
 def understand(
     request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
 ) -> tuple[Plan, str, tuple[torch.device, ...]]:
     """Find backbones and data, and plan: the one way in which whatever shows images to backbones begins.
 
-    Args:
-        request: What was asked for.
-        report: Hears what was understood.
-        writes: Whether the folders of the run are made and must be writable. Otherwise nothing is written but
-            to the cache, what a run would fetch or render: weights, and the mini suite's data.
-        protocols: In place of those that the request names.
-
-    Returns:
-        The plan, the name under which records are filed, and where backbones run.
+    Gives the plan, the name under which records are filed, and where backbones run. Protocols stand in place
+    of those that the request names. Where nothing ``writes``, the folders of the run are neither made nor
+    tried, and nothing is written but to the cache, what a run would fetch or render: weights, and the mini
+    suite's data.
 
     Raises:
         InputError: The request is wrong.
@@ -91,8 +78,8 @@ def identified(
     return setups, failures
 
 
-def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
-    """Identify the backbones and the images of a plan, and find out what is not there yet; writes nothing.
+def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
+    """Identify backbones and images of what was understood, and find out what is not there; writes nothing.
 
     Raises:
         InputError: An image cannot be found.
@@ -100,18 +87,11 @@ def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.
     setups, failures = identified(plan, request, suite, devices[0])
     current: list[ResultFiles] = []
     comparisons = _comparisons(plan, setups, current)
-    backbones = [_backbone(setup, comparisons, current) for setup in setups]
-    costs = [task.on(device_name(devices[0])) for task in plan.tasks.needing("device")]
-    return Prepared(
-        plan,
-        suite,
-        devices,
-        tuple(jobs for jobs in backbones if jobs.passes or jobs.questions or jobs.scores),
-        comparisons,
-        tuple(job for setup in setups for job in _stale(setup, costs, current)),
-        tuple(failures),
-        tuple(current),
-    )
+    every = [_backbone(setup, comparisons, current) for setup in setups]
+    backbones = tuple(jobs for jobs in every if jobs.passes or jobs.questions or jobs.scores)
+    of_device = [task.on(device_name(devices[0])) for task in plan.tasks.needing("device")]
+    costs = tuple(job for setup in setups for job in _stale(setup, of_device, current))
+    return Prepared(plan, suite, devices, backbones, comparisons, costs, tuple(failures), tuple(current))
 
 
 def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:

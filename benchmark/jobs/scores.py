@@ -76,11 +76,7 @@ def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
 
 
 def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
-    """Readers of the vectors that a task takes, by name of the source.
-
-    Raises:
-        UnreadableImageError: None of a source's images could be read.
-    """
+    """Readers of vectors by name of the source; raises UnreadableImageError where no image was read."""
     readers = {}
     for source in job.task.vector_sources:
         reader = readers[source.name] = VectorReader(source, Shards(job.vectors[source.name], source.shards))
@@ -92,11 +88,7 @@ def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
 def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
     """Write what belongs to the records of a task, then these, which name it.
 
-    Args:
-        job: The task, and where its files are.
-        findings: What it says of a backbone.
-        unreadable: Images that were left out.
-        begin: When it began, by `perf_counter`.
+    So many unreadable images were left out; it began when `perf_counter` gave ``begin``.
     """
     spec, entry, files, outcomes = job.setup.spec, job.task.entry, job.kept, findings.outcomes
     if findings.arrays:

@@ -36,11 +36,9 @@ def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
 
 
 def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:
-    """Intervals of all scores; for the primary metric also what the blocks 1..depth are among each other.
+    """Intervals of all scores of one backbone and task, in every layer and pooling.
 
-    Args:
-        outcomes: Of one backbone and task, every layer and pooling.
-        primary: The metric that the leaderboard shows; None where no layer is chosen.
+    For the primary metric, if there is one, also what the blocks 1..depth are among each other.
     """
     items = measured_items(outcomes)
     assessed: dict[tuple[Place, str], dict[str, Any]] = {}
@@ -124,14 +122,9 @@ def to_records(
     outcomes: Sequence[LayerOutcome],
     assessed: Assessments,
 ) -> list[Record]:
-    """One record a metric, layer and pooling; a layer without a score has one empty record with a reason.
+    """One record a metric, layer and pooling, with the fields that all have in common.
 
-    Args:
-        fields: What all of them have in common.
-        spec: The backbone.
-        entry: The task.
-        outcomes: What was scored.
-        assessed: Intervals and choices.
+    A layer without a score has one empty record with a reason.
     """
     records: list[Record] = []
     for outcome in outcomes:
@@ -164,9 +157,8 @@ def _missing(outcome: Outcome, entry: TaskEntry) -> Mapping[str, str]:
     The primary one is always among them where it has none; of an analysis only where nothing else is said.
     """
     primary = entry.metric
-    if primary in outcome.missing or any(score.metric == primary for score in outcome.scores):
-        return outcome.missing
-    if entry.analysis and not outcome.empty and (outcome.scores or outcome.missing):
+    there = primary in outcome.missing or any(score.metric == primary for score in outcome.scores)
+    if there or (entry.analysis and not outcome.empty and (outcome.scores or outcome.missing)):
         return outcome.missing
     return {primary: outcome.empty or f"no {primary} could be computed", **outcome.missing}
 

@@ -15,7 +15,7 @@ from benchmark.engines.progress import Silent
 from benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
 from benchmark.jobs import passes
 from benchmark.jobs.fingerprints import records_print
-from benchmark.jobs.prepare import Prepared, prepare_plan
+from benchmark.jobs.prepare import Prepared, prepare
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
@@ -35,7 +35,7 @@ def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Pl
 
 def prepared(plan: Plan, place: Path, **options: object) -> Prepared:
     request = Request(output=place / "out", cache=place / "cache", workers=1, floor=False, **options)  # type: ignore[arg-type]
-    return prepare_plan(plan, request, "standard", (torch.device("cpu"),))
+    return prepare(request, plan, "standard", (torch.device("cpu"),))
 
 
 def test_a_plan_is_sent_as_its_recipe_and_made_again_there(data: Path) -> None:
