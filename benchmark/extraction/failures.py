@@ -1,6 +1,7 @@
 """What goes wrong in a run, as values that its parts return, and how running out of memory is told."""
 
 import errno
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,27 +11,19 @@ import torch
 
 from zoo.errors import InputError
 
-_SIGNS = (
-    "out of memory",
-    "can't allocate memory",
-    "cannot allocate memory",
-    "not enough memory",
-    "alloc_failed",
-)
-
 Result = TypeVar("Result")
 
-_BARE = ("could not create a primitive", "could not create a memory object")
+_SHORT = re.compile(
+    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory|alloc_failed"
+    r"|\Acould not create a (primitive|memory object)\Z"
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory was short, of a processor or of a graphics card."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
     # torch's allocator of the processor raises a plain RuntimeError; oneDNN's gives no reason
-    text = str(error).lower()
-    short = text in _BARE or any(sign in text for sign in _SIGNS)
-    return isinstance(error, RuntimeError) and short
+    short = isinstance(error, RuntimeError) and _SHORT.search(str(error).lower())
+    return bool(short) or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def within_memory(device: torch.device, forward: Callable[[], Result]) -> Result | None:

@@ -42,8 +42,8 @@ class _Left:
     shards: deque[_Shard]  # that no worker has taken yet, as are the questions and scores
     questions: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
-    taken: "list[_Taken]" = field(default_factory=list)  # pieces that workers have
-    done: list[PassResult] = field(default_factory=list)  # what came of others
+    taken: dict[int, list[_Shard]] = field(default_factory=dict)  # those of pieces that workers have
+    done: list[PassResult] = field(default_factory=list)  # what came of other pieces
 
     @property
     def waits(self) -> bool:
@@ -56,7 +56,7 @@ class _Left:
         """Whether a worker could take the next shard: not while what it remembers is being computed."""
         if not self.shards or not self.shards[0].job.memories:
             return bool(self.shards)
-        return all(shard.job.memories for piece in self.taken for shard in piece.shards)
+        return all(shard.job.memories for shards in self.taken.values() for shard in shards)
 
     @property
     def likeness(self) -> tuple[str, str]:
@@ -67,16 +67,6 @@ class _Left:
     def seconds(self) -> float:
         """What its shards are guessed to take."""
         return sum(shard.seconds for shard in self.shards)
-
-
-@dataclass(frozen=True, eq=False)
-class _Taken:
-    """A piece that a worker has."""
-
-    left: _Left
-    piece: BackboneJobs
-    shards: Sequence[_Shard]
-    begin: float
 
 
 def _left_of(jobs: BackboneJobs) -> _Left:
@@ -103,7 +93,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         self._corrections = Corrections()
         self._every = list(map(_left_of, backbones))
         self._last: dict[int, _Left] = {}
-        self._out: dict[int, _Taken] = {}
+        self._out: dict[int, tuple[_Left, BackboneJobs, float]] = {}  # pieces, and when they were taken
         self._keys = count()
 
     def open(self, slots: Sequence[WorkerSlot]) -> None:
@@ -135,29 +125,25 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         left = self._last.get(worker)
         if left is None or not left.waits:
             left = waiting[0] if len(self._slots) == 1 else max(waiting, key=self._urgency)
-        piece, shards = self._cut(left)
         key, self._last[worker] = next(self._keys), left
-        self._out[key] = _Taken(left, piece, shards, perf_counter())
-        left.taken.append(self._out[key])
+        piece, shards = self._cut(left)
+        self._out[key], left.taken[key] = (left, piece, perf_counter()), shards
         return key, piece.on(self._slots[worker])
 
     def done(self, key: int, result: PassResult) -> None:
         """Keep what came of a piece, and learn how long it took."""
-        taken = self._out.pop(key)
-        taken.left.taken.remove(taken)
-        taken.left.done.append(result)
+        left, _, begin = self._out.pop(key)
+        guessed = sum(shard.seconds for shard in left.taken.pop(key))
+        left.done.append(result)
         if result.images:
-            guessed = sum(shard.seconds for shard in taken.shards)
-            self._corrections.learn(taken.left.likeness, guessed, perf_counter() - taken.begin)
+            self._corrections.learn(left.likeness, guessed, perf_counter() - begin)
 
     def give_back(self, key: int) -> None:
         """A piece waits again; of its shards those that were stored are not computed once more."""
-        taken = self._out.pop(key)
-        left = taken.left
-        left.taken.remove(taken)
-        left.shards.extendleft(reversed(taken.shards))
-        left.questions += taken.piece.questions
-        left.scores += taken.piece.scores
+        left, piece, _ = self._out.pop(key)
+        left.shards.extendleft(reversed(left.taken.pop(key)))
+        left.questions += piece.questions
+        left.scores += piece.scores
         self._last = {worker: last for worker, last in self._last.items() if last is not left}
 
     def _urgency(self, left: _Left) -> float:

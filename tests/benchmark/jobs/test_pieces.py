@@ -140,7 +140,7 @@ def test_what_comes_back_is_not_joined_with_what_another_worker_has(
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     queue = make(8)
     first, _ = taken(queue, 0)
-    name = queue._out[first].piece.setup.spec.name
+    name = queue._out[first][1].setup.spec.name
     while True:  # another worker's piece of the same backbone, from the middle of it
         key, beside = taken(queue, len(queue._out))
         if beside.setup.spec.name == name:
@@ -148,7 +148,7 @@ def test_what_comes_back_is_not_joined_with_what_another_worker_has(
     held = {(job.pass_.key, number) for job in beside.passes for number in job.shards}
     queue.give_back(first)
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
-    queue._last = {0: queue._out[key].left}
+    queue._last = {0: queue._out[key][0]}
     _, rest = taken(queue, 0)
     assert rest.setup.spec.name == name
     given = {(job.pass_.key, number) for job in rest.passes for number in job.shards}
