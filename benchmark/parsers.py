@@ -172,7 +172,7 @@ def taps(value: object) -> tuple[Tap, ...]:
 
 def transforms(value: object) -> tuple[str, ...]:
     """Transforms, each once in the order given; text may have commas between them."""
-    return tuple(dict.fromkeys(str(parse_transform(each)) for each in listed(value)))
+    return tuple(dict.fromkeys(parse_transform(each) for each in listed(value)))
 
 
 def sets(value: object) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from tasks.propagation.task import PropagationTask
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import Role, TaskEntry, config_of
 from tasks.task import AnalysisTask, MeasuredTask, Task
-from tasks.transforms import parse_transform
+from tasks.transforms import of_tokens
 from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -67,7 +67,7 @@ class Given:
 
     def end(self, task: str) -> End:
         """Its rule of a task with those features; raises InputError where grids do not take the transform."""
-        if self.transform and not parse_transform(self.transform).of_tokens:
+        if self.transform and not of_tokens(self.transform):
             raise InputError(f"{task} is scored on tokens, and {self.transform} acts on vectors of images")
         return End(config_of(self.protocol, task), self.tap, self.transform)
 

@@ -40,7 +40,7 @@ from tasks.registry import TaskEntry, entry_of
 from tasks.sets import members_of, sets_of
 from tasks.stored import StoredBackbone, StoredVectors
 from tasks.transformed import Vectors, VectorTransform
-from tasks.transforms import Transform, parse_transform
+from tasks.transforms import of_tokens
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
@@ -244,7 +244,7 @@ class Task(ABC):
         """
         raise NotImplementedError
 
-    def transform_refusal(self, transform: Transform) -> str:
+    def transform_refusal(self, transform: str) -> str:
         """Why it does not take a transform, as a phrase; "" if it does."""
         del transform
         return AS_THEY_ARE
@@ -301,12 +301,12 @@ class VectorTask(Task):
     @property
     def _change(self) -> VectorTransform | None:
         names = tuple(source.name for source in self.fitted_on)
-        return VectorTransform(parse_transform(self.transform), names) if self.transform else None
+        return VectorTransform(self.transform, names) if self.transform else None
 
-    def transform_refusal(self, transform: Transform) -> str:
+    def transform_refusal(self, transform: str) -> str:
         if not self.fitted_on:
             return "does not say which images a transform may be fitted on"
-        return GRIDS_ALONE if transform.of_tokens else ""
+        return GRIDS_ALONE if of_tokens(transform) else ""
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
@@ -379,10 +379,10 @@ class FedTask(Task, Measurable):
     def measured(self) -> tuple[Measurable, ...]:
         return (self,) if self.memory is None else (self.memory, self)
 
-    def transform_refusal(self, transform: Transform) -> str:
+    def transform_refusal(self, transform: str) -> str:
         if not (self.transforms and all(isinstance(each.feed, GridFeed) for each in self.measured)):
             return AS_THEY_ARE
-        return "" if transform.of_tokens else VECTORS_ALONE
+        return "" if of_tokens(transform) else VECTORS_ALONE
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
         """Empty outcomes of layers that could not be measured, or of all where nothing is shown."""

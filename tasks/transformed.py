@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from tasks.base import digest
 from tasks.metrics.spread import whitening, zscore
-from tasks.transforms import Transform
 
 Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by name of the source, [images dim] each
 
@@ -27,13 +26,13 @@ STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
 class VectorTransform:
     """A transform of the vectors of a task by what those of some of its images are like, without labels."""
 
-    transform: Transform  # ``whiten`` or ``zscore``
+    transform: str  # ``whiten`` or ``zscore``
     fitted_on: tuple[str, ...]  # names of sources
     config: TransformConfig = STANDARD
 
     def fingerprint(self, plain: str) -> str:
         """Digest of the transform, of what it is fitted on and of a task's own."""
-        return digest("transformed", 1, str(self.transform), self.config, [*self.fitted_on], plain)
+        return digest("transformed", 1, self.transform, self.config, [*self.fitted_on], plain)
 
     def refusal(self, vectors: Vectors) -> str:
         """Why nothing can be fitted on the vectors of a layer; "" if it can."""
@@ -44,6 +43,6 @@ class VectorTransform:
     def applied(self, vectors: Vectors) -> Vectors:
         """The vectors of one layer, transformed."""
         known = [vectors[name] for name in self.fitted_on]
-        whiten = self.transform.name == "whiten"
+        whiten = self.transform == "whiten"
         spread = whitening(known, self.config.shrinkage) if whiten else zscore(known)
         return {name: spread.of(each) for name, each in vectors.items()}

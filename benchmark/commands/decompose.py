@@ -27,7 +27,7 @@ WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "f
 
 def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
     """One transform, or "" for none."""
-    return str(parse_transform(value)) if value else ""
+    return parse_transform(value) if value else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,7 +86,8 @@ class Job:
 
 
 def _job_again(setup: Setup, key: SourceKey, tasks: frozenset[str], *rest: Any) -> Job:  # noqa: ANN401
-    return Job(setup, setup.plan.pass_over(key).serving(tasks), *rest)
+    again = next(each for each in setup.plan.passes if each.key == key)
+    return Job(setup, again.serving(tasks), *rest)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from benchmark.plan.plan import VECTORS, view_for
 from benchmark.request import Request
 from tasks.base import Source
 from tasks.task import Task
-from tasks.transforms import parse_transform
+from tasks.transforms import components
 from zoo.errors import InputError
 from zoo.features.backbone import Backbone
 
@@ -76,9 +76,8 @@ def _collector(job: Job, task: Task, source: Source) -> Collector | None:
         before = MeasuredLayers(remembered, store, measured_layers(setup, task, remembered))
         fed = task.remembering(before, before.failures)
     assert fed is not None  # the task is one of the pass
-    layers = measured_layers(setup, task, source)
-    components = parse_transform(task.transform).components if task.transform else 0
-    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, components)
+    layers, removed = measured_layers(setup, task, source), components(task.transform)
+    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, removed)
 
 
 def _shown(

@@ -84,19 +84,18 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
 def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
     entry, left_out = at.catalogue.objects, at.protocol.choice(REGIONS).left_out
-    data = replace(entry, first=entry.first - left_out).read(folder)
+    data = replace(entry, first=entry.first - left_out).read(folder).limited(at.limit)
     data = replace(data, edition=f"-but-{left_out}" if left_out else "")
-    return ClusteredRegions(data.limited(at.limit), at.catalogue.object_clusters)
+    return ClusteredRegions(data, at.catalogue.object_clusters)
 
 
 def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read PartImageNet: images with annotated parts, in the order of the protocol."""
     catalogue, config = at.catalogue, at.protocol.choice(REGIONS)
     k = catalogue.object_clusters if config.parts_as_objects else catalogue.part_clusters
-    by_partition = config.parts_by_partition
-    data = replace(catalogue.parts, by_partition=by_partition).read(folder)
-    data = replace(data, edition="-by-partition" if by_partition else "")
-    return ClusteredRegions(data.limited(at.limit), k, "parts", "train, val, test")
+    data = replace(catalogue.parts, by_partition=config.parts_by_partition).read(folder).limited(at.limit)
+    data = replace(data, edition="-by-partition" if config.parts_by_partition else "")
+    return ClusteredRegions(data, k, "parts", "train, val, test")
 
 
 def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:

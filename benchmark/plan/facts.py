@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
 def known_facts() -> "dict[str, Facts]":
     """The facts of every backbone of the registry, by name."""
-    return {spec.name: facts_of(spec) for spec in all_specs()}
-
-
-def facts_of(spec: BackboneSpec) -> "Facts":
-    """The facts of one backbone."""
     from leaderboards.report.frames import Facts  # pandas
 
-    widths = tuple(stage.width for stage in spec.stages for _ in range(stage.blocks))
-    return Facts(teachers(spec), spec.licence, spec.parameters, widths)
+    return {
+        spec.name: Facts(
+            teachers(spec),
+            spec.licence,
+            spec.parameters,
+            tuple(stage.width for stage in spec.stages for _ in range(stage.blocks)),
+        )
+        for spec in all_specs()
+    }
 
 
 def teachers(spec: BackboneSpec) -> str:

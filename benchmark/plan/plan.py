@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from benchmark.plan.datasets import bind_tasks
@@ -105,10 +105,6 @@ class Plan:
             self._signatures[key] = digest(source.name, groups)
         return self._signatures[key]
 
-    def pass_over(self, key: SourceKey) -> Pass:
-        """The pass over a source."""
-        return next(candidate for candidate in self.passes if candidate.key == key)
-
     def task(self, key: str) -> Task:
         """The task of that key."""
         return next(task for task in self.tasks.every if task.key == key)
@@ -152,8 +148,14 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     tasks = PlannedTasks()
     for at in recipe.location.by_protocol:
         tasks.take(_bound(at, asked, recipe.tasks))
-    tasks.add_transformed(recipe.transforms)
-    tasks.add_sets(recipe.sets)
+    plain = list(tasks.every)
+    for name in recipe.transforms:
+        ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in plain]
+        tasks.add(f"--transform {name}", name, ways)
+    if recipe.sets:  # transformed tasks, too
+        option = f"--fuse {','.join(recipe.sets)}"
+        with_sets = [(replace(task, sets=recipe.sets), task.sets_refusal) for task in tasks.every]
+        tasks.add(option, option, with_sets)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 

@@ -1,11 +1,10 @@
 """The tasks of a run: those that have data, and the same on transformed features and on sets of layers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.task import Needs, Task
-from tasks.transforms import parse_transform
 from zoo.errors import InputError
 
 
@@ -41,31 +40,12 @@ class PlannedTasks:
         """Tasks whose scores are made from that."""
         return [task for task in self.every if task.needs == needs]
 
-    def add_transformed(self, transforms: Sequence[str]) -> None:
-        """Add each task that takes a transform once more with it; the others are named as absent.
+    def add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
+        """Add tasks as they are run in another way; those that say why they are not are named as absent.
 
         Raises:
-            InputError: No task takes one of them.
+            InputError: No task is run in that way.
         """
-        plain = list(self.every)
-        for transform in map(parse_transform, transforms):
-            name = str(transform)
-            ways = [(replace(task, transform=name), task.transform_refusal(transform)) for task in plain]
-            self._add(f"--transform {name}", name, ways)
-
-    def add_sets(self, names: Sequence[str]) -> None:
-        """Add each task that takes sets of layers once more with those, transformed ones, too.
-
-        Raises:
-            InputError: No task takes them.
-        """
-        if names:
-            option = f"--fuse {','.join(names)}"
-            ways = [(replace(task, sets=tuple(names)), task.sets_refusal) for task in self.every]
-            self._add(option, option, ways)
-
-    def _add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
-        """Add tasks as they are run in another way, but for those that say why they are not."""
         self.every += [task for task, reason in ways if not reason]
         reasons = {task.entry.name: reason for task, reason in ways}
         taken = {task.entry.name for task, reason in ways if not reason}  # by one protocol, if not by another

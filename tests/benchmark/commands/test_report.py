@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from benchmark import report
-from benchmark.plan.facts import facts_of, known_facts
+from benchmark.plan.facts import known_facts
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.record import add_suite
 from tests.benchmark.runs import command
@@ -113,7 +113,7 @@ def test_a_suite_that_is_not_there_is_told_with_those_that_are(output: Path) -> 
 
 def test_facts_are_those_of_the_entries() -> None:
     spec = next(spec for spec in all_specs() if spec.name == "mini-clip")
-    facts = facts_of(spec)
+    facts = known_facts()[spec.name]
     assert (facts.licence, facts.parameters, facts.supervision) == ("Apache-2.0", 1367232, "texts")
     assert facts.widths == (spec.width,) * spec.depth
     assert all(len(known_facts()[spec.name].widths) == spec.depth for spec in all_specs())
