@@ -88,11 +88,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
 
 
 def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
-    """The random floor of a suite whose backbones have that width, patch size and input size in pixels.
-
-    Its features are Gaussian and know nothing of the image but its identity. Its ten "blocks" are draws:
-    independent floors of the shape of a ViT.
-    """
+    """The random floor of a suite of that width, patch and input size in pixels; its ten blocks are draws."""
     return replace(
         FAMILY,
         name=name,

@@ -132,21 +132,13 @@ Visitor = Callable[[Shown], None]
 
 
 class Visitable(Protocol):
-    """A frozen network that shows each layer of a forward to a visitor: what own objects must offer.
+    """A frozen network that shows each layer of a forward to a visitor: what own objects must offer."""
 
-    Attributes:
-        spec: The entry that the network was loaded for.
-        revision: Resolved commit of the repository, or digest of local weights.
-        fingerprint: What tells its features from those of every other backbone: weights, dtype and format.
-        device: The device that the forward runs on.
-        dtype: The dtype that the forward computes in.
-    """
-
-    spec: BackboneSpec
-    revision: str
-    fingerprint: str
-    device: torch.device
-    dtype: torch.dtype
+    spec: BackboneSpec  # the entry that the network was loaded for
+    revision: str  # resolved commit of the repository, or digest of local weights
+    fingerprint: str  # tells its features from those of every other backbone: weights, dtype and format
+    device: torch.device  # that the forward runs on
+    dtype: torch.dtype  # that the forward computes in
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward and call ``visitor`` once for each layer, in order, while the forward runs.

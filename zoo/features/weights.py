@@ -15,15 +15,16 @@ OUTSIDE_GRID = 3
 
 def weights_of(spec: BackboneSpec, body: nn.Module) -> Weights:
     """First filters, position embeddings and relative position biases of a network; see `Weights`."""
-    filters, positions, position_bias = _filters(body), _positions(spec, body), _position_bias(body)
-    reason: dict[str, str] = {}
-    if filters is None:
-        reason["filters"] = f"{spec.name} has no convolution over the image."
-    if positions is None:
-        reason["positions"] = f"{spec.name} adds no trained embeddings of a square grid to its patches."
-    if position_bias is None:
-        reason["position_bias"] = f"{spec.name} has no biases for the relative positions of its whole grid."
-    return Weights(filters, positions, position_bias, reason)
+    weights = _filters(body), _positions(spec, body), _position_bias(body)
+    lacks = {
+        "filters": "has no convolution over the image.",
+        "positions": "adds no trained embeddings of a square grid to its patches.",
+        "position_bias": "has no biases for the relative positions of its whole grid.",
+    }
+    pairs = zip(lacks.items(), weights, strict=True)
+    return Weights(
+        *weights, {name: f"{spec.name} {lack}" for (name, lack), weight in pairs if weight is None}
+    )
 
 
 def without_weights(reason: str) -> Weights:

@@ -29,10 +29,7 @@ WITHOUT_SKIP = "blocks_without_skip"
 
 
 def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
-    """Change what a network of transformers needs so that it takes images of any size, in any order.
-
-    Blocks that were trained without their skip connections lose them here, too.
-    """
+    """Change what a network needs to take images of any size, in any order; drop skips that it lacked."""
     config = model.config
     for number in getattr(config, WITHOUT_SKIP, ()):
         remove_skips(blocks[number - 1])
@@ -50,8 +47,7 @@ def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
 def remove_skips(block: Any) -> None:  # noqa: ANN401  # gets another method
     """Make a ``ViTLayer`` hand on what its attention and then its MLP give, adding nothing to them.
 
-    For interventional studies: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?,
-    arXiv:2108.08810.
+    For studies such as Raghu et al., arXiv:2108.08810.
     """
 
     def forward(hidden_states: Tensor, attention_mask: Tensor | None = None, **options: object) -> Tensor:
@@ -179,11 +175,7 @@ def fitted_positions(
 
 
 def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
-    """Make a network fit its absolute position embeddings by a rule; one that has none stays as it is.
-
-    Its own method is that of ``huggingface``; ``stride`` is the side in pixels of the cells that it adds them
-    to.
-    """
+    """Make a network fit any absolute position embeddings by a rule; ``stride`` is the side of its cells."""
     embeddings = getattr(body, "embeddings", None)
     if rule != "huggingface" and embeddings is not None and position_table(embeddings) is not None:
         embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, stride, rule)
