@@ -155,17 +155,7 @@ def _franca(spec: BackboneSpec) -> Built:
 
 
 def _capi(spec: BackboneSpec) -> Built:
-    return CapiModel, CapiViTConfig(
-        **_shape(spec),
-        norm="rms",
-        bias=False,
-        patch_bias=True,
-        num_register_tokens=spec.prefix_tokens,
-        positions=False,
-        norm_before=False,
-        norm_after="plain",
-        coordinates="unit",
-    )
+    return CapiModel, CapiViTConfig(**_shape(spec), num_register_tokens=spec.prefix_tokens)
 
 
 def _perception(spec: BackboneSpec) -> Built:

@@ -179,7 +179,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
     lacks_norm = architecture.mean_pooled and bool(config.use_mean_pooling)
     first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
     has_cls, registers = architecture.prefix_tokens > 0, getattr(config, "num_register_tokens", 0)
-    if isinstance(config, rotary_vit.RotaryViTConfig):
+    if isinstance(config, rotary_vit.PerceptionEncoderConfig):
         first, has_cls, lacks_norm = config.class_token, config.class_token, config.norm_after == "none"
     elif isinstance(config, RadioConfig):
         first, registers = config.num_cls_tokens, config.num_registers

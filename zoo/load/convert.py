@@ -170,15 +170,8 @@ def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     sizes = _sizes(tensors, CAPI_NAMES, depth, 1, spec)
     config = CapiViTConfig(
         **{**sizes, "image_size": _CAPI_SIDE // sizes["patch_size"] * sizes["patch_size"]},
-        norm="rms",
         layer_norm_eps=_EPSILON,
-        bias=False,
-        patch_bias=True,
         num_register_tokens=shape_of(tensors, "registers", 3, spec)[1],
-        positions=False,
-        norm_before=False,
-        norm_after="plain",
-        coordinates="unit",
     )
     return config, renamed
 

@@ -16,10 +16,15 @@ from zoo.load.adapters import fitted_positions
 
 
 @strict
-class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
-    """What a rotary Vision Transformer is like; sizes have the names of transformers."""
+class PerceptionEncoderConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+    """Sizes of the network under the names of transformers.
 
-    model_type = "rotary_vit"
+    The Perception Encoder has LayerNorm, also before the first block, biases, and positions both absolute and
+    rotary: rows and columns, from 1 behind a class token at (0, 0), and from 0 where there is none.
+    """
+
+    model_type = "perception_encoder"
+    is_capi = False
 
     hidden_size: int = 1024
     num_hidden_layers: int = 24
@@ -28,38 +33,23 @@ class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     patch_size: int = 14
     image_size: int = 224  # pixels a side of the images that the table of positions is for
     num_channels: int = 3
-    norm: Literal["layer", "rms"] = "layer"  # LayerNorm, or RMSNorm without biases
-    layer_norm_eps: float = 1e-5  # epsilon of every norm
-    bias: bool = True  # whether linear maps and norms have biases
-    patch_bias: bool = False  # whether the patch embedding has one
+    layer_norm_eps: float = 1e-5  # of every norm
     class_token: bool = False
     num_register_tokens: int = 0
-    positions: bool = True  # whether embeddings of absolute positions are added to class and patch tokens
-    norm_before: bool = True  # whether a norm comes before the first block
-    # whether a norm comes after the last block, and whether it has weights
-    norm_after: Literal["none", "plain", "weights"] = "weights"
+    norm_after: Literal["none", "weights"] = "weights"  # whether a norm comes after the last block
     layer_scale: bool = False  # whether what each half of a block adds is scaled channel by channel
-    # of a patch: ``unit`` goes from 0 to 1, with registers along the edge; ``cells`` are rows and columns,
-    # counted from 1 behind a class token at (0, 0), and from 0 where there is none
-    coordinates: Literal["unit", "cells"] = "cells"
 
 
 @strict
-class CapiViTConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
-    """A rotary Vision Transformer of CAPI."""
+class CapiViTConfig(PerceptionEncoderConfig):  # type: ignore[no-untyped-call]
+    """CAPI has RMSNorm, the last without weights, one bias, of the patches, and rotary positions in [0, 1]."""
 
     model_type = "capi"
+    is_capi = True
 
 
-@strict
-class PerceptionEncoderConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
-    """A rotary Vision Transformer of the Perception Encoder."""
-
-    model_type = "perception_encoder"
-
-
-def _norm(config: RotaryViTConfig, *, affine: bool = True) -> nn.Module:
-    if config.norm == "rms":
+def _norm(config: PerceptionEncoderConfig, *, affine: bool = True) -> nn.Module:
+    if config.is_capi:
         return nn.RMSNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
     return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
 
@@ -67,17 +57,17 @@ def _norm(config: RotaryViTConfig, *, affine: bool = True) -> nn.Module:
 class RotaryEmbeddings(nn.Module):
     """Class token, registers and patch tokens, in this order."""
 
-    def __init__(self, config: RotaryViTConfig) -> None:
+    def __init__(self, config: PerceptionEncoderConfig) -> None:
         super().__init__()
         width, patch = config.hidden_size, config.patch_size
         self.patch_size = patch
-        self.patch_embeddings = nn.Conv2d(config.num_channels, width, patch, patch, bias=config.patch_bias)
+        self.patch_embeddings = nn.Conv2d(config.num_channels, width, patch, patch, bias=config.is_capi)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width)) if config.class_token else None
         count = config.num_register_tokens
         self.register_tokens = nn.Parameter(torch.zeros(1, count, width)) if count else None
         rows = config.class_token + (config.image_size // patch) ** 2
-        self.position_embeddings = nn.Parameter(torch.zeros(1, rows, width)) if config.positions else None
-        self.norm = _norm(config) if config.norm_before else nn.Identity()
+        self.position_embeddings = None if config.is_capi else nn.Parameter(torch.zeros(1, rows, width))
+        self.norm = nn.Identity() if config.is_capi else _norm(config)
 
     def interpolate_pos_encoding(self, tokens: Tensor, height: int, width: int) -> Tensor:
         """Positions of class and patch tokens for images of that size in pixels, [1 tokens dim].
@@ -105,10 +95,10 @@ class RotaryEmbeddings(nn.Module):
         return normed
 
 
-def coordinates_of(config: RotaryViTConfig, rows: int, columns: int, device: torch.device) -> Tensor:
+def coordinates_of(config: PerceptionEncoderConfig, rows: int, columns: int, device: torch.device) -> Tensor:
     """Row and column of every token of a grid of patches, float32 [tokens 2]."""
     first = int(config.class_token)
-    if config.coordinates == "unit":
+    if config.is_capi:
         sides = [torch.linspace(0, 1, count, device=device) for count in (rows, columns)]
     else:
         sides = [torch.arange(first, first + count, device=device).float() for count in (rows, columns)]
@@ -156,12 +146,12 @@ class RotaryEmbedding(nn.Module):
 class RotaryAttention(nn.Module):
     """Multi-head attention whose queries and keys are rotated."""
 
-    def __init__(self, config: RotaryViTConfig) -> None:
+    def __init__(self, config: PerceptionEncoderConfig) -> None:
         super().__init__()
         self.config = config
         width = config.hidden_size
         self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
-            nn.Linear(width, width, bias=config.bias) for _ in range(4)
+            nn.Linear(width, width, bias=not config.is_capi) for _ in range(4)
         )
 
     def forward(self, tokens: Tensor, position_embeddings: Rotary) -> tuple[Tensor, Tensor | None]:
@@ -194,7 +184,7 @@ class LayerScale(nn.Module):
 class RotaryBlock(nn.Module):
     """A pre-norm block."""
 
-    def __init__(self, config: RotaryViTConfig) -> None:
+    def __init__(self, config: PerceptionEncoderConfig) -> None:
         super().__init__()
         width = config.hidden_size
         self.norm1 = _norm(config)
@@ -203,9 +193,9 @@ class RotaryBlock(nn.Module):
         self.layer_scale1 = LayerScale(width) if config.layer_scale else nn.Identity()
         self.norm2 = _norm(config)
         self.mlp = nn.Sequential()
-        self.mlp.fc1 = nn.Linear(width, config.intermediate_size, bias=config.bias)
+        self.mlp.fc1 = nn.Linear(width, config.intermediate_size, bias=not config.is_capi)
         self.mlp.act = nn.GELU()
-        self.mlp.fc2 = nn.Linear(config.intermediate_size, width, bias=config.bias)
+        self.mlp.fc2 = nn.Linear(config.intermediate_size, width, bias=not config.is_capi)
         self.layer_scale2 = LayerScale(width) if config.layer_scale else nn.Identity()
 
     def forward(self, tokens: Tensor, coordinates: Tensor) -> Tensor:
@@ -216,20 +206,23 @@ class RotaryBlock(nn.Module):
         return out
 
 
-class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """The network; its forward gives the stream after the last block, [batch tokens dim]."""
+class PerceptionEncoderModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+    """The network; its forward gives the stream after the last block, [batch tokens dim].
 
-    config_class = RotaryViTConfig
-    config: RotaryViTConfig
+    Bolya et al., Perception Encoder, arXiv:2504.13181.
+    """
+
+    config_class = PerceptionEncoderConfig
+    config: PerceptionEncoderConfig
     main_input_name = "pixel_values"
     _supports_sdpa = True
 
-    def __init__(self, config: RotaryViTConfig) -> None:
+    def __init__(self, config: PerceptionEncoderConfig) -> None:
         super().__init__(config)
         self.embeddings = RotaryEmbeddings(config)
         self.layers = nn.ModuleList(RotaryBlock(config) for _ in range(config.num_hidden_layers))
-        after = config.norm_after
-        self.norm = nn.Identity() if after == "none" else _norm(config, affine=after == "weights")
+        has_norm = config.norm_after != "none"
+        self.norm = _norm(config, affine=not config.is_capi) if has_norm else nn.Identity()
         self.post_init()  # type: ignore[no-untyped-call]
 
     def forward(self, pixel_values: Tensor) -> Tensor:
@@ -242,13 +235,7 @@ class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         return tokens
 
 
-class CapiModel(RotaryViTModel):  # type: ignore[no-untyped-call]
-    """CAPI: RMSNorm, no biases, registers along the edge, no class token; Darcet et al., arXiv:2502.08769."""
+class CapiModel(PerceptionEncoderModel):  # type: ignore[no-untyped-call]
+    """The network of Darcet et al., CAPI, arXiv:2502.08769."""
 
     config_class = CapiViTConfig
-
-
-class PerceptionEncoderModel(RotaryViTModel):  # type: ignore[no-untyped-call]
-    """The Perception Encoder: absolute and rotary positions; Bolya et al., arXiv:2504.13181."""
-
-    config_class = PerceptionEncoderConfig

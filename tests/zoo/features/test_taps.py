@@ -20,8 +20,6 @@ from zoo.registry import find
 from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 
 BIAS: dict[str, object] = {"layer_scale_init_value": 0.1}
-CAPI: dict[str, object] = {"norm": "rms", "bias": False, "num_register_tokens": 8, "coordinates": "unit"}
-CAPI |= {"patch_bias": True, "positions": False, "norm_before": False, "norm_after": "plain"}
 FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "vit": ("ViTModel", {}),
     "deit": ("DeiTModel", {}),
@@ -45,7 +43,7 @@ FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "pixio": ("PixioModel", {}),
     "tips": ("Tipsv2VisionModel", {}),
     "tips-gated": ("Tipsv2VisionModel", {"use_swiglu_ffn": True}),
-    "capi": ("CapiModel", CAPI),
+    "capi": ("CapiModel", {"num_register_tokens": 8}),
     "pe": ("PerceptionEncoderModel", {"class_token": True}),
     "pe-scaled": ("PerceptionEncoderModel", {"layer_scale": True, "norm_after": "none"}),
     "aimv2": ("Aimv2VisionModel", {}),
