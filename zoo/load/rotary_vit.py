@@ -42,7 +42,7 @@ class PerceptionEncoderConfig(PreTrainedConfig):  # type: ignore[no-untyped-call
 
 @strict
 class CapiViTConfig(PerceptionEncoderConfig):  # type: ignore[no-untyped-call]
-    """CAPI has RMSNorm, the last without weights, one bias, of the patches, and rotary positions in [0, 1]."""
+    """CAPI has RMSNorm, the last without weights, one bias, of patches, and rotary positions in [0, 1]."""
 
     model_type = "capi"
     is_capi = True

@@ -4,6 +4,7 @@ import copy
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import CodeType, FunctionType
 from weakref import WeakValueDictionary
 
@@ -18,7 +19,7 @@ from zoo.load.module.forward import TrialNetwork
 from zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from zoo.load.module.trial import LAYOUT_WORDS, Trial, try_out
 from zoo.load.own import faults
-from zoo.spec import BackboneSpec
+from zoo.spec import BackboneSpec, Stage
 from zoo.view.geometry import nearest_multiple
 
 MARK = "given:"  # begins the names by which a run calls for networks of this process
@@ -95,10 +96,8 @@ def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
     try:
         copied = copy.deepcopy(net)
     except Exception as error:
-        raise InputError(
-            f"{type(net).__name__} cannot be copied ({type(error).__name__}: {error}); detach tensors that "
-            "it keeps"
-        ) from error
+        reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
+        raise InputError(f"{type(net).__name__} {reason}") from error
     copied.requires_grad_(False).train(False)
     examined = examine(copied, hints, blocks, final_norm)
     for fault in faults(examined.spec):
@@ -165,7 +164,9 @@ def _try(subject: TrialNetwork, hints: ModuleHints, blocks: Paths | None, final_
 
 def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:
     """The spec, and how it is known what the first prefix token is."""
-    subject, stages = trial.subject, trial.stages
+    subject = trial.subject
+    rows = groupby((reading.width, subject.size // reading.side) for reading in trial.readings[1:])
+    stages = tuple(Stage(len(list(row)), width, stride) for (width, stride), row in rows)
     stem, prefix = trial.readings[0], trial.readings[1].prefix
     of_tokens = not any(reading.is_map for reading in trial.readings)
     has_cls, reason = has_class_token(subject.net, prefix, hints) if of_tokens else (False, "")

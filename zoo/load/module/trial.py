@@ -7,7 +7,6 @@ patch show; what no image changes, before the first block, is a prefix token.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import isqrt
 
 import torch
@@ -18,7 +17,6 @@ from zoo.errors import InputError, first_line
 from zoo.features.layers import with_batch_first
 from zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
 from zoo.load.module.hints import ModuleHints
-from zoo.spec import Stage
 
 LAYOUT_WORDS: Mapping[Layout, str] = {
     "tokens": "tokens [batch tokens dim]",
@@ -124,13 +122,6 @@ class Trial:
     readings: tuple[Reading, ...]
     final_norm: str  # its path; "" for none
     other_sizes: str  # why the network takes no images of other sizes; "" if it does
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """Blocks of equal width and stride in a row."""
-        size = self.subject.size
-        blocks = groupby((reading.width, size // reading.side) for reading in self.readings[1:])
-        return tuple(Stage(len(list(row)), width, stride) for (width, stride), row in blocks)
 
 
 def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
