@@ -1,7 +1,7 @@
 """The answer to each column of a leaderboard: its best backbone and layer, how sure that is, and the cost."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -46,11 +46,8 @@ class Answer:
 def answers_of(board: Board) -> tuple[Answer, ...]:
     """The answer to every column of a leaderboard that has a score, in their order."""
     device = find_device(board.costs)
-    fields = layer_costs(board.costs, device)[["backbone", "input_size", "layer", "ms"]]
-    times = {
-        (str(name), int(size), int(layer)): float(value)
-        for name, size, layer, value in fields.itertuples(index=False, name=None)
-    }
+    costs = layer_costs(board.costs, device).set_index(["backbone", "input_size", "layer"])
+    times = costs["ms"].to_dict()
     return tuple(
         _answer(column, board.ties.get(column.key), times, device or "")
         for column in board.columns
@@ -58,9 +55,7 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     )
 
 
-def _answer(
-    column: Column, ties: Ties | None, times: Mapping[tuple[str, int, int], float], device: str
-) -> Answer:
+def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
     """The answer to one column; one that shares the best score cannot be told from the best either."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
@@ -68,7 +63,7 @@ def _answer(
     others = [str(other) for other in best["backbone"] if other != name]
     equal = set(best.loc[best["value"] == top["value"], "backbone"])
     tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
-    milliseconds = times.get((name, int(top["input_size"]), layer), math.nan)
+    milliseconds = float(times.get((name, int(top["input_size"]), layer), math.nan))
     honest = column.honest.get(name)
     good = column.candidates[column.candidates["backbone"] == name]
     good = good[good["tied"].astype(bool) | (good["value"] == top["value"])]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import inside_name, page_name
+from leaderboards.display import page_name
 from leaderboards.pages.csv import file_digest, read_numbers
 from leaderboards.pages.figures import figure_differences
 from leaderboards.pages.inside.tables import INSIDE, inside_frame
@@ -32,7 +32,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     sentences: list[str] = []
     for suite in suites_of(records):
         board = Board.of(records, suite)
-        inside, ranked = inside_name(suite), page_name(suite)
+        inside, ranked = page_name(suite, "inside"), page_name(suite)
         if len(board.measured) or (len(board.analysed) and (folder / f"{ranked}.csv").is_file()):
             sentences += _check_page(folder, ranked, TIDY, tidy_frame(board), tolerance)
         if len(board.analysed):

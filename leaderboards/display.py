@@ -25,19 +25,13 @@ def task_display(name: str) -> TaskEntry:
     return next((entry for entry in TASKS if entry.name == name), bare)
 
 
-def page_name(suite: str) -> str:
-    """A suite's name as the name of its pages' files, which stay in their folder whatever it is called."""
-    return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
+def page_name(suite: str, kind: str = "") -> str:
+    """A suite's name as the name of its pages' files, which stay in their folder whatever it is called.
 
-
-def inside_name(suite: str) -> str:
-    """The name of the files of a suite's page of analyses."""
-    return f"{page_name(suite)}.inside"
-
-
-def cost_name(suite: str) -> str:
-    """The name of the files of a suite's page of costs."""
-    return f"{page_name(suite)}.cost"
+    The page of analyses is of the kind ``inside``, that of costs of the kind ``cost``.
+    """
+    name = safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
+    return f"{name}.{kind}" if kind else name
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:

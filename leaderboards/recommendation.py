@@ -120,18 +120,16 @@ def least_loss(candidates: Mapping[Column, pd.DataFrame]) -> Pick | None:
     """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
     best = {column: float(rows["value"].max()) for column, rows in candidates.items()}
     names = [{str(name) for name in rows["backbone"]} for rows in candidates.values()]
+    ordered = {
+        column: rows.sort_values(["value", "layer"], ascending=[False, True], kind="stable")
+        for column, rows in candidates.items()
+    }
     picks = []
     for name in sorted(set.intersection(*names)):
-        rows = {column: _highest(every, name) for column, every in candidates.items()}
-        loss = max(best[column] - float(row["value"]) for column, row in rows.items())
-        picks.append(Pick(name, rows, loss=loss))
+        taken = {column: rows[rows["backbone"] == name].iloc[0] for column, rows in ordered.items()}
+        loss = max(best[column] - float(row["value"]) for column, row in taken.items())
+        picks.append(Pick(name, taken, loss=loss))
     return min(picks, key=lambda pick: (pick.loss, pick.rank), default=None)
-
-
-def _highest(rows: pd.DataFrame, name: str) -> pd.Series:
-    """The best candidate of a backbone, the lower layer of equal ones."""
-    rows = rows[rows["backbone"] == name]
-    return rows.sort_values(["value", "layer"], ascending=[False, True], kind="stable").iloc[0]
 
 
 @dataclass(frozen=True)
@@ -181,11 +179,8 @@ class Recommendation:
                 f"no backbone may be the best in every task; it loses least: at most {pick.loss:.1f} points "
                 "below the best"
             )
-        parts = [self._compared(pick, column) for column in pick.rows]
-        texts = [
-            f"{column.heading}: {part}" if len(parts) > 1 else part
-            for column, part in zip(pick.rows, parts, strict=True)
-        ]
+        heads = {column: f"{column.heading}: " if len(pick.rows) > 1 else "" for column in pick.rows}
+        texts = [f"{head}{self._compared(pick, column)}" for column, head in heads.items()]
         if len(pick.layers) > 1:
             layers = " and ".join(map(str, pick.layers))
             texts.append(f"no one of its layers will do for all, take layers {layers}")
@@ -215,7 +210,22 @@ def _saving(row: pd.Series, best: pd.Series) -> str:
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
     """The picks as text, with all layers that would do as well."""
-    return pd.DataFrame([_cells(pick) for pick in recommendation.picks])
+    return pd.DataFrame(
+        {
+            "backbone": pick.backbone,
+            "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
+            "pooling": ", ".join(dict.fromkeys(str(layer["pooling"]) for layer in pick.rows.values())),
+            **{column.heading: _score(layer) for column, layer in pick.rows.items()},
+            "ms": ms_text(row["ms"]),
+            "weights": count_text(row["parameters"]),
+            "dim": fixed(row["dim"], 0),
+            "GB a million": fixed(4 * row["dim"] / 1000, 2),
+            "licence": str(row["licence"]),
+            "as good": ", ".join(map(str, pick.others)),
+        }
+        for pick in recommendation.picks
+        for row in [pick.deepest]
+    )
 
 
 def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame:
@@ -231,22 +241,6 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
         }
         for _, row in recommendation.fronts[column].iterrows()
     )
-
-
-def _cells(pick: Pick) -> dict[str, str]:
-    row = pick.deepest
-    return {
-        "backbone": pick.backbone,
-        "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
-        "pooling": ", ".join(dict.fromkeys(str(layer["pooling"]) for layer in pick.rows.values())),
-        **{column.heading: _score(layer) for column, layer in pick.rows.items()},
-        "ms": ms_text(row["ms"]),
-        "weights": count_text(row["parameters"]),
-        "dim": fixed(row["dim"], 0),
-        "GB a million": fixed(4 * row["dim"] / 1000, 2),
-        "licence": str(row["licence"]),
-        "as good": ", ".join(map(str, pick.others)),
-    }
 
 
 def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:

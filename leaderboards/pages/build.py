@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import inside_name, page_name
+from leaderboards.display import page_name
 from leaderboards.literature import Published
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.figures import write_figures
@@ -90,7 +90,7 @@ def leaderboard_page(board: Board) -> Page:
     """The leaderboard of one suite: the same blocks for the same records in any order."""
     blocks = section_blocks(board)
     if len(board.analysed):
-        blocks.append(said(ELSEWHERE, name=inside_name(board.suite)))
+        blocks.append(said(ELSEWHERE, name=page_name(board.suite, "inside")))
     name = page_name(board.suite)
     blocks += provenance_blocks(board, board.plain, Numbers(tidy_frame(board), name))
     blocks += gap_blocks(empty_cells(board))

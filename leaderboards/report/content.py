@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
-from leaderboards.display import cost_name, inside_name, page_name
+from leaderboards.display import page_name
 from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.report.cka import BlockCka, cka_matrices
@@ -42,7 +42,7 @@ def content_of(board: Board, facts: Mapping[str, Facts]) -> Content:
     board = replace(board, published=()) if board.reproduced.empty else board
     analysed, costs, suite = board.analysed, board.costs, board.suite
     numbers = [Numbers(tidy_frame(board), page_name(suite))] if len(board.plain) else []
-    numbers += [Numbers(inside_frame(analysed), inside_name(suite))] if len(analysed) else []
-    numbers += [Numbers(inside_frame(costs), cost_name(suite))] if len(costs) else []
+    numbers += [Numbers(inside_frame(analysed), page_name(suite, "inside"))] if len(analysed) else []
+    numbers += [Numbers(inside_frame(costs), page_name(suite, "cost"))] if len(costs) else []
     said = frames_of(board, facts), answers_of(board), costs_of(board, facts), *cka_matrices(board)
     return Content(board, *said, tuple(numbers))

@@ -6,7 +6,7 @@ from collections import defaultdict
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import cost_name, count_text, fixed, ms_text
+from leaderboards.display import count_text, fixed, ms_text, page_name
 from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.scores.analyses import analyses_of
 from leaderboards.scores.frames import BoardBackbone, backbones_of
@@ -32,7 +32,7 @@ def cost_page(board: Board) -> Page:
     blocks: list[Block] = [said(NOTE)]
     for analysis in analyses_of(board.costs):
         blocks += _device_blocks(analysis.rows(board.costs), analysis.dataset)
-    name = cost_name(board.suite)
+    name = page_name(board.suite, "cost")
     blocks += provenance_blocks(board, board.costs, Numbers(inside_frame(board.costs), name))
     blocks += gap_blocks(empty_analyses(board, board.costs))
     return Page(name, f"What the backbones cost: {board.suite}", tuple(blocks))

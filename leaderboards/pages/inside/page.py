@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import inside_name, pooling_name, pooling_rank, task_display
+from leaderboards.display import page_name, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside import tables
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.records.files import scored_path, task_key
@@ -66,7 +66,7 @@ def inside_page(board: Board) -> Page:
         blocks += _analysis_blocks(analysis, analysis.rows(records), backbones, board.arrays)
     blocks += _probe_blocks(board.measured, records, backbones)
     blocks += unlabelled_blocks(board)
-    name = inside_name(board.suite)
+    name = page_name(board.suite, "inside")
     blocks += provenance_blocks(board, records, Numbers(tables.inside_frame(records), name))
     blocks += gap_blocks(empty_analyses(board, records))
     return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
