@@ -130,7 +130,6 @@ def answer_cells(answers: Sequence[Answer], labels: Mapping[str, str] | None = N
 
 
 def _others(answer: Answer, labels: Mapping[str, str]) -> str:
-    """Rivals and layers in a few words."""
     names = [labels.get(name, name) for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]

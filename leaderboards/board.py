@@ -81,7 +81,6 @@ class Board:
 
     @cached_property
     def sets(self) -> pd.DataFrame:
-        """Records of sets of layers that rank."""
         return self.measured[is_set(self.measured)]
 
     @cached_property
@@ -105,7 +104,6 @@ class Board:
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """What tables call each backbone, by name."""
         return {backbone.name: backbone.label for backbone in self.backbones}
 
     def backbones_in(self, records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
@@ -119,7 +117,6 @@ class Board:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """The leaderboard's columns in order, each with its scores."""
         return columns_of(self.scores)
 
     @cached_property

@@ -88,7 +88,6 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
 
 
 def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
-    """The rows of a table by backbone and task, then by digest of the data."""
     groups: dict[Group, dict[str, Rows]] = {}
     for key, row in text_rows(table).items():
         rows = groups.setdefault(key[:4], {}).setdefault(key.data, {})
@@ -97,7 +96,6 @@ def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
 
 
 def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
-    """What differs between the rows of a backbone and task on the same data."""
     lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
     both = [(before[key], now[key]) for key in before if key in now]
     scored = [(old, new) for old, new in both if old["value"] and new["value"]]
@@ -132,7 +130,6 @@ def _rows(count: int) -> str:
 
 
 def _layer_text(row: Row) -> str:
-    """Where in a backbone a row belongs."""
     layer = layer_text(row)
     layer = layer if layer == "final" else f"layer {layer}"
     if row.get("head", "-1") != "-1":

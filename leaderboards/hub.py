@@ -64,7 +64,6 @@ def _shown(board: Board) -> pd.DataFrame:
 
 
 def _eval_result(row: Mapping[Any, Any]) -> EvalResult:
-    """One score as the Hub has it."""
     dataset = {"data": row["data"]} if row["data"] else {}
     dataset |= {"partial": row["coverage"]} if row["partial"] else {}
     facts: dict[str, Any] = {"layer": int(row["layer"]), "pooling": str(row["pooling"])}

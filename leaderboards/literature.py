@@ -192,7 +192,6 @@ def _problem(number: Published) -> str:
 
 
 def _whole(text: str, column: str, where: str) -> int | None:
-    """A cell that is a whole number, None where it is empty."""
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,4}", text):
@@ -201,7 +200,6 @@ def _whole(text: str, column: str, where: str) -> int | None:
 
 
 def _percent(text: str, decimals: int | None, where: str) -> float:
-    """A percentage with exactly so many decimals."""
     digits = re.fullmatch(r"[0-9]+(?:\.([0-9]+))?", text)
     if digits is None or not 0 <= float(text) <= 100:
         raise InputError(f"{where}: the value must be a percentage from 0 to 100, not {text!r}")

@@ -43,7 +43,6 @@ class StoredResult:
         return self.folder / "records" / self.name
 
     def companion(self, kind: str, folder: Path | None = None) -> Path:
-        """File of what belongs to them, in the output folder or in another one."""
         return (folder or self.folder) / kind / self.name.with_suffix(COMPANIONS[kind])
 
     @cached_property

@@ -37,7 +37,6 @@ class Possible:
 
     @property
     def best(self) -> "pd.Series":
-        """The row of the highest score."""
         return self.rows.iloc[0]
 
 
@@ -79,7 +78,6 @@ class Pick:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The blocks that are read, in order."""
         return tuple(sorted({int(row["layer"]) for row in self.rows.values()}))
 
     @property
@@ -187,7 +185,6 @@ class Recommendation:
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
-        """A pick beside the best of a column."""
         best, row = self.possible[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             return f"scores best, {_score(best)}"
@@ -244,7 +241,6 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
 
 
 def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
-    """Which layer of which backbone in which column, its score and its costs."""
     return {
         **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric")},
         "backbone": row["backbone"],

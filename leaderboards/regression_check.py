@@ -121,7 +121,6 @@ def _cells(moved: Moved) -> dict[str, str]:
 
 
 def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:
-    """What happened to a number of the baseline; None where nothing did."""
     if today is None:
         return Moved(row, "", "not measured on these images")
     now = today["value"]

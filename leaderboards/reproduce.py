@@ -72,7 +72,6 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def _run_of(number: Published) -> _Run:
-    """The run that a number is about."""
     return tuple(getattr(number, name) for name in _RUN)
 
 
@@ -90,7 +89,6 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
 
 
 def _compared(number: Published, run: pd.DataFrame | None) -> _Finding:
-    """A published number beside the records of its run."""
     if not number.comparable:
         return "not comparable", number.not_comparable, {}
     if run is None:
@@ -108,7 +106,6 @@ def _compared(number: Published, run: pd.DataFrame | None) -> _Finding:
 
 
 def _measured(number: Published, run: pd.DataFrame) -> _Finding:
-    """What a run says about a number."""
     if number.rule == "draws":
         return _floor(number, run[run["metric"] == number.metric])
     blocks = run[(run["tap"] == "block") & (run["layer"] >= 1)]
@@ -147,7 +144,6 @@ def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
 
 
 def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
-    """The mean over the random floor's draws."""
     floors = floor_draws(rows)
     if floors.empty:
         return "not run", "there are no draws of the random floor", {}
@@ -188,7 +184,6 @@ def disputes(published: Sequence[Published]) -> tuple[str, ...]:
 
 
 def _subject(number: Published) -> Hashable:
-    """What a number is of."""
     task = (number.backbone, number.task, number.dataset)
     if number.claim:
         return (*task, number.claim)
@@ -199,7 +194,6 @@ def _subject(number: Published) -> Hashable:
 
 
 def _disagree(group: Sequence[Published]) -> bool:
-    """Whether any two numbers are further apart than their rounding."""
     return any(
         abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
         for number, other in combinations(group, 2)

@@ -118,7 +118,6 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
 
 
 def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -> None:
-    """Raise InputError for names that have no records."""
     known = sorted({str(name) for name in rows["backbone"]})
     for name in names:
         if name not in known:

@@ -89,7 +89,6 @@ def _may_hold(group: pq.RowGroupMetaData, places: Collection[Place]) -> bool:
 
 
 def _type(name: str) -> pa.DataType:
-    """Type of a column: partitions of the items are whole numbers."""
     return pa.int32() if name == "label" or name.startswith("start ") else pa.float32()
 
 
@@ -104,7 +103,6 @@ def _shared_statistics(measured: Collection[Items]) -> dict[str, tuple[str, str]
 
 
 def _table(place: Place, items: Items, schema: pa.Schema) -> pa.Table:
-    """Rows of one place, with all columns of the file."""
     count, (layer, tap, pooling) = len(items.keys), place
     texts = ([tap] * count, [pooling] * count, [items.unit] * count, items.keys, items.clusters, items.strata)
     columns = [pa.array([layer] * count, pa.int32())]
@@ -139,7 +137,6 @@ class _Texts:
         self._known: dict[tuple[int, bytes], tuple[str, ...]] = {}
 
     def between(self, start: int, stop: int) -> Iterator[tuple[str, ...]]:
-        """The texts of rows, one tuple a column of `ITEM`."""
         for number, (codes, words) in enumerate(self._columns):
             key = number, codes[start:stop].tobytes()
             if key not in self._known:

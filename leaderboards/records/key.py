@@ -75,7 +75,6 @@ class Limit:
         return round(abs(before - now), ROUNDING)
 
     def is_moved(self, before: float, now: float) -> bool:
-        """Whether two numbers do not count as the same."""
         return self.distance(before, now) > self.amount
 
 
@@ -88,7 +87,6 @@ class Tolerance:
     analysis: float = 0.02  # share of an analysis's number
 
     def limit(self, task: str, *, analysis: bool = False) -> Limit:
-        """The limit for the numbers of a task that ranks, of CKA, or of an analysis."""
         if analysis:
             return Limit(self.analysis, is_share=True)
         return Limit(self.cka if task == COMPARISON_TASK else self.score)

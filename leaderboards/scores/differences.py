@@ -28,7 +28,6 @@ class Side:
 
     @property
     def place(self) -> Place:
-        """Where its items are."""
         return self.layer, self.tap, self.pooling
 
 

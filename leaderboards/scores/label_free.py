@@ -138,12 +138,10 @@ class Beaten:
 
     @property
     def lower(self) -> bool:
-        """Whether its mean regret is lower than that of every rule."""
         return all(difference.value < 0 for difference in self.less.values())
 
     @property
     def shown(self) -> bool:
-        """Whether it is lower by more than chance."""
         return self.lower and self.p < LEVEL
 
 
@@ -193,6 +191,5 @@ def _by_backbone(numbers: Mapping[tuple[str, Key], float]) -> Floats:
 
 
 def _mean(values: Floats) -> Mean:
-    """The mean of some backbones' numbers."""
     value = float(values.mean()) if len(values) else math.nan
     return Mean(value, mean_reach(values), len(values))

@@ -155,7 +155,6 @@ def _better_blocks(board: Board) -> list[Block]:
 
 
 def _partial_blocks(board: Board) -> list[Block]:
-    """What the mark † means, where something is marked."""
     rows = pd.concat([column.rows for column in board.columns])
     parts = rows[rows["partial"].astype(bool)].groupby("dataset", sort=True)
     marked = any(column.partial for column in board.columns)

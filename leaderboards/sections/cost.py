@@ -39,7 +39,6 @@ def cost_page(board: Board) -> Page:
 
 
 def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
-    """What backbones cost on one device: each as a whole, and up to each layer."""
     rows = rows[rows["value"].notna()]
     if rows.empty:
         return []

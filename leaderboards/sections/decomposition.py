@@ -69,7 +69,6 @@ class Change:
 
     @property
     def delta(self) -> float:
-        """What the choice changes on the way."""
         return self.after - self.before
 
 
@@ -138,7 +137,6 @@ class _Backbone:
         self._final = Layer(int(rows["depth"].iloc[0]), tap)
 
     def is_scored(self, stop: int) -> bool:
-        """Whether the layers that a stop reads have scores by its rule."""
         scores = self.scores(stop)
         final = self._steps.stops[stop].tap == "final"
         return self._final in scores if final else any(layer.tap == "block" for layer in scores)
@@ -200,7 +198,6 @@ def _effects(items: Items, metric: str) -> tuple[dict[str, float], float, int]:
 
 
 def _values(items: Items, metric: str) -> dict[str, float]:
-    """The value of each item that has one."""
     column = np.asarray(items.values[items.statistics[metric].column], np.float64)
     return {items.keys[row]: float(column[row]) for row in np.flatnonzero(~np.isnan(column)).tolist()}
 
@@ -276,7 +273,6 @@ def changes_table(changed: Sequence[Change], steps: Steps) -> pd.DataFrame:
 
 
 def _numbers(changed: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame:
-    """All numbers in full precision, as text."""
     rows = []
     for change in changed:
         choice = steps.choices[change.step - 1]

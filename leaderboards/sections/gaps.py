@@ -104,14 +104,12 @@ def empty_analyses(board: Board, records: pd.DataFrame) -> list[str]:
 
 
 def _sentences(board: Board, gaps: Gaps) -> list[str]:
-    """Groups of missing numbers in words, in the order of the page."""
     ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
     ordered = sorted(gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], ranks[gap.backbone], gap[4:]))
     return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in ordered]
 
 
 def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:
-    """A group of missing scores in words."""
     blocks = [layer for layer, tap in layers if tap == "block" and layer >= 0]
     names = [ranges_text(blocks)] if blocks else []
     names += ["final"] if any(tap == "final" for _, tap in layers) else []

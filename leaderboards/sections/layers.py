@@ -55,7 +55,6 @@ def layer_blocks(board: Board) -> list[Block]:
 
 
 def _column_blocks(column: Column) -> list[Block]:
-    """The part of one column."""
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
     blocks: list[Block] = [Heading(3, title), *_pooling_blocks(column, None, title)]

@@ -84,7 +84,6 @@ def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
-    """The score of each backbone."""
     fields = rows[["backbone", "value", "spread"]].itertuples(index=False, name=None)
     return {str(name): MeanScore(float(value), float(spread)) for name, value, spread in fields}
 

@@ -41,7 +41,6 @@ def unlike_blocks(records: pd.DataFrame) -> list[Block]:
 
 
 def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
-    """What was read of each dataset, split and protocol, and whether it was all of the official data."""
     return pd.DataFrame(
         {
             "dataset": f"{dataset} †" if rows["partial"].any() else dataset,
@@ -56,7 +55,6 @@ def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def _backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
-    """Which weights were run, at what size, dtype and on what device."""
     return pd.DataFrame(
         {
             "backbone": backbone.label,

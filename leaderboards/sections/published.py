@@ -40,7 +40,6 @@ def published_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
-    """One row as text; empty cells where nothing was measured."""
     how = [part for part in (row["protocol"], row["transform"]) if part not in ("", "none")]
     protocol = f" ({', '.join(how)})" if how else ""
     unmeasured = row["verdict"] in NOT_MEASURED

@@ -86,7 +86,6 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
 
 
 def _blocks(side: Side) -> tuple[int, ...]:
-    """The blocks of a set."""
     return tuple(member.index for member in Layer.of_record(side.layer, side.tap).members)
 
 

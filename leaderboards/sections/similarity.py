@@ -33,7 +33,6 @@ class CkaTable:
 
     @property
     def title(self) -> str:
-        """What it compares, in words."""
         return f"{pooling_name(self.pooling)}, {self.dataset_name} ({self.protocol})"
 
     def rows(self, pairs: pd.DataFrame) -> pd.DataFrame:

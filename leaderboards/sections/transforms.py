@@ -59,7 +59,6 @@ def gains_of(board: Board) -> tuple[Gain, ...]:
 
 
 def _gain(board: Board, plain: Column, changed: Column, name: str, transform: str) -> Gain:
-    """What a transform gains a backbone in a column."""
     before, after = best_side(plain.candidates, name), best_side(changed.candidates, name, transform)
     sides = sides_of(changed.candidates, name, transform)
     same = [side for side in sides if side.layer == before.layer]
