@@ -1,14 +1,13 @@
 """Per-item measurements of one backbone and task, every layer in one parquet file."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from tasks.base import Items, Statistic
 from zoo.atomic import whole_file
@@ -33,7 +32,8 @@ def write_items(measured: Mapping[Place, Items], path: Path) -> None:
     nothing behind. Raises ValueError where two places give one metric different statistics.
     """
     names = dict.fromkeys(name for items in measured.values() for name in items.values)
-    columns = pa.schema([(name, _type(name)) for name in names])
+    whole = [name for name in names if name == "label" or name.startswith("start ")]
+    columns = pa.schema([(name, pa.int32() if name in whole else pa.float32()) for name in names])
     metadata = {STATISTICS: json.dumps(_shared_statistics(measured.values())).encode()}
     schema = pa.schema([*PLACE, *ITEM, *columns], metadata=metadata)
     options = {"compression": "zstd", "write_page_checksum": True}
@@ -52,16 +52,7 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         return {}
     try:
         table = _read(path, places).unify_dictionaries().combine_chunks()
-        statistics = {
-            metric: Statistic(column, over)
-            for metric, (column, over) in json.loads(table.schema.metadata[STATISTICS]).items()
-        }
-        texts = _Texts(table)
-        return {
-            layer: _items(table[start:stop], statistics, texts.between(start, stop))
-            for layer, start, stop in _by_place(table)
-            if places is None or layer in places
-        }
+        return {place: items for place, items in _items(table) if places is None or place in places}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"expected per-item measurements in {path} but cannot read them: {error}; "
@@ -88,10 +79,6 @@ def _may_hold(group: pq.RowGroupMetaData, places: Collection[Place]) -> bool:
     )
 
 
-def _type(name: str) -> pa.DataType:
-    return pa.int32() if name == "label" or name.startswith("start ") else pa.float32()
-
-
 def _shared_statistics(measured: Collection[Items]) -> dict[str, tuple[str, str]]:
     """Column and kind of every metric of any place; raises ValueError where two places disagree."""
     shared: dict[str, tuple[str, str]] = {}
@@ -116,45 +103,36 @@ def _table(place: Place, items: Items, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _by_place(table: pa.Table) -> Iterator[tuple[Place, int, int]]:
-    """Each place with its first row and the one behind its last: the rows of a place lie together."""
+def _items(table: pa.Table) -> Iterator[tuple[Place, Items]]:
+    """Each place with its items: the rows of a place lie together, texts that are the same are shared."""
     if not table.num_rows:
         return
-    codes = [table["layer"].to_numpy(), *(_codes(table, name)[0] for name in ("tap", "pooling"))]
-    changes = np.any([np.diff(code) != 0 for code in codes], axis=0)
+    statistics = {
+        metric: Statistic(column, over)
+        for metric, (column, over) in json.loads(table.schema.metadata[STATISTICS]).items()
+    }
+    texts = {name: table[name].chunk(0) for name in HEAD[1:]}
+    codes = {name: column.indices.to_numpy() for name, column in texts.items()}
+    words = {name: np.asarray(texts[name].dictionary.to_pylist(), object) for name in ITEM.names}
+    known: dict[tuple[str, bytes], tuple[str, ...]] = {}
+
+    def text(name: str, rows: slice) -> tuple[str, ...]:
+        key = name, codes[name][rows].tobytes()
+        if key not in known:
+            known[key] = tuple(words[name][codes[name][rows]].tolist())
+        return known[key]
+
+    ends = [table["layer"].to_numpy(), codes["tap"], codes["pooling"]]
+    changes = np.any([np.diff(end) != 0 for end in ends], axis=0)
     starts = [0, *(np.flatnonzero(changes) + 1).tolist()]
     for start, stop in zip(starts, [*starts[1:], table.num_rows], strict=True):
         layer, tap, pooling = (table[name][start].as_py() for name in PLACE.names)
-        yield (layer, tap, pooling), start, stop
-
-
-class _Texts:
-    """The columns of texts of some rows; places whose texts are the same share them."""
-
-    def __init__(self, table: pa.Table) -> None:
-        columns = [_codes(table, name) for name in ITEM.names]
-        self._columns = [(codes, np.asarray(words, object)) for codes, words in columns]
-        self._known: dict[tuple[int, bytes], tuple[str, ...]] = {}
-
-    def between(self, start: int, stop: int) -> Iterator[tuple[str, ...]]:
-        for number, (codes, words) in enumerate(self._columns):
-            key = number, codes[start:stop].tobytes()
-            if key not in self._known:
-                self._known[key] = tuple(words[codes[start:stop]].tolist())
-            yield self._known[key]
-
-
-def _items(rows: pa.Table, statistics: Mapping[str, Statistic], texts: Iterable[tuple[str, ...]]) -> Items:
-    """Items of the rows of one place, whose units, keys, clusters and strata are known."""
-    units, keys, clusters, strata = texts
-    names = [name for name in rows.column_names[len(HEAD) :] if rows[name].null_count < rows.num_rows]
-    values = {name: rows[name].to_numpy().astype(np.float64) for name in names}
-    measured = {metric: statistic for metric, statistic in statistics.items() if statistic.measured(values)}
-    return Items(units[0], keys, clusters, strata, values, measured)
-
-
-def _codes(rows: pa.Table, name: str) -> tuple[NDArray[np.int32], Sequence[str]]:
-    """Numbers of a column's texts, [rows], and the texts."""
-    column = rows[name].combine_chunks()
-    array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-    return array.indices.to_numpy(), array.dictionary.to_pylist()
+        rows = {name: table[name][start:stop] for name in table.column_names[len(HEAD) :]}
+        values = {
+            name: column.to_numpy().astype(np.float64)
+            for name, column in rows.items()
+            if column.null_count < stop - start
+        }
+        units, keys, clusters, strata = (text(name, slice(start, stop)) for name in ITEM.names)
+        measured = {metric: each for metric, each in statistics.items() if each.measured(values)}
+        yield (layer, tap, pooling), Items(units[0], keys, clusters, strata, values, measured)
