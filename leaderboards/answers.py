@@ -11,7 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
 from leaderboards.scores.column import BetterPooling, Column
 from leaderboards.scores.costs import find_device, layer_costs
-from leaderboards.scores.ties import Ties
+from leaderboards.scores.differences import Ties
 
 MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
 _COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")

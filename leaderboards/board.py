@@ -12,6 +12,7 @@ from leaderboards.records.key import COMPARISON_TASK
 from leaderboards.records.record import of_suite
 from leaderboards.reproduce import NOT_MEASURED, reproduce
 from leaderboards.scores.column import BEST, Column, columns_of
+from leaderboards.scores.differences import ColumnTies, column_ties
 from leaderboards.scores.frames import (
     BoardBackbone,
     backbones_of,
@@ -22,7 +23,6 @@ from leaderboards.scores.frames import (
     newest,
     pair_rows,
 )
-from leaderboards.scores.ties import ColumnTies, column_ties
 from tasks.registry import COST
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from leaderboards.display import count_text, fixed, ms_text, score_text
 from leaderboards.records.items import Place
 from leaderboards.scores.column import Column
-from leaderboards.scores.ties import SetTest, known_items, places_of
+from leaderboards.scores.differences import SetTest, known_items, places_of
 from tasks.uncertainty import confidence_set
 
 HOPELESS = 2.0

@@ -11,7 +11,6 @@ VAGUE = ("one", "found", "of", "place", "told")
 """Names of variables that say nothing of what they hold."""
 
 EXCEPTIONS = {
-    "leaderboards/scores/differences.py": ("place",),  # layer, tap and pooling: a noun of its own there
     "tasks/keypoints/matching.py": ("found",),  # points that were found, beside those that were sought
 }
 """By file: where such a name is the noun."""

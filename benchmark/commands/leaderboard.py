@@ -71,9 +71,9 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
+    from leaderboards.check import moved_table, read_baseline, regression_check, tidy_records
     from leaderboards.pages.markdown import table
     from leaderboards.records.key import TOLERANCE, Tolerance
-    from leaderboards.regression_check import moved_table, read_baseline, regression_check, tidy_records
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
     if limit < 0:

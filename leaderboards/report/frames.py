@@ -9,8 +9,8 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import task_display
 from leaderboards.scores.column import Column
+from leaderboards.scores.differences import Ties
 from leaderboards.scores.frames import BoardBackbone
-from leaderboards.scores.ties import Ties
 from zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")

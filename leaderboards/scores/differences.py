@@ -1,17 +1,99 @@
-"""The layers of backbones that are put beside each other, and the differences of their scores."""
+"""What the data can tell apart: which backbones may be the best of a column, and layers side by side."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.items import Place
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import Place, read_items
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import best_rows
-from leaderboards.scores.ties import known_items
-from tasks.uncertainty import paired_differences
+from tasks.base import Items
+from tasks.uncertainty import confidence_set, paired_differences
+from zoo.errors import InputError
+from zoo.spec import stands_for_set
+
+SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
+"""Whether each rival, given by its layers, may be the best in a metric; None where that cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """Confidence set of the best of one column, by names of backbones.
+
+    Untested are those whose measurements are not there, are of other items than the best one's, or are too
+    few to tell.
+    """
+
+    tied: frozenset[str] = frozenset()  # these hold the true best with 95 %, together with the column's best
+    apart: frozenset[str] = frozenset()  # worse
+    untested: frozenset[str] = frozenset()
+
+
+ColumnTies = Mapping[tuple[str, str, str, str], Ties]  # by `Column.key`
+
+
+def column_ties(columns: Iterable[Column], folder: Path, test: SetTest = confidence_set) -> ColumnTies:
+    """For the `Column.key` of each column, which backbones may be its best, by a folder of items.
+
+    A backbone takes part with its best layer and all that its row marks as tied with that one, since which
+    layer stands for it was chosen on the same data. The column's best is the first backbone, in the order of
+    the tables, that reaches the best score; what depends on chance is fixed, and nothing depends on the order
+    of the records. Others that share its score are best, too, and take part unmarked, as the random floor
+    does not at all.
+    """
+    return {column.key: _ties(column, folder, test) for column in columns}
+
+
+def _ties(column: Column, folder: Path, test: SetTest) -> Ties:
+    best = column.best.sort_values("value", ascending=False, kind="stable")
+    below = set(best.loc[best["value"] < best["value"].max(), "backbone"])
+    if not below:
+        return Ties()
+    measured = {str(row["backbone"]): _measured(row, column, folder) for _, row in best.iterrows()}
+    verdicts: dict[str, bool | None] = dict.fromkeys(below)
+    if next(iter(measured.values())):
+        there = {name: items for name, items in measured.items() if items}
+        verdicts |= zip(there, test([*there.values()], column.metric), strict=True)
+    tied, apart, untested = (
+        frozenset(name for name in below if verdicts[name] is verdict) for verdict in (True, False, None)
+    )
+    return Ties(tied, apart, untested)
+
+
+def _measured(row: pd.Series, column: Column, folder: Path) -> list[Items]:
+    """Items of a backbone's best layer and of those tied with it; none where the best one's are missing."""
+    name, best = str(row["backbone"]), (int(row["layer"]), str(row["tap"]), str(row["pooling"]))
+    layers = column.candidates
+    tied = layers[(layers["backbone"] == name) & layers["tied"].astype(bool)]
+    places = [best, *places_of(tied)]
+    items = known_items(column, name, places, folder)
+    return [items[layer] for layer in places if layer in items] if best in items else []
+
+
+def places_of(rows: pd.DataFrame) -> list[Place]:
+    """Layer, tap and pooling of each record."""
+    fields = zip(rows["layer"], rows["tap"], rows["pooling"], strict=True)
+    return [(int(layer), str(tap), str(pooling)) for layer, tap, pooling in fields]
+
+
+def known_items(
+    column: Column, backbone: str, places: Sequence[Place], folder: Path, transform: str = ""
+) -> dict[Place, Items]:
+    """Items of some layers of a backbone in a column; none where the file is gone or damaged.
+
+    A leaderboard or a choice is worth having without them: whoever asks names what was not tested. With a
+    transform they are those of the transformed features; places are all of layers, or all of sets of them.
+    """
+    sets = any(stands_for_set(tap) for _, tap, _ in places)
+    key = task_key(column.task, column.dataset, column.protocol, transform, sets)
+    try:
+        return read_items(folder / scored_path(key, backbone), places)
+    except InputError:
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
 from leaderboards.scores.column import Column
+from leaderboards.scores.differences import Ties
 from leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
-from leaderboards.scores.ties import Ties
 from tasks.base import area_ceiling_metric, ceiling_metric
 from tasks.blocks import Cell, Mark
 from tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL

@@ -7,7 +7,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.pages.build import leaderboard_page
 from leaderboards.pages.markdown import cell_text, markdown_page
-from leaderboards.scores.ties import ColumnTies
+from leaderboards.scores.differences import ColumnTies
 from leaderboards.sections.gaps import empty_analyses
 
 

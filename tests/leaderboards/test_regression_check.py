@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
+from leaderboards.check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
 from leaderboards.pages.build import write_pages
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.key import Tolerance
-from leaderboards.regression_check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
 from tests.leaderboards.builder import NAN, frame, layers, pair
 from zoo.errors import InputError
 

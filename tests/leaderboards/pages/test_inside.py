@@ -14,8 +14,8 @@ from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.key import Tolerance
 from leaderboards.scores.analyses import Analysis, analyses_of, views_of
+from leaderboards.scores.differences import column_ties
 from leaderboards.scores.frames import is_analysis
-from leaderboards.scores.ties import column_ties
 from leaderboards.sections.gaps import empty_cells
 from tasks.blocks import Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention

@@ -3,8 +3,8 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.scores.column import BEST
+from leaderboards.scores.differences import Ties
 from leaderboards.scores.frames import backbones_of, floor_draws
-from leaderboards.scores.ties import Ties
 from leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown, tied

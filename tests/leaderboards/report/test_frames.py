@@ -5,7 +5,7 @@ import pytest
 from leaderboards.board import Board
 from leaderboards.literature import Published
 from leaderboards.report.frames import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, frames_of
-from leaderboards.scores.ties import Ties
+from leaderboards.scores.differences import Ties
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 

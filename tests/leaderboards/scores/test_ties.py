@@ -6,7 +6,7 @@ import pytest
 from leaderboards.board import Board
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
-from leaderboards.scores.ties import Ties, column_ties
+from leaderboards.scores.differences import Ties, column_ties
 from tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn
