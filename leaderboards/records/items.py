@@ -52,7 +52,7 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         return {}
     try:
         table = _read(path, places).unify_dictionaries().combine_chunks()
-        return {place: items for place, items in _items(table) if places is None or place in places}
+        return {layer: items for layer, items in _items(table) if places is None or layer in places}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"expected per-item measurements in {path} but cannot read them: {error}; "
