@@ -42,6 +42,11 @@ Cache = Option[str | Path | None, Path]
 Workers = Option[int | None, int]
 
 
+def cache_option(help: str, usual: str = "below the user's cache folder") -> Cache:  # noqa: A002
+    """The option of a folder of what can be computed again."""
+    return Option(None, help, instead=parsers.default_cache, usual=usual)
+
+
 class GivenNetwork(Protocol):
     """A network of this process that a run can call for: what ``benchmark.from_module`` gives."""
 
@@ -78,12 +83,7 @@ class Request:
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
     output: OnePath = Option("results", "Folder of records and tables.", also="-o")
-    cache: Cache = Option(
-        None,
-        "Folder of features and rendered data; they serve later runs.",
-        instead=parsers.default_cache,
-        usual="below the user's cache folder",
-    )
+    cache: Cache = cache_option("Folder of features and rendered data; they serve later runs.")
     device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
         (),

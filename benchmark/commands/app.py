@@ -3,38 +3,27 @@
 import errno
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from benchmark.commands.check import check_command
 from benchmark.commands.command import Command
-from benchmark.commands.compare import compare_command
-from benchmark.commands.decompose import decompose_command
-from benchmark.commands.export import export_command
-from benchmark.commands.features import features_command
-from benchmark.commands.leaderboard import leaderboard_command
-from benchmark.commands.list import list_command
-from benchmark.commands.merge import merge_command
 from benchmark.commands.pack import pack_command
-from benchmark.commands.pretrain import pretrain_command
-from benchmark.commands.recommend import recommend_command
-from benchmark.commands.report import report_command
-from benchmark.commands.reproduce import reproduce_command
-from benchmark.commands.run import run_command
 from benchmark.commands.score import SCORE_COMMANDS
-from benchmark.commands.show import show_command
 from benchmark.engines.base import WorkerDiedError
 from benchmark.parsers import require_working_folder
 from leaderboards.records.files import VERSION
 from zoo.errors import InputError, shortened
 
-# in the order of the help
+# each a file of its own with a command of that name, in the order of the help
+NAMES = (
+    *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "decompose"),
+    *("recommend", "features", "merge", "export", "pretrain"),
+)
 COMMANDS: tuple[Command[..., Any], ...] = (
-    *(run_command, show_command, list_command, check_command, leaderboard_command, report_command),
-    *(reproduce_command, compare_command, decompose_command, recommend_command, features_command),
-    *(merge_command, export_command, pretrain_command),
+    *(getattr(import_module(f"benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
     *SCORE_COMMANDS,
     pack_command,
 )

@@ -70,24 +70,22 @@ def cka(call: CkaCall) -> Similarity:
         >>> benchmark.cka("mini-dino", "mini-resnet", output="results").matrix.shape
         (13, 12)
     """
-    given = (call.first, call.second)
-    arrays = {_is_array(each) for each in given}
-    if len(arrays) > 1:
+    first, second = _backbone(call.first), _backbone(call.second)
+    if first is None and second is None:
+        return _of_arrays(call)
+    if first is None or second is None:
         raise InputError(
             "cka takes two arrays (or .npy files), or the names of two backbones; found "
-            f"{shortened(given[0])} and {shortened(given[1])}"
+            f"{shortened(call.first)} and {shortened(call.second)}"
         )
-    if arrays == {True}:
-        return _of_arrays(call)
-    first, second = (str(each.spec.name) if hasattr(each, "spec") else each for each in given)
     return _of_backbones(call, first, second)
 
 
-def _is_array(given: object) -> bool:
-    """Whether something is an array or a file of one; all other words are names of backbones."""
-    if isinstance(given, str | Path):
-        return Path(given).suffix in (".npy", ".npz") or isinstance(given, Path)
-    return not hasattr(given, "spec")
+def _backbone(given: Any) -> str | None:  # noqa: ANN401  # a network, a name or an array of any library
+    """The name of a backbone; None for an array or a file of one."""
+    if hasattr(given, "spec"):
+        return str(given.spec.name)
+    return given if isinstance(given, str) and Path(given).suffix not in (".npy", ".npz") else None
 
 
 def _of_arrays(call: CkaCall) -> Similarity:

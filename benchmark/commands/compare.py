@@ -11,7 +11,6 @@ from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
 from benchmark.request import GivenNetwork
 
-ComparedLayers = Literal["best", "same"]
 Network = Option[str | GivenNetwork, str]
 
 
@@ -24,7 +23,7 @@ class CompareRequest:
     _: KW_ONLY
     output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
     tasks: Words = Option((), "Tasks to compare them in.", also="-t", usual="all that both ran")
-    layers: Plain[ComparedLayers] = Option(
+    layers: Plain[Literal["best", "same"]] = Option(
         "best",
         "best: each one's best layer; same: every layer with the other's at the same share of the depth.",
     )

@@ -10,8 +10,6 @@ from benchmark.option import Option, Plain, called_with
 if TYPE_CHECKING:
     from zoo.load.module.network import NetworkCopy
 
-LayoutChoice = Literal["tokens", "tokens-first", "maps", "cells"]
-
 
 @dataclass(frozen=True)
 class ModuleCall:
@@ -46,7 +44,7 @@ class ModuleCall:
     std: Option[Sequence[float] | None, Any] = Option(
         None, "Standard deviation of the same.", usual="as of mean"
     )
-    layout: Plain[LayoutChoice | None] = Option(
+    layout: Plain[Literal["tokens", "tokens-first", "maps", "cells"] | None] = Option(
         None,
         "What its blocks pass on: [batch tokens dim], [tokens batch dim], [batch dim height width] or [batch "
         "height width dim].",

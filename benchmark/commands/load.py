@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from benchmark import parsers
 from benchmark.option import Option, OptionalPath, Plain, called_with
-from benchmark.request import Cache, Dtype, InterpolationChoice
+from benchmark.request import Cache, Dtype, InterpolationChoice, cache_option
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 
@@ -52,12 +52,7 @@ class LoadRequest:
     weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
     device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Of the forward.")
-    cache: Cache = Option(
-        None,
-        "What can be computed or downloaded again.",
-        instead=parsers.default_cache,
-        usual="~/.cache/layerboard",
-    )
+    cache: Cache = cache_option("What can be computed or downloaded again.", usual="~/.cache/layerboard")
 
 
 @called_with(LoadRequest)

@@ -10,13 +10,11 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals
 from benchmark.option import OnePath, Option, Plain
-from benchmark.request import Cache, Workers
+from benchmark.request import Cache, Workers, cache_option
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")  # of `mini.training.methods`
-NARROW_WIDTH = 64  # channels of the networks of ``--narrow``: their entries' names end with it
 
 TrainingDtype = Literal["auto", "float32", "bfloat16"]
-ClassifierPooling = Literal["cls", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +36,12 @@ class Pretraining:
     output: OnePath = Option(
         "results/pretrained", "Folder below which the backbone's directory is written.", also="-o"
     )
-    cache: Cache = Option(
-        None,
-        "Folder of rendered images; they serve later runs.",
-        instead=parsers.default_cache,
-        usual="below the user's cache folder",
-    )
+    cache: Cache = cache_option("Folder of rendered images; they serve later runs.")
     workers: Workers = Option(
         None, "Processes that render.", least=1, instead=parsers.default_workers, usual="processors"
     )
     resume: Plain[bool] = Option(True, "Go on from the checkpoint in the output folder.")
-    pooling: Plain[ClassifierPooling | None] = Option(None, "fs: what the classifier sees.")
+    pooling: Plain[Literal["cls", "mean"] | None] = Option(None, "fs: what the classifier sees.")
     no_skip: Plain[int | None] = Option(None, "fs: block without skip connections.", least=1)
     narrow: Plain[bool] = Option(False, "fs: the network of 64 channels that variants are compared on.")
     fraction: Plain[float] = Option(1.0, "fs, resnet: share of the images of each class.")
@@ -73,7 +66,7 @@ class Pretraining:
     @property
     def entry(self) -> str:
         """Name of the entry whose network is trained."""
-        return f"mini-{self.objective}{NARROW_WIDTH if self.narrow else ''}"
+        return f"mini-{self.objective}{64 if self.narrow else ''}"  # channels of the narrow network
 
     @property
     def command(self) -> str:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Candidates = Mapping[Column, pd.DataFrame]
 
-Licences = Literal["any", "commercial"]
-
 
 @dataclass(frozen=True)
 class RecommendRequest:
@@ -50,7 +48,7 @@ class RecommendRequest:
     max_parameters: Option[int | str | None, int | None] = Option(
         None, "Most weights up to the layer, such as 100M.", parsers.count
     )
-    licence: Plain[Licences] = Option(
+    licence: Plain[Literal["any", "commercial"]] = Option(
         "any", "commercial: licences alone whose names allow it; no legal advice."
     )
     device: Plain[str | None] = Option(

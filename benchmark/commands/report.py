@@ -11,8 +11,6 @@ from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain
 from zoo.errors import InputError, require_known
 
-FigureFormat = Literal["svg", "pdf", "both"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRequest:
@@ -21,7 +19,7 @@ class ReportRequest:
     output: OnePath = Option("results", "Folder of records and tables.", also="-o")
     suite: Plain[str | None] = Option(None, "A suite of the folder.", usual="all, a page each")
     to: OptionalPath = Option(None, "Folder for what is written.", usual="OUTPUT/report")
-    figures: Plain[FigureFormat | None] = Option(
+    figures: Plain[Literal["svg", "pdf", "both"] | None] = Option(
         None, "Write the charts as files, too, in a style fit for papers.", usual="no files"
     )
     site: OptionalPath = Option(

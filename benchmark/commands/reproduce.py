@@ -16,8 +16,6 @@ from zoo.errors import InputError
 if TYPE_CHECKING:
     from leaderboards.literature import Published
 
-ComparisonFormat = Literal["table", "csv", "json"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceRequest:
@@ -27,7 +25,7 @@ class ReproduceRequest:
     backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
     tasks: Words = Option((), "Tasks.", also="-t", usual="all")
     source: Words = Option((), "Sources of published numbers.", usual="all")
-    format: Plain[ComparisonFormat] = Option("table", "A table, or everything as CSV or JSON.")
+    format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
     all: Plain[bool] = Option(False, "Show numbers that were not run or are not comparable, too.")
     published: Paths = Option(
         (), "CSV files of further published numbers, in the columns of leaderboards/published."

@@ -25,7 +25,6 @@ from zoo.errors import InputError
 if TYPE_CHECKING:
     from benchmark.scores.exported.report import Cell, ScoreReport
 
-SegmentProtocol = Literal["standard", "hummingbird", "capi"]
 
 OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
 LABELLED = "An .npz with train, train_labels, test and test_labels (whole numbers)."
@@ -168,7 +167,7 @@ class SegmentRequest(ScoreRequest):
         None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
     memory: Plain[int | None] = Option(None, "Cells of train that vote at most.", least=1, usual=OF_PROTOCOL)
-    protocol: Plain[SegmentProtocol] = Option(
+    protocol: Plain[Literal["standard", "hummingbird", "capi"]] = Option(
         "standard", "hummingbird: 255 is background, classes are renamed; capi: each pixel of a cell votes."
     )
 
