@@ -157,8 +157,7 @@ class BackboneSpec:
     repository: str
     revision: str | None = None  # pinned commit; where it is None, it is resolved and recorded when loaded
     checkpoint: CheckpointFormat = "transformers"
-    # What model_type in config.json, and what a state dict under original names is, may be; () for anything.
-    model_types: tuple[str, ...] = ()
+    model_types: tuple[str, ...] = ()  # that config.json or a state dict may be of; () for anything
     stages: tuple[Stage, ...]  # a plain ViT has one
     # What somebody's own shows inside its blocks, beside probabilities. Where it is None: nothing of a Python
     # object, all TRANSFORMER_TAPS of a transformer, all CONVNET_TAPS of a ConvNet.
@@ -171,8 +170,7 @@ class BackboneSpec:
     stem_width: int | None = None  # channels of layer 0; None where they are the first stage's
     stem_stride: int | None = None  # input pixels a cell of layer 0; None where they are the first stage's
     input_size: int = 224  # side in pixels at which it is evaluated; every view scales with it
-    # Side in pixels of the images that its checkpoint must be made for; None where that is not compared.
-    trained_size: int | None = None
+    trained_size: int | None = None  # side of images its checkpoint must be for; None where not compared
     fixed_size: bool = False  # whether it takes squares of input_size only, not all multiples of the patch
     interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of the input normalisation, RGB in [0, 1]

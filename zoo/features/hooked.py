@@ -15,11 +15,11 @@ from zoo.features import AttentionMaps, BackboneIdentity, Channels, ReceptiveFie
 from zoo.features.backbone import Backbone
 from zoo.features.layers import Cells, cells_of, features_of, in_words
 from zoo.features.receptive import receptive_fields
-from zoo.features.taps import after, before, eager, watch_attention, watch_inside
+from zoo.features.taps import after, before, eager, watch_attention, watch_residual, watch_transformer
 from zoo.features.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
-_Show = Callable[[Layer, Tensor | None], None]
+Show = Callable[[Tensor | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class HookedBackbone(Backbone):
             if any(layer.tap == "probabilities" for layer in wanted):
                 hooks.enter_context(eager(self._network.body))
             for layer in wanted:
-                for hook in self._watch(layer, show):
+                for hook in self._watch(layer, partial(show, layer)):
                     hooks.callback(hook.remove)
             options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
             self._network.body(images, **options)
@@ -165,17 +165,19 @@ class HookedBackbone(Backbone):
             )
         return AttentionMaps(layer, activation, spec.prefix_tokens, cells)
 
-    def _watch(self, layer: Layer, show: _Show) -> Iterator[RemovableHandle]:
+    def _watch(self, layer: Layer, show: Show) -> Iterator[RemovableHandle]:
         """Hooks that show a layer when the forward reaches it."""
-        blocks, norm, parts = self._network.blocks, self._network.final_norm, self._network.parts
-        show_layer = partial(show, layer)
-        if layer.tap == "probabilities":
-            yield watch_attention(parts, blocks[layer.index - 1], show_layer)
-        elif layer.tap in SUBLAYER_TAPS:
-            yield from watch_inside(parts, layer.tap, blocks[layer.index - 1], show_layer)
-        elif layer.index == 0:
-            yield before(blocks[0], show_layer)
-        elif layer.tap == "final" and norm is not None:
-            yield after(blocks[-1], lambda stream: show_layer(norm(stream)))
+        norm, parts, tap = self._network.final_norm, self._network.parts, layer.tap
+        block = self._network.blocks[max(0, layer.index - 1)]
+        if tap == "probabilities":
+            yield watch_attention(parts, block, show)
+        elif tap == "input" or layer.index == 0:
+            yield before(block, show)
+        elif tap == "final" and norm is not None:
+            yield after(block, lambda stream: show(norm(stream)))
+        elif isinstance(parts, Sublayers) and tap in SUBLAYER_TAPS:
+            yield from watch_transformer(parts, tap, block, show)
+        elif isinstance(parts, Residual) and tap in SUBLAYER_TAPS:
+            yield from watch_residual(parts, tap, block, show)
         else:
-            yield after(blocks[layer.index - 1], show_layer)
+            yield after(block, show)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from zoo.architecture import Parts, Sublayers
+from zoo.architecture import Parts, Residual, Sublayers
 from zoo.features.layers import first_tensor
 from zoo.spec import Tap
 
@@ -21,27 +21,6 @@ Show = Callable[[Tensor], None]
 
 # Cosines and sines of a rotary position embedding, [tokens dim] each, for all channels of one head.
 Rotary = tuple[Tensor, Tensor]
-
-
-def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
-    """Hooks that show one of `zoo.spec.SUBLAYER_TAPS` of a block when a forward reaches it.
-
-    Shown is [batch tokens width] or [batch width height width]; it is known where the tap is read.
-    """
-    if tap == "input":
-        yield before(block, show)
-    elif isinstance(parts, Sublayers):
-        yield from _watch_transformer(parts, tap, block, show)
-    elif parts is not None:
-        skip = getattr(block, parts.skip) if parts.skip else None
-        if tap == "skip":
-            yield before(block, show) if skip is None else after(skip, show)
-        elif parts.overwrites and skip is not None:
-            waiting: list[Tensor] = []
-            yield after(block.get_submodule(parts.branch), waiting.append)
-            yield after(skip, lambda _: show(waiting.pop().clone()))
-        else:
-            yield after(block.get_submodule(parts.branch), show)
 
 
 def before(module: nn.Module, show: Show) -> RemovableHandle:
@@ -66,13 +45,21 @@ def after(module: nn.Module, show: Show) -> RemovableHandle:
     return module.register_forward_hook(hook)
 
 
-def submodule(block: nn.Module, names: tuple[str, ...]) -> nn.Module:
-    """The first of these modules that a block has."""
-    there = dict(block.named_modules())
-    return block.get_submodule(next(name for name in names if name in there))
+def watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    """Hooks that show skip or branch of a block when a forward reaches it, [batch dim height width]."""
+    skip = getattr(block, parts.skip) if parts.skip else None
+    if tap == "skip":
+        yield before(block, show) if skip is None else after(skip, show)
+    elif parts.overwrites and skip is not None:
+        waiting: list[Tensor] = []
+        yield after(block.get_submodule(parts.branch), waiting.append)
+        yield after(skip, lambda _: show(waiting.pop().clone()))
+    else:
+        yield after(block.get_submodule(parts.branch), show)
 
 
-def _watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    """Hooks that show one of `zoo.spec.TRANSFORMER_TAPS` when a forward reaches it, [batch tokens width]."""
     attends = block.get_submodule(parts.attends)
     match tap:
         case "query" | "key" if parts.rotary:
@@ -89,7 +76,8 @@ def _watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show)
         case "mid":
             yield before(block.get_submodule(parts.norm2), show)
         case "mlp_hidden":
-            yield before(submodule(block, parts.hidden), show)
+            there = dict(block.named_modules())
+            yield before(next(there[name] for name in parts.hidden if name in there), show)
         case "attention" | "mlp":
             name = parts.attention_scale if tap == "attention" else parts.mlp_scale
             scale = getattr(block, name) if name else None

@@ -14,7 +14,6 @@ from tests.zoo.reduced import Reduced, pixels
 from zoo.architecture import Sublayers
 from zoo.features import LayerFeatures, Shown
 from zoo.features.hooked import HookedBackbone
-from zoo.features.taps import submodule
 from zoo.load.infer import infer
 from zoo.registry import find
 from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
@@ -96,7 +95,7 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     block = backbone._network.blocks[1]
     parts = backbone._network.parts
     assert isinstance(parts, Sublayers)
-    down = submodule(block, parts.hidden)
+    down = next(block.get_submodule(n) for n in parts.hidden if n in dict(block.named_modules()))
     scale = getattr(block, parts.mlp_scale) if parts.mlp_scale else None
     if family.startswith(("dinov", "radio", "tips", "pe-scaled")):
         scale = block.get_submodule("layer_scale2").lambda1
