@@ -7,6 +7,7 @@ precision of the network; sums over images are in double precision here.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -40,12 +41,6 @@ class MapConfig:
     samples: int  # images of which maps are kept one by one, spread evenly over the dataset's order
 
 
-CONFIGS = {
-    "standard": MapConfig(normalised=False, samples=6),
-    "paper": MapConfig(normalised=True, samples=6),
-}
-
-
 class AttentionMapsTask(ImageAnalysis[Pictured]):
     """Where the class token and the patches of the probe images look on average, and to which side.
 
@@ -58,7 +53,10 @@ class AttentionMapsTask(ImageAnalysis[Pictured]):
     """
 
     config: MapConfig
-    configs = CONFIGS
+    configs: ClassVar = {
+        "standard": MapConfig(normalised=False, samples=6),
+        "paper": MapConfig(normalised=True, samples=6),
+    }
     feed = PICTURED
 
     @cached_property

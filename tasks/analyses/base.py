@@ -190,6 +190,7 @@ class Tally:
         self._keys = tuple(keys)
         self._scores: list[Score] = []
         self._values: dict[str, Floats] = {}
+        self.missing: dict[str, str] = {}  # metrics that have no value, and why
 
     def images(self, metric: str, values: Floats, head: int = -1) -> None:
         """The mean over the images of one value each, [images]; NaN where an image has none."""
@@ -220,8 +221,8 @@ class Tally:
         """A score that is no mean over the images, of which all are counted unless ``n`` says else."""
         self._scores.append(Score(metric, value, len(self._keys) if n is None else n, unit, error=error))
 
-    def outcome(self, empty: str = "", missing: Mapping[str, str] | None = None) -> Outcome:
-        """What was collected; why the primary metric, or others, have no value."""
+    def outcome(self, empty: str = "") -> Outcome:
+        """What was collected; ``empty`` says why the primary metric has no value."""
         statistics = {name: Statistic(name) for name in self._values}
         items = Items("images", self._keys, self._keys, ("",) * len(self._keys), self._values, statistics)
-        return Outcome(tuple(self._scores), items if self._values else None, empty, missing or {})
+        return Outcome(tuple(self._scores), items if self._values else None, empty, self.missing)

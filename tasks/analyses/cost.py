@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
+from typing import ClassVar
 
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from tasks.datasets.base import Coverage
@@ -67,13 +68,6 @@ class MeasuredCosts:
         return max(self.timed, key=lambda one: (one.rate, -one.batch))
 
 
-CONFIGS = {
-    "standard": CostConfig(
-        warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0
-    ),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class CostTask(Task):
     """What a backbone costs.
@@ -86,7 +80,11 @@ class CostTask(Task):
 
     data: None
     config: CostConfig
-    configs = CONFIGS
+    configs: ClassVar = {
+        "standard": CostConfig(
+            warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0
+        ),
+    }
     needs = "device"
     device: str = field(default="device", kw_only=True)
     split = ""

@@ -7,6 +7,7 @@ embedding's filters, and the similarity of the position embeddings of the patche
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,6 @@ class InspectConfig:
     components: int  # principal components of the filters that are shown and whose variance is added up
 
 
-CONFIGS = {"standard": InspectConfig(components=28)}
-
-
 class InspectTask(Task):
     """What the first weights of a network look like.
 
@@ -44,7 +42,7 @@ class InspectTask(Task):
     """
 
     config: InspectConfig
-    configs = CONFIGS
+    configs: ClassVar = {"standard": InspectConfig(components=28)}
     needs = "backbone"
     dataset = "weights"
     split = ""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -33,9 +34,6 @@ class LabelFreeConfig:
     neighbours: int  # of each image, by which two views, or two layers, are compared
 
 
-CONFIGS = {"standard": LabelFreeConfig(neighbours=10)}
-
-
 class LabelFree(Task):
     """Effective rank, likeness to the last block and agreement of two views, from stored vectors.
 
@@ -45,7 +43,7 @@ class LabelFree(Task):
 
     data: ProbedImages
     config: LabelFreeConfig
-    configs = CONFIGS
+    configs: ClassVar = {"standard": LabelFreeConfig(neighbours=10)}
 
     @cached_property
     def vector_sources(self) -> tuple[Source, ...]:
@@ -92,33 +90,28 @@ class LabelFree(Task):
         if reason := unusable(plain) or unusable(other):
             return Outcome((), empty=reason)
         samples = zip(self.data.probe.samples, read, strict=True)
-        tally, missing = Tally([sample.key for sample, ok in samples if ok]), dict[str, str]()
-        _add_spectrum(tally, missing, plain, device)
+        tally = Tally([sample.key for sample, ok in samples if ok])
+        _add_spectrum(tally, plain, device)
         others = {"view-neighbours": other}
         end = None if last is None else last[self.data.probe.name][read]
         if reason := "the last block is not kept" if end is None else unusable(end):
-            missing |= {"cka-to-last": reason, "neighbours-to-last": reason}
+            tally.missing |= {"cka-to-last": reason, "neighbours-to-last": reason}
         elif end is not None:
-            self._add_cka(tally, missing, (plain, end), np.flatnonzero(read).tolist(), device)
+            self._add_cka(tally, (plain, end), np.flatnonzero(read).tolist(), device)
             others["neighbours-to-last"] = end
         tally.images("view-top1", 100 * ranks.retrieved(plain, other, device))
         k = self.config.neighbours
         if len(plain) < k + 2:
             few = f"{k} neighbours need {k + 2} readable images; there are {len(plain)}"
-            missing |= dict.fromkeys(others, few)
+            tally.missing |= dict.fromkeys(others, few)
         else:
             near = ranks.other_neighbours(plain, k, device)
             for name, same in others.items():
                 tally.images(name, 100 * ranks.overlap(near, ranks.other_neighbours(same, k, device)))
-        return tally.outcome(missing=missing)
+        return tally.outcome()
 
     def _add_cka(
-        self,
-        tally: Tally,
-        missing: dict[str, str],
-        pair: tuple[Vectors, Vectors],
-        positions: Sequence[int],
-        device: Device,
+        self, tally: Tally, pair: tuple[Vectors, Vectors], positions: Sequence[int], device: Device
     ) -> None:
         """CKA of two sets of vectors over all batches of the images at those positions."""
         sums = CkaAccumulator(errors=True)
@@ -127,20 +120,20 @@ class LabelFree(Task):
             both = (torch.from_numpy(each[rows]).to(device or "cpu") for each in pair)
             sums.add(torch.stack([self._cka.centred(self._cka.gram(each)) for each in both]))
         if not batches:
-            missing["cka-to-last"] = f"CKA needs a batch of {SMALLEST_BATCH} readable images"
+            tally.missing["cka-to-last"] = f"CKA needs a batch of {SMALLEST_BATCH} readable images"
         elif math.isnan(value := float(sums.matrix()[0, 1])):
-            missing["cka-to-last"] = UNDEFINED
+            tally.missing["cka-to-last"] = UNDEFINED
         else:
             tally.number("cka-to-last", value, error=float(sums.standard_error()[0, 1]))
 
 
-def _add_spectrum(tally: Tally, missing: dict[str, str], plain: Vectors, device: Device) -> None:
+def _add_spectrum(tally: Tally, plain: Vectors, device: Device) -> None:
     exact = plain.astype(np.float64)
     centred = ranks.singular_values(exact - exact.mean(axis=0), device)
     tally.number("effective-rank", ranks.effective_rank(centred))
     tally.number("rankme", ranks.rankme(ranks.singular_values(exact, device)))
-    decay = ranks.spectrum_decay(centred)
-    if math.isnan(decay):
-        missing["spectrum-decay"] = f"a decay needs {2 * ranks.FEWEST} directions in which the vectors differ"
+    if math.isnan(decay := ranks.spectrum_decay(centred)):
+        few = f"a decay needs {2 * ranks.FEWEST} directions in which the vectors differ"
+        tally.missing["spectrum-decay"] = few
     else:
         tally.number("spectrum-decay", decay)

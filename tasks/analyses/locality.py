@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -44,9 +45,6 @@ class LocalityConfig:
     blocks: int  # how many of the first blocks of a ConvNet they are compared with
 
 
-CONFIGS = {"standard": LocalityConfig(block=1, blocks=5)}
-
-
 class Locality(ComparisonTask):
     """Rank correlation, over windows of heads, of how far they look and how like a ConvNet they are.
 
@@ -56,7 +54,7 @@ class Locality(ComparisonTask):
 
     data: ProbedImages
     config: LocalityConfig
-    configs = CONFIGS
+    configs: ClassVar = {"standard": LocalityConfig(block=1, blocks=5)}
     poolings = (POOLING,)
 
     @property

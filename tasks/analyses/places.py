@@ -11,6 +11,7 @@ position. Sources: as of `tasks.metrics.position`.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -45,9 +46,6 @@ class LocalisationConfig:
     cells: int  # of the finest grid that is compared; grids of more are averaged
 
 
-LOCALISATION = {"standard": LocalisationConfig(batch=256, cells=256)}
-
-
 class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     """Unbiased minibatch CKA of every token with every image patch, over the probe images.
 
@@ -59,7 +57,7 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     """
 
     config: LocalisationConfig
-    configs = LOCALISATION
+    configs: ClassVar = {"standard": LocalisationConfig(batch=256, cells=256)}
     feed = PixelFeed(whole=True)
     index = "images"
 
@@ -127,9 +125,6 @@ class PositionConfig:
     penalties: tuple[float, ...]  # of the ridge regression, over the tokens' mean variance; the best is taken
 
 
-POSITION = {"standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))}
-
-
 class PositionAudit(ImageAnalysis[Tensor]):
     """Position in the patch tokens of the probe images.
 
@@ -142,7 +137,9 @@ class PositionAudit(ImageAnalysis[Tensor]):
     """
 
     config: PositionConfig
-    configs = POSITION
+    configs: ClassVar = {
+        "standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
+    }
     transforms = True
     feed = WHOLE_GRIDS
     index = "seen"
@@ -174,16 +171,16 @@ def _outcome(images: KeptImages) -> Outcome:
         return Outcome((), empty=f"no group has {LEAST} images that could be read, which it needs")
     if not any(bool(varied[0]) for varied in images.every("varies")):
         return Outcome((), empty=ALIKE)
-    tally, missing = Tally(images.keys), {}
+    tally = Tally(images.keys)
     variance, errors = np.asarray(images.first["variance"], np.float64), images.each("errors")
     if variance.sum() > 0:
         tally.images("position-r2", 1 - errors.sum(1) / variance.sum())
     else:
-        missing["position-r2"] = "a grid of one cell has one place"
+        tally.missing["position-r2"] = "a grid of one cell has one place"
     tally.images("same-place", images.each("same"))
     tally.images("match-distance", images.each("distance"))
     for side, name in enumerate(("position-r2-row", "position-r2-column")):
         if variance[side] > 0:
             tally.images(name, 1 - errors[:, side] / variance[side])
     tally.number("same-place-chance", 1 / int(images.first["cells"][0]))
-    return tally.outcome(missing=missing)
+    return tally.outcome()

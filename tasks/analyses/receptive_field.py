@@ -8,6 +8,7 @@ channels of the size of the derivative of the centre cell by the input, after a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +33,6 @@ class ReceptiveFieldConfig:
     seed: int  # of the draw
 
 
-CONFIGS = {"standard": ReceptiveFieldConfig(images=32, channels=32, seed=0)}
-
-
 class ReceptiveFieldTask(Task):
     """How far the pixels lie that move the centre cell of each layer.
 
@@ -45,7 +43,7 @@ class ReceptiveFieldTask(Task):
 
     data: ProbedImages
     config: ReceptiveFieldConfig
-    configs = CONFIGS
+    configs: ClassVar = {"standard": ReceptiveFieldConfig(images=32, channels=32, seed=0)}
     needs = "backbone"
 
     @cached_property

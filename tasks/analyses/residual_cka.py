@@ -6,6 +6,7 @@ Source: Walmer et al., Teaching Matters, CVPR 2023, appendix D.4 and figure 23. 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -24,11 +25,6 @@ from zoo.view.views import View
 PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
 """Which two of a sum's skip, branch and output are compared, by name."""
 
-CONFIGS = {
-    "standard": CkaConfig(poolings=("cls", "patch", "all"), min_max=False),
-    "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
-}
-
 
 class ResidualCka(ImageAnalysis[Taps]):
     """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block.
@@ -38,7 +34,10 @@ class ResidualCka(ImageAnalysis[Taps]):
     """
 
     config: CkaConfig
-    configs = CONFIGS
+    configs: ClassVar = {
+        "standard": CkaConfig(poolings=("cls", "patch", "all"), min_max=False),
+        "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
+    }
     feed = ResidualFeed(whole=True)
     index = "gap"
 

@@ -7,6 +7,7 @@ Dosovitskiy et al., ICLR 2021, appendix D.7 (rollout), which do not score it.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -75,15 +76,6 @@ _STANDARD = SaliencyConfig(
     discard=0.9,
     images_per_supercategory=500,
 )
-CONFIGS = {
-    "standard": _STANDARD,
-    "paper": replace(
-        _STANDARD,
-        view=IMAGES["paper"].view,
-        threshold=overlap.Threshold(mass=0.6, margin=0.0, ties=False),
-        separate_masks=True,
-    ),
-}
 
 
 class SaliencyTask(ImageAnalysis[AttentionMaps]):
@@ -101,7 +93,15 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
 
     data: Regions
     config: SaliencyConfig
-    configs = CONFIGS
+    configs: ClassVar = {
+        "standard": _STANDARD,
+        "paper": replace(
+            _STANDARD,
+            view=IMAGES["paper"].view,
+            threshold=overlap.Threshold(mass=0.6, margin=0.0, ties=False),
+            separate_masks=True,
+        ),
+    }
     feed = ATTENTION_IN_TURN
     split = "masks"
 
@@ -208,8 +208,7 @@ class _Overlaps:
         self._images = images
         self._view = view
         self._config = config
-        self._truth: Tensor | None = None
-        self._on_device: dict[tuple[int, ...], Tensor] = {}
+        self._truth: dict[tuple[int, ...], Tensor] = {}
         # rollouts [variants images T T] of the images of one batch up to a block, at those positions
         self._rolled, self._positions = torch.empty(0), list[int]()
 
@@ -253,10 +252,9 @@ class _Overlaps:
 
     def _objects(self, positions: tuple[int, ...], maps: AttentionMaps) -> Tensor:
         """Where the objects of some images are, [images cells] bool, on the device of the maps."""
-        if self._truth is None:
-            separate = self._config.separate_masks
-            grids = [object_cells(image, self._view, maps.cells, separate) for image in self._images]
-            self._truth = torch.from_numpy(np.stack([grid.ravel() for grid in grids]))
-        if positions not in self._on_device:
-            self._on_device[positions] = self._truth[list(positions)].to(maps.probabilities.device)
-        return self._on_device[positions]
+        if positions not in self._truth:
+            separate, images = self._config.separate_masks, (self._images[index] for index in positions)
+            grids = [object_cells(image, self._view, maps.cells, separate) for image in images]
+            truth = torch.from_numpy(np.stack([grid.ravel() for grid in grids]))
+            self._truth[positions] = truth.to(maps.probabilities.device)
+        return self._truth[positions]

@@ -82,21 +82,18 @@ class CapiMemory(LearntImages):
         return MemoryMeasurer(self.scenes_of(group), choose, keep)
 
 
-CONFIGS = {
-    "capi": CapiConfig(
-        view=Stretch(side=224),
-        electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
-        held_out=10,
-        seed=0,
-    )
-}
-
-
 class CapiTask(LabelledImages):
     """Labels of the pixels of validation images as they are shown, by a memory of training images."""
 
     config: CapiConfig
-    configs = CONFIGS
+    configs: ClassVar[Mapping[str, CapiConfig]] = {
+        "capi": CapiConfig(
+            view=Stretch(side=224),
+            electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
+            held_out=10,
+            seed=0,
+        )
+    }
 
     @cached_property
     def memory(self) -> CapiMemory:

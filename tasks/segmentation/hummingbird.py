@@ -78,33 +78,30 @@ class HummingbirdMemory(SegmentationMemory):
         return digest("hummingbird-memory", *facts, signatures(self.scenes))
 
 
-CONFIGS = {
-    "hummingbird": HummingbirdConfig(
-        view=LoweredSquare(side=512, bilinear=True),
-        vote=Vote(k=30, other=1, temperature=0.02),
-        least=0.0,
-        seed=123,
-        memory=102_400,
-        augmentation=Augmentation(
-            epochs=2,
-            contrast=0.1,
-            hue=0.1,
-            probability=0.5,
-            area=(0.5, 2.0),
-            ratio=(3 / 4, 4 / 3),
-            tries=10,
-            seed=123,
-        ),
-    )
-}
-
-
 class HummingbirdTask(SegmentationTask):
     """Labels of the pixels of validation images as they are shown, of which predicted classes are renamed."""
 
     config: HummingbirdConfig
     over: ClassVar[Over] = "all classes"
-    configs: ClassVar[Mapping[str, HummingbirdConfig]] = CONFIGS
+    configs: ClassVar[Mapping[str, HummingbirdConfig]] = {
+        "hummingbird": HummingbirdConfig(
+            view=LoweredSquare(side=512, bilinear=True),
+            vote=Vote(k=30, other=1, temperature=0.02),
+            least=0.0,
+            seed=123,
+            memory=102_400,
+            augmentation=Augmentation(
+                epochs=2,
+                contrast=0.1,
+                hue=0.1,
+                probability=0.5,
+                area=(0.5, 2.0),
+                ratio=(3 / 4, 4 / 3),
+                tries=10,
+                seed=123,
+            ),
+        )
+    }
 
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel that is shown of an image; 255 where it is not judged."""

@@ -69,20 +69,17 @@ class SegmentationMemory(LearntImages):
         return in_context.CellChoice(most, self.config.least, self.config.seed)
 
 
-CONFIGS = {
-    "standard": SegmentationConfig(
-        view=Stretch(side=448), vote=in_context.Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
-    )
-}
-
-
 class SegmentationTask(LabelledImages):
     """Labels of the pixels of validation images, by a memory of training images."""
 
     config: SegmentationConfig
     over: ClassVar[Over] = "classes"
     sets_refusal = ""
-    configs: ClassVar[Mapping[str, SegmentationConfig]] = CONFIGS
+    configs: ClassVar[Mapping[str, SegmentationConfig]] = {
+        "standard": SegmentationConfig(
+            view=Stretch(side=448), vote=in_context.Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
+        )
+    }
 
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel of an image that is judged; 255 for none."""
