@@ -7,23 +7,8 @@ import pandas as pd
 from tabulate import tabulate
 
 from leaderboards.pages.figures import figure_path
-from tasks.blocks import (
-    TIED,
-    Block,
-    Break,
-    Bullets,
-    Cell,
-    Code,
-    Heading,
-    Link,
-    Page,
-    Picture,
-    Piece,
-    Strong,
-    Table,
-    Text,
-    alternative,
-)
+from tasks import blocks
+from tasks.blocks import TIED, Block, Cell, Page, Piece
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 _ADDRESS = "/:?#&=%-._~"  # characters of an address that stay as they are
@@ -65,16 +50,16 @@ def plain(text: str) -> str:
 
 def _block(block: Block, page: Page) -> str:
     """The text of a block of a page; "" for one that Markdown does not show."""
-    if isinstance(block, Heading):
+    if isinstance(block, blocks.Heading):
         return f"{'#' * block.level} {plain(block.text)}"
-    if isinstance(block, Text):
+    if isinstance(block, blocks.Text):
         return _line("".join(_piece(piece) for piece in block.pieces).strip())
-    if isinstance(block, Bullets):
+    if isinstance(block, blocks.Bullets):
         return "\n".join(f"- {_line(plain(item))}" for item in block.items)
-    if isinstance(block, Picture) and block.name:
+    if isinstance(block, blocks.Picture) and block.name:
         address = quote(figure_path(page.name, block.name), safe=_ADDRESS)
-        return f"**{plain(block.title)}**\n\n![{plain(alternative(block))}]({address})"
-    return table(block.frame, block.left) if isinstance(block, Table) else ""
+        return f"**{plain(block.title)}**\n\n![{plain(blocks.alternative(block))}]({address})"
+    return table(block.frame, block.left) if isinstance(block, blocks.Table) else ""
 
 
 def _line(text: str) -> str:
@@ -84,13 +69,13 @@ def _line(text: str) -> str:
 
 def _piece(piece: Piece) -> str:
     """A piece of a paragraph."""
-    if isinstance(piece, Break):
+    if isinstance(piece, blocks.Break):
         return "\n"
-    if isinstance(piece, Strong):
+    if isinstance(piece, blocks.Strong):
         return f"**{plain(piece.text)}**"
-    if isinstance(piece, Code):
+    if isinstance(piece, blocks.Code):
         return _code(piece.text)
-    if isinstance(piece, Link):
+    if isinstance(piece, blocks.Link):
         return f"[{plain(piece.text)}]({quote(piece.target, safe=_ADDRESS)})"
     return _spaced(piece)
 

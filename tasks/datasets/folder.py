@@ -4,19 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from tasks.datasets import classes as classed
 from tasks.datasets.base import Count, Coverage, FileSample
-from tasks.datasets.classes import (
-    MADE,
-    MADE_SPLIT,
-    Classification,
-    Unlabelled,
-    class_counts,
-    class_images,
-    class_labels,
-    divide,
-    require_classes,
-    require_known_classes,
-)
+from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text, some
 from tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
 from tasks.datasets.tree import ImageTree, read_tree
@@ -160,25 +150,25 @@ def _classes(
     root = str(tree.root)
     named = {file.split for file in files}
     _require_splits(root, named)
-    classes = class_labels(file.label for file in files if file.split in ("", TRAIN))
-    require_classes(len(classes), root, "--labels none takes all images as ones without classes")
+    classes = classed.class_labels(file.label for file in files if file.split in ("", TRAIN))
+    classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
     queries = next((split for split in QUERY_SPLITS if split in named), "")
     if queries:
         train, val = ([file for file in files if file.split == split] for split in (TRAIN, queries))
-        require_known_classes(classes, (file.label for file in val), f"{queries} of {root}")
+        classed.require_known_classes(classes, (file.label for file in val), f"{queries} of {root}")
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
     else:
-        train, val = divide(((file.label, file.name, file) for file in files), root)
-        remarks.append(MADE)
+        train, val = classed.divide(((file.label, file.name, file) for file in files), root)
+        remarks.append(classed.MADE)
     images = (
         [(file.label, FileSample(file.path, f"{root}/{file.path}")) for file in sorted(part)]
         for part in (train, val)
     )
-    bank, asked = (class_images(part, classes) for part in images)
-    coverage = Coverage(class_counts(bank, asked), tuple(notes), (*remarks, *tree.remarks))
-    return Classification(name, bank, asked, coverage, "train, val" if queries else MADE_SPLIT)
+    bank, asked = (classed.class_images(part, classes) for part in images)
+    coverage = Coverage(classed.class_counts(bank, asked), tuple(notes), (*remarks, *tree.remarks))
+    return Classification(name, bank, asked, coverage, "train, val" if queries else classed.MADE_SPLIT)
 
 
 def _require_splits(root: str, named: set[str]) -> None:

@@ -7,18 +7,9 @@ from typing import Any
 
 from PIL import Image
 
+from tasks.datasets import classes as classed
 from tasks.datasets.base import Coverage, to_rgb
-from tasks.datasets.classes import (
-    MADE,
-    MADE_SPLIT,
-    Classification,
-    class_counts,
-    class_images,
-    class_labels,
-    divide,
-    require_classes,
-    require_known_classes,
-)
+from tasks.datasets.classes import Classification
 from tasks.datasets.files import FORMATS, UnreadableImageError, decoding
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from zoo.errors import InputError
@@ -62,17 +53,17 @@ def read_hub_dataset(text: str) -> Classification:
     tables = _load(spec)
     names = _choose_splits(tables, spec)
     parts = [_read_split(name, tables[name], spec) for name in names]
-    classes = class_labels(label for label, _ in parts[0])
+    classes = classed.class_labels(label for label, _ in parts[0])
     made = len(parts) == 1
     if made:  # by the hash of the numbers of rows
-        sides = divide(((row[0], str(row[1].index), row) for row in parts[0]), text)
+        sides = classed.divide(((row[0], str(row[1].index), row) for row in parts[0]), text)
         parts = [sorted(side, key=lambda row: row[1].index) for side in sides]
     else:
-        require_known_classes(classes, (label for label, _ in parts[1]), f"{text}, split {names[1]},")
-    require_classes(len(classes), text)
-    train, val = (class_images(part, classes) for part in parts)
-    coverage = Coverage(class_counts(train, val), remarks=(MADE,) if made else ())
-    return Classification(text, train, val, coverage, MADE_SPLIT if made else "train, val")
+        classed.require_known_classes(classes, (label for label, _ in parts[1]), f"{text}, split {names[1]},")
+    classed.require_classes(len(classes), text)
+    train, val = (classed.class_images(part, classes) for part in parts)
+    coverage = Coverage(classed.class_counts(train, val), remarks=(classed.MADE,) if made else ())
+    return Classification(text, train, val, coverage, classed.MADE_SPLIT if made else "train, val")
 
 
 def _load(spec: HubSpec) -> dict[str, Table]:

@@ -7,15 +7,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from leaderboards.report.gallery.drawing import (
-    Cluster,
-    Drawing,
-    Example,
-    Floats,
-    SharedPictures,
-    judged,
-    layer_heads,
-)
+from leaderboards.report.gallery import drawing
+from leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
 from leaderboards.report.gallery.examples import ExampleSet
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
@@ -61,7 +54,7 @@ def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) ->
         picture=pictures.shown(examples, name, f"query: {true}, {name}"),
         note=name,
         table=f"{true}: nearest neighbours by layer",
-        heads=layer_heads(examples),
+        heads=drawing.layer_heads(examples),
         rows=tuple(rows),
     )
 
@@ -126,7 +119,7 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
         summary=f"{precision_text}; {int(examples.arrays['positives'][number])} images show the same",
         picture=pictures.shown(examples, name, f"query {name}"),
         table=f"{name}: first images of the ranking by layer",
-        heads=layer_heads(examples),
+        heads=drawing.layer_heads(examples),
         rows=tuple(rows),
     )
 
@@ -174,7 +167,7 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     )
 
 
-def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[int]) -> Cluster:
+def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[int]) -> drawing.Cluster:
     """Images of one cluster, those of the class that most are of first."""
     names = {number: _class(examples, number) for number in numbers}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
@@ -184,7 +177,7 @@ def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[i
         state = "as most of its cluster" if name == most else "unlike most of its cluster"
         picture = pictures.shown(examples, key, f"{name}, {state}, {key}")
         images.append(judged(name, name == most, picture))
-    return Cluster(most, tuple(images))
+    return drawing.Cluster(most, tuple(images))
 
 
 def _class(examples: ExampleSet, place: int) -> str:

@@ -8,15 +8,8 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from PIL import Image
 
-from leaderboards.report.gallery.drawing import (
-    LARGE,
-    Drawing,
-    Example,
-    Floats,
-    SharedPictures,
-    judged,
-    layer_heads,
-)
+from leaderboards.report.gallery import drawing
+from leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
 from leaderboards.report.gallery.examples import Array, ExampleSet
 from leaderboards.report.html import filled
 
@@ -48,18 +41,18 @@ def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) 
     given, truth = examples.arrays["given"][number], examples.arrays["truth"][number]
     first, frame = examples.arrays["first"][number], examples.arrays["frame"][number]
     label = f"first frame of {video} with the mask that is given"
-    cells = [pictures.shown(examples, first, label, _overlay(given, given), LARGE)]
+    cells = [pictures.shown(examples, first, label, _overlay(given, given), drawing.LARGE)]
     masks, scores = examples.drawn("mask")[:, number], _scores(examples)[:, number]
     for layer, mask, score in zip(examples.layers, masks, scores, strict=True):
         label = f"frame {position} of {video} with the mask of layer {layer}: J&F {score:.0f}"
-        picture = pictures.shown(examples, frame, label, _overlay(mask, truth), LARGE)
+        picture = pictures.shown(examples, frame, label, _overlay(mask, truth), drawing.LARGE)
         cells.append(judged(f"J&F {score:.0f}", picture=picture))
     by_layer = examples.at_layers([f"J&F {score:.0f}" for score in scores])
     return Example(
         name=video,
         summary=f"frame {position}: {by_layer}",
         table=f"{video}: masks by layer",
-        heads=layer_heads(examples, "given, frame 1"),
+        heads=drawing.layer_heads(examples, "given, frame 1"),
         rows=((f"frame {position}", *cells),),
     )
 
@@ -140,7 +133,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
 
     label = f"{category} with {total} points to be found, {source}"
     asked = filled("points", dots=scaled("source", arrays["source_point"][of_pair]), misses=[])
-    cells = [pictures.shown(examples, source, label, asked, LARGE)]
+    cells = [pictures.shown(examples, source, label, asked, drawing.LARGE)]
     true = scaled("target", arrays["target_point"][of_pair])
     for row, layer in enumerate(examples.layers):
         points = scaled("target", examples.drawn("point")[row][of_pair])
@@ -149,13 +142,13 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
         misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
         label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
         over = filled("points", dots=dots, misses=misses)
-        picture = pictures.shown(examples, target, label, over, LARGE)
+        picture = pictures.shown(examples, target, label, over, drawing.LARGE)
         cells.append(judged(f"{counts[row]} of {total}", picture=picture))
     return Example(
         name=category,
         summary=examples.at_layers([f"{count} of {total} points" for count in counts]),
         table=f"{category}: points by layer",
-        heads=layer_heads(examples, "points of"),
+        heads=drawing.layer_heads(examples, "points of"),
         rows=(("points", *cells),),
     )
 
