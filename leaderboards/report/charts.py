@@ -1,11 +1,32 @@
 """The report's charts as data: Vega-Lite specifications in which the rows and a few words are still open.
 
 The page fills them in the reader's browser, `leaderboards.report.figures` for files: what is drawn is the
-same. Open places are those of `leaderboards.report.parts`.
+same. An open place is a string ``{name}``; one that is the whole string takes whatever is given, as lists.
 """
 
-from leaderboards.charts.style import Spec
-from leaderboards.report.parts import ACCENT, INK, chart, floor, others, ramp, text
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from leaderboards.charts.style import SCHEMA, Spec, config
+from leaderboards.report.frames import FIRST, MAYBE, UNTESTED, WORSE
+
+ROWS = "rows"  # name of the data that a chart draws
+GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}  # of backbones
+ACCENT = "#d55e00"  # colour of fronts, floors and numbers of others
+
+# height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`
+STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
+FEW = 40
+
+APART = 0.1  # share of the axis of costs by which names at a front are apart at least
+INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
+
+
+def _tip(field: str, title: str = "", form: str = "") -> Spec:
+    """A line of what is told of a mark."""
+    return {"field": field} | ({"title": title} if title else {}) | ({"format": form} if form else {})
+
 
 _SURE = {
     "calculate": "isValid(datum.ci_low) ? format(datum.ci_low, '.1f') + ' to ' + format(datum.ci_high, '.1f')"
@@ -17,15 +38,70 @@ _LAYER = {
     " datum.place == 'tied' ? ', may be the best' : '')",
     "as": "where",
 }
-_SCORE_TIPS = [
-    {"field": "backbone", "title": "backbone"},
-    {"field": "where", "title": "layer"},
-    {"field": "value", "title": "{metric}", "format": ".1f"},
-    {"field": "sure", "title": "95 % interval"},
-]
+_SCORE = _tip("value", "{metric}", ".1f")
+_SCORE_TIPS = [_tip("backbone", "backbone"), _tip("where", "layer"), _SCORE, _tip("sure", "95 % interval")]
 _VALUE = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
 _LOW = _VALUE | {"field": "ci_low"}
 _ROW = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
+
+
+def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any depth
+    """A specification with its open places filled."""
+    if isinstance(spec, dict):
+        return {key: filled(value, words) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [filled(value, words) for value in spec]
+    if not isinstance(spec, str):
+        return spec
+    if whole := re.fullmatch(r"\{(\w+)\}", spec):
+        return words[whole[1]]
+    return re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), spec)
+
+
+def height(view: str, rows: int) -> int:
+    """Height in pixels of a chart that has rows; 0 of others."""
+    return max(2, rows) * STEPS.get(view, (0, 0))[rows > FEW]
+
+
+def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
+    """A chart of layers over the open rows, as wide as its place."""
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": ROWS},
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "transform": [_SURE, _LAYER, *transform],
+        "layer": layers,
+        "config": config(INK, "{font}"),
+    }
+
+
+def _ramp(field: str, title: str) -> Spec:
+    """Colours of a heat map."""
+    legend = {"orient": "top", "gradientLength": 180, "titleLimit": 400}
+    return {"field": field, "type": "quantitative", "title": title, "legend": legend}
+
+
+def _floor(side: str) -> Spec:
+    """The dashed line of the random floor; none where the open list of numbers is empty."""
+    mark = {"type": "rule", "strokeDash": [5, 4], "color": INK, "opacity": 0.6}
+    encoding = {side: {"field": "floor", "type": "quantitative"}}
+    encoding |= {"tooltip": [_tip("floor", "random floor", ".1f")]}
+    return {"data": {"values": "{floor}"}, "mark": mark, "encoding": encoding}
+
+
+def _text(**changes: object) -> Spec:
+    return {"type": "text", "color": INK, "fontSize": 10.5, "opacity": 0.85, "aria": False} | changes
+
+
+def _others(field: str, places: Spec) -> Spec:
+    """A diamond for each number of others, whose rows say ``published`` in a field."""
+    mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
+    mark |= {"color": ACCENT, "strokeWidth": 2}
+    tips = [_tip("backbone"), _tip("source", "published in"), _SCORE, _tip("verdict")]
+    chosen = {"transform": [{"filter": f"datum.{field} == 'published'"}], "mark": mark}
+    return chosen | {"encoding": places | {"tooltip": tips}}
 
 
 def _by_backbone(values: str, **legend: object) -> Spec:
@@ -41,33 +117,23 @@ def ranking() -> Spec:
     Rows: `leaderboards.report.frames.BEST` and ``label``, what stands beside the point; rows whose ``group``
     is ``published`` are numbers of others.
     """
-    colour = {
-        "field": "group",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": "{groups}", "range": "{tones}"},
-        "legend": {"orient": "top", "symbolType": "circle", "symbolOpacity": 1},
-    }
-    tips = [
-        {"field": "backbone"},
-        {"field": "where", "title": "layer"},
-        {"field": "value", "title": "{metric}", "format": ".1f"},
-        {"field": "sure", "title": "95 % interval"},
-        {"field": "group", "title": "as far as the data tell"},
-    ]
+    colour: Spec = {"field": "group", "type": "nominal", "title": None}
+    colour |= {"scale": {"domain": "{groups}", "range": "{tones}"}}
+    colour |= {"legend": {"orient": "top", "symbolType": "circle", "symbolOpacity": 1}}
+    tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
     measured = {"filter": "datum.group != 'published'"}
     layers = [
-        floor("x"),
+        _floor("x"),
         {"transform": [measured],
          "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55, "aria": False},
          "encoding": _ROW | {"x": _LOW, "x2": {"field": "ci_high"}, "color": colour}},
         {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
          "encoding": _ROW | {"x": _VALUE, "color": colour, "tooltip": tips}},
-        {"transform": [measured], "mark": text(align="left", dx=8),
+        {"transform": [measured], "mark": _text(align="left", dx=8),
          "encoding": _ROW | {"x": {"value": "width"}, "text": {"field": "label"}}},
-        others("group", _ROW | {"x": _VALUE}),
+        _others("group", _ROW | {"x": _VALUE}),
     ]  # fmt: skip
-    return chart(layers, height="{height}", transform=[_SURE, _LAYER])
+    return _chart(layers, "{height}")
 
 
 def curves() -> Spec:
@@ -82,9 +148,9 @@ def curves() -> Spec:
         _by_backbone(values, symbolSize=70) for values in ("{colours}", "{shapes}", "{dashes}")
     )
     measured = {"filter": "datum.place != 'published'"}
-    tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
+    tips = [*_SCORE_TIPS, _tip("chosen", "chosen on random halves", ".0%")]
     layers = [
-        floor("y"),
+        _floor("y"),
         {"transform": [measured], "mark": {"type": "area", "opacity": 0.14, "aria": False},
          "encoding": {"x": across, "y": _LOW, "y2": {"field": "ci_high"}, "color": colour}},
         {"transform": [measured], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
@@ -97,9 +163,9 @@ def curves() -> Spec:
          "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
                   "aria": False},
          "encoding": {"x": across, "y": _VALUE, "color": colour}},
-        others("place", {"x": across, "y": _VALUE}),
+        _others("place", {"x": across, "y": _VALUE}),
     ]  # fmt: skip
-    return chart(layers, height=340, transform=[_SURE, _LAYER])
+    return _chart(layers, 340)
 
 
 def depth_map() -> Spec:
@@ -111,11 +177,11 @@ def depth_map() -> Spec:
     share |= {"axis": {"grid": False, "format": ".2~f", "tickCount": 5}}
     across = {"x": share, "x2": {"field": "to"}}
     cells = {"mark": {"type": "rect", "aria": False}, "encoding": _ROW | across | {
-        "color": ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
+        "color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
     chosen = {"transform": [{"filter": "datum.place == 'best'"}],
               "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
               "encoding": _ROW | across}  # fmt: skip
-    return chart([cells, chosen], height="{height}", transform=[_SURE, _LAYER, start, end])
+    return _chart([cells, chosen], "{height}", start, end)
 
 
 def task_map() -> Spec:
@@ -127,13 +193,11 @@ def task_map() -> Spec:
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
         "y": {"field": "column", "type": "nominal", "sort": "{order}", "title": None},
     }
-    tips = [{"field": "column", "title": "task"}, {"field": "where", "title": "layer"},
-            {"field": "value", "title": "score", "format": ".1f"},
-            {"field": "sure", "title": "95 % interval"},
-            {"field": "share", "title": "share of the best layer's, %", "format": ".1f"}]  # fmt: skip
+    tips = [_tip("column", "task"), _tip("where", "layer"), _tip("value", "score", ".1f")]
+    tips += [_tip("sure", "95 % interval"), _tip("share", "share of the best layer's, %", ".1f")]
     layers: list[Spec] = [
         {"mark": {"type": "rect", "aria": False},
-         "encoding": places | {"color": ramp("share", "% of the best layer's score"), "tooltip": tips}},
+         "encoding": places | {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}},
         {"transform": [{"filter": "datum.place == 'best'"}],
          "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False},
          "encoding": places},
@@ -141,7 +205,7 @@ def task_map() -> Spec:
             "text": {"field": "text"},
             "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}}},
     ]  # fmt: skip
-    return chart(layers, height="{height}", transform=[_SURE, _LAYER])
+    return _chart(layers, "{height}")
 
 
 def tradeoff() -> Spec:
@@ -171,10 +235,10 @@ def tradeoff() -> Spec:
         {"transform": [{"filter": "datum.front"}],
          "mark": {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False},
          "encoding": places | {"tooltip": tips}},
-        {"transform": [{"filter": "datum.label"}], "mark": text(align="left", dx=9, dy=12),
+        {"transform": [{"filter": "datum.label"}], "mark": _text(align="left", dx=9, dy=12),
          "encoding": places | {"text": {"field": "label"}}},
     ]  # fmt: skip
-    return chart(layers, height=340, transform=[_SURE, _LAYER])
+    return _chart(layers, 340)
 
 
 def alike() -> Spec:
@@ -183,12 +247,11 @@ def alike() -> Spec:
         "x": {"field": "column", "type": "ordinal", "title": "layer of {second}", "axis": {"labelAngle": 0}},
         "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},
     }
-    tips = [{"field": "row", "title": "layer of {first}"}, {"field": "column", "title": "layer of {second}"},
-            {"field": "value", "title": "CKA", "format": ".3f"}]  # fmt: skip
-    colour = ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
+    tips = [_tip("row", "layer of {first}"), _tip("column", "layer of {second}"), _tip("value", "CKA", ".3f")]
+    colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = {"mark": {"type": "rect", "aria": False}, "encoding": places | {"color": colour, "tooltip": tips}}
     sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
-    return chart([cells], height=None) | sides
+    return _chart([cells], height=None) | sides | {"transform": []}
 
 
 def all_charts() -> dict[str, Spec]:

@@ -11,7 +11,7 @@ import pandas as pd
 from leaderboards.charts import engine
 from leaderboards.charts.style import SCHEMA, Spec, looks
 from leaderboards.display import page_name, score_text
-from leaderboards.report import charts, parts
+from leaderboards.report import charts
 from leaderboards.report.cka import BlockCka
 from leaderboards.report.content import Content
 from leaderboards.report.frames import ReportFrames
@@ -79,8 +79,8 @@ def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> Row:
 
 def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spec:
     """A chart with its rows, of a fixed size, on white."""
-    height = parts.height(view, len(words.get("order", ())))
-    spec: Spec = parts.filled(charts.all_charts()[view], {"height": height} | LOOK | words)
+    height = charts.height(view, len(words.get("order", ())))
+    spec: Spec = charts.filled(charts.all_charts()[view], {"height": height} | LOOK | words)
     style = spec["config"] | {"background": "#ffffff", "padding": 8}
     return spec | {"data": {"values": rows}, "width": width, "autosize": {"type": "pad"}, "config": style}
 
@@ -97,7 +97,7 @@ def _ranking(board: ReportFrames, best: pd.DataFrame, words: Row) -> Spec:
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
     rows = _rows(best.assign(label=labels)) + _rows(_others(board, best, "group"))
-    groups = {name: tone for name, tone in parts.GROUPS.items() if name in set(best["group"])}
+    groups = {name: tone for name, tone in charts.GROUPS.items() if name in set(best["group"])}
     return _drawn("ranking", rows, words | {"groups": [*groups], "tones": [*groups.values()]})
 
 
@@ -155,7 +155,7 @@ def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, 
     labels, before, last = dict[Any, str](), "", -np.inf
     width = float(places.max() - places.min()) or 1.0
     for point, backbone, layer in zip(ahead.index, ahead["backbone"], ahead["layer"], strict=True):
-        if backbone != before and (places[point] - last) / width >= parts.APART:
+        if backbone != before and (places[point] - last) / width >= charts.APART:
             labels[point], last = f"{backbone}, {layer}", places[point]
         before = backbone
     return labels

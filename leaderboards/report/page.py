@@ -13,7 +13,6 @@ from leaderboards.display import page_name
 from leaderboards.pages.csv import csv_text
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.report import charts
-from leaderboards.report import parts as chart_parts
 from leaderboards.report.answer import answer_html
 from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from leaderboards.report.content import Content
@@ -130,9 +129,9 @@ def _data(content: Content) -> dict[str, Any]:
         "alike": [packed_matrix(item) for item in content.cka],
         "files": {f"{item.name}.csv": packed_file(csv_text(item)) for item in content.numbers},
         "charts": charts.all_charts(),
-        "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},
-        "few": chart_parts.FEW,
-        "apart": chart_parts.APART,
+        "steps": {name: list(steps) for name, steps in charts.STEPS.items()},
+        "few": charts.FEW,
+        "apart": charts.APART,
         "looks": {name: asdict(look) for name, look in looks(labels, content.labels).items()},
-        "groups": chart_parts.GROUPS,
+        "groups": charts.GROUPS,
     }

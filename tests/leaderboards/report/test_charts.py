@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from leaderboards.charts.style import COLOURS, look, looks
-from leaderboards.report import charts, parts
+from leaderboards.report import charts
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
 # IEEE TVCG 2009, table 1, full severity, on linear RGB.
@@ -35,7 +35,7 @@ def lab(colour, vision):
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-@pytest.mark.parametrize("colours", [COLOURS, tuple(parts.GROUPS.values())], ids=["series", "groups"])
+@pytest.mark.parametrize("colours", [COLOURS, tuple(charts.GROUPS.values())], ids=["series", "groups"])
 def test_colours_can_be_told_apart_by_all_readers(colours, vision):
     # 2.3 is what is just noticed side by side; shapes tell series apart, too
     apart = [np.linalg.norm(lab(one, vision) - lab(other, vision)) for one, other in combinations(colours, 2)]
@@ -58,18 +58,18 @@ def test_a_backbone_looks_as_its_place_in_the_suite_says():
 def test_open_places_are_filled_once():
     spec = {"a": "{rows}", "b": ["{x}, %", 3, None], "c": "{x} and {y}"}
     words = {"rows": [1, 2], "x": "{y}", "y": "z"}
-    assert parts.filled(spec, words) == {"a": [1, 2], "b": ["{y}, %", 3, None], "c": "{y} and z"}
+    assert charts.filled(spec, words) == {"a": [1, 2], "b": ["{y}, %", 3, None], "c": "{y} and z"}
 
 
 def test_every_chart_names_the_rows_and_reads_no_address():
     found = charts.all_charts()
-    assert set(parts.STEPS) < set(found)
+    assert set(charts.STEPS) < set(found)
     for name, spec in found.items():
-        assert spec["data"] == {"name": parts.ROWS}, name
+        assert spec["data"] == {"name": charts.ROWS}, name
         assert "url" not in str(spec["layer"]), name
 
 
 def test_many_rows_are_lower():
-    assert parts.height("ranking", 40) == 40 * 24
-    assert parts.height("ranking", 90) == 90 * 14
-    assert parts.height("curves", 90) == 0
+    assert charts.height("ranking", 40) == 40 * 24
+    assert charts.height("ranking", 90) == 90 * 14
+    assert charts.height("curves", 90) == 0
