@@ -86,7 +86,7 @@ def _ramp(field: str, title: str) -> Spec:
 def _floor(side: str) -> Spec:
     """The dashed line of the random floor; none where the open list of numbers is empty."""
     mark = {"type": "rule", "strokeDash": [5, 4], "color": INK, "opacity": 0.6}
-    encoding = {side: {"field": "floor", "type": "quantitative"}}
+    encoding: Spec = {side: {"field": "floor", "type": "quantitative"}}
     encoding |= {"tooltip": [_tip("floor", "random floor", ".1f")]}
     return {"data": {"values": "{floor}"}, "mark": mark, "encoding": encoding}
 
