@@ -236,22 +236,21 @@ def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
     """What moved, the furthest first, at most `SHOWN` rows of text."""
-    return pd.DataFrame([_cells(number) for number in moved[:SHOWN]])
-
-
-def _cells(moved: Moved) -> dict[str, str]:
-    row = moved.row
-    other = f" with {row['other']}" if row["other"] else ""
-    both = bool(moved.now and row["value"])
-    return {
-        "backbone": f"{row['backbone']}{other}",
-        "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
-        "layer": f"{layer_text(row)} {row['pooling']}",
-        "baseline": row["value"],
-        "now": moved.now,
-        "moved": f"{float(moved.now) - float(row['value']):+.4g}" if both else "",
-        "why": moved.reason,
-    }
+    body = []
+    for number in moved[:SHOWN]:
+        row, now = number.row, number.now
+        both = bool(now and row["value"])
+        numbers = {
+            "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],
+            "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
+            "layer": f"{layer_text(row)} {row['pooling']}",
+            "baseline": row["value"],
+            "now": now,
+            "moved": f"{float(now) - float(row['value']):+.4g}" if both else "",
+            "why": number.reason,
+        }
+        body.append(numbers)
+    return pd.DataFrame(body)
 
 
 def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:

@@ -62,9 +62,7 @@ class Named:
     column: Column
     backbone: str
     by: str  # name of the criterion or rule
-    layers: tuple[
-        int, ...
-    ]  # from 1; several where the criterion likes them equally, none where it names none
+    layers: tuple[int, ...]  # from 1; several that the criterion likes equally, none where it names none
     regret: float  # best score of all layers less theirs, in points; NaN where none is named
     correlation: float  # Spearman's, of liking and score over layers; NaN of a rule, or where there is none
 

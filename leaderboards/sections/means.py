@@ -22,12 +22,8 @@ with a score in the task has one; ± follows from those of the columns, whose im
 are not compared, and none is marked. What they are over:"""
 
 
-@dataclass(frozen=True, slots=True)
-class MeanScore:
-    """A score of a backbone, or its mean over datasets, and what stands behind ±."""
-
-    value: float
-    spread: float  # NaN where there is none; of means as of independent datasets
+MeanScore = tuple[float, float]
+"""A score of a backbone, or its mean over datasets, and what stands behind ±: NaN where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +81,16 @@ def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
 
 def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
     fields = rows[["backbone", "value", "spread"]].itertuples(index=False, name=None)
-    return {str(name): MeanScore(float(value), float(spread)) for name, value, spread in fields}
+    return {str(name): (float(value), float(spread)) for name, value, spread in fields}
 
 
 def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
     """The means of the backbones that have scores on all of some independent datasets."""
     means = {}
     for name in sorted(set.intersection(*(set(by_name) for by_name in datasets))):
-        scores = [by_name[name] for by_name in datasets]
-        spread = sqrt(sum(score.spread**2 for score in scores)) / len(scores)
-        means[name] = MeanScore(sum(score.value for score in scores) / len(scores), spread)
+        values, spreads = zip(*(by_name[name] for by_name in datasets), strict=True)
+        spread = sqrt(sum(each**2 for each in spreads)) / len(datasets)
+        means[name] = sum(values) / len(datasets), spread
     return means
 
 
@@ -103,14 +99,12 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
     for mean in dataset_means(board):
         if mean.scores:
             scores = {**mean.floors, **mean.scores}
-            texts = [
-                score_text(scores[backbone.name].value, scores[backbone.name].spread)
-                if backbone.name in scores
-                else ""
+            cells = [
+                Cell(score_text(*scores[backbone.name]) if backbone.name in scores else "")
                 for backbone in board.scored_backbones
             ]
             position = int(table.columns.get_loc(mean.after.heading)) + 1  # type: ignore[arg-type]
-            table.insert(position, mean.heading, [Cell(text) for text in texts])
+            table.insert(position, mean.heading, cells)
     return table
 
 

@@ -100,10 +100,11 @@ def _same(column: Column, names: Sequence[str]) -> bool:
     """Whether some backbones have the same layers with the same values of the column's metric."""
     rows = column.scored[column.scored["value"].notna()]
     keys = ["layer", "tap", "pooling", "value"]
-    tables = [
-        sorted(rows.loc[rows["backbone"] == name, keys].itertuples(index=False, name=None)) for name in names
-    ]
-    return all(table == tables[0] for table in tables[1:])
+    tables = {
+        (*sorted(rows.loc[rows["backbone"] == name, keys].itertuples(index=False, name=None)),)
+        for name in names
+    }
+    return len(tables) == 1
 
 
 def size_blocks(board: Board) -> list[Block]:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from leaderboards.board import Board
-from leaderboards.sections.means import MeanScore, dataset_means, mean_blocks, with_means
+from leaderboards.sections.means import dataset_means, mean_blocks, with_means
 from leaderboards.sections.tables import main_table
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
@@ -20,8 +20,8 @@ def test_a_mean_is_of_each_datasets_own_best_layer() -> None:
     records = frame(on("a", [10, 50, 30]), on("b", [70, 20, 10]), on("c", [1, 2, 6]), floor([2.0, 4.0]))
     (mean,) = dataset_means(Board.of(records))
     assert mean.heading == "knn top-1, mean of 3 datasets"
-    assert mean.scores["mini-dino"].value == pytest.approx((50 + 70 + 6) / 3)
-    assert math.isnan(mean.scores["mini-dino"].spread)
+    assert mean.scores["mini-dino"][0] == pytest.approx((50 + 70 + 6) / 3)
+    assert math.isnan(mean.scores["mini-dino"][1])
     assert not mean.floors  # the floor is on another dataset
     assert [column.dataset for column in mean.columns] == ["a", "b", "c"]
 
@@ -31,7 +31,7 @@ def test_its_spread_is_that_of_independent_datasets() -> None:
     (mean,) = dataset_means(
         Board.of(frame(on("a", [50.0], **unsure), on("b", [60.0], ci_low=50.0, ci_high=58.0)))
     )
-    assert mean.scores["mini-dino"] == MeanScore(55.0, pytest.approx(math.sqrt(3**2 + 4**2) / 2))
+    assert mean.scores["mini-dino"] == (55.0, pytest.approx(math.sqrt(3**2 + 4**2) / 2))
 
 
 def test_only_datasets_count_on_which_all_have_a_number() -> None:
@@ -44,7 +44,10 @@ def test_only_datasets_count_on_which_all_have_a_number() -> None:
         on("c", [NAN], **RESNET),
     )
     (mean,) = dataset_means(Board.of(records))
-    assert {name: one.value for name, one in mean.scores.items()} == {"mini-dino": 55.0, "mini-resnet": 20.0}
+    assert {name: value for name, (value, _) in mean.scores.items()} == {
+        "mini-dino": 55.0,
+        "mini-resnet": 20.0,
+    }
     ((column, lacking),) = mean.left_out.items()
     assert (column.dataset, lacking) == ("c", ("mini-resnet",))
     table = with_means(main_table(Board.of(records)), Board.of(records))
@@ -83,6 +86,6 @@ def test_the_floor_has_a_mean_of_its_draws_and_the_mark_of_partial_data() -> Non
     )
     (mean,) = dataset_means(Board.of(records))
     assert mean.heading.endswith("mean of 2 datasets †")
-    ((_, score),) = mean.floors.items()
-    assert score.value == 4.5
-    assert score.spread == pytest.approx(math.sqrt(2 + 8) / 2)
+    ((value, spread),) = mean.floors.values()
+    assert value == 4.5
+    assert spread == pytest.approx(math.sqrt(2 + 8) / 2)
