@@ -88,11 +88,7 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
-    """One row a column of the leaderboard, in full.
-
-    ``rivals`` are the backbones, and ``layers`` the further blocks of the best one, that the data cannot tell
-    from the best; ``untested`` the backbones that could not be compared.
-    """
+    """One row a column of the leaderboard, in full: columns `_COLUMN` and `_FIELDS`."""
     rows = [
         {name: getattr(answer.column, name) for name in _COLUMN}
         | {name: getattr(answer, name) for name in _FIELDS}
@@ -108,10 +104,7 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str] | None = N
 
 
 def answer_cells(answers: Sequence[Answer], labels: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """One row a column of the leaderboard, as text, with the labels of backbones.
-
-    Columns that no answer fills are left out.
-    """
+    """One row a column of the leaderboard, as text; columns that no answer fills are left out."""
     labels = labels or {}
     table = pd.DataFrame(
         {

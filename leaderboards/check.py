@@ -77,11 +77,7 @@ def _check_page(
 
 
 def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
-    """One sentence for each backbone and task, and kind of difference, in sorted order.
-
-    Both tables have the columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside.tables.INSIDE`
-    of analyses, the committed one as text.
-    """
+    """One sentence for each backbone and task, and kind of difference, in sorted order."""
     old, new = _by_group(committed), _by_group(fresh)
     sentences = []
     for group in sorted({*old, *new}):
@@ -173,18 +169,10 @@ def regression_check(
 ) -> tuple[int, tuple[Moved, ...]]:
     """How many numbers of some backbones a baseline has, and those that moved, the furthest first.
 
-    A number moved where it differs by more than the tolerance, is gone, or is of another number of items;
-    only numbers of the same images and ground truth are compared. Numbers that the baseline lacks are none
-    of its business.
-
-    Args:
-        baseline: Columns `TIDY`, as text.
-        now: The same of today.
-        backbones: Names and patterns; all if empty. Of comparisons, either side counts.
-        tolerance: How far numbers may move.
-
-    Raises:
-        InputError: A name or pattern fits no backbone of the baseline.
+    Both tables have the columns `TIDY`, as text. A number moved where it differs by more than the tolerance,
+    is gone, or is of another number of items; only numbers of the same images and ground truth are compared,
+    and those that the baseline lacks are none of its business. Backbones are names and patterns, all if
+    empty; of comparisons either side counts. Raises InputError for one that fits none of the baseline.
     """
     names = sorted({*baseline["backbone"]})
     for pattern in backbones:
@@ -207,10 +195,7 @@ def regression_check(
 
 
 def read_baseline(folder: Path) -> pd.DataFrame:
-    """The numbers of an output folder, or of a folder of the leaderboard's CSV files, columns `TIDY` as text.
-
-    Raises InputError where there are none, or a file is something else.
-    """
+    """The numbers of an output folder or of one of CSV files, `TIDY` as text; InputError without any."""
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
     tables = folder if any(folder.glob("*.csv")) else folder / "tables"

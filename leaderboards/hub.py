@@ -24,10 +24,7 @@ DIGITS = 4
 
 
 def model_indices(board: Board) -> dict[str, str]:
-    """For each trained backbone the YAML of its ``model-index``: its best layer in each primary metric.
-
-    Raises InputError where `huggingface_hub` does not read it as it was meant.
-    """
+    """For each trained backbone the YAML of its ``model-index``: its best layer in each primary metric."""
     return {
         name: _checked(name, [_eval_result(row) for row in rows.to_dict("records")])
         for name, rows in _shown(board).groupby("backbone", sort=False)
@@ -39,10 +36,7 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
     """For each trained backbone the content of its ``.eval_results/*.yaml``, by name of the file.
 
     They are of datasets of ours that are benchmarks of the Hub, with their ids, ``owner/name``, and tasks, as
-    the ``eval.yaml`` there calls them.
-
-    Raises:
-        InputError: The installed `huggingface_hub` is too old for them, or none of the datasets is there.
+    the ``eval.yaml`` there calls them. Raises InputError where none of a dataset is there.
     """
     rows = _shown(board)
     for name in benchmarks:

@@ -33,10 +33,8 @@ def commercial_use(licence: str) -> Use:
 def fits_licence(licence: str, wanted: str) -> bool:
     """Whether a licence of that name is one that is asked for, as ``list`` and ``recommend`` ask.
 
-    Args:
-        licence: Its name in the registry.
-        wanted: ``any`` or "" for all, ``commercial`` for those that are known to allow commercial use, or
-            else part of the name, in any case.
+    That is ``any`` or "" for all, ``commercial`` for those that are known to allow commercial use, or else
+    part of the name, in any case.
     """
     if wanted.lower() == "commercial":
         return commercial_use(licence) == "allowed"

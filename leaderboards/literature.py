@@ -118,10 +118,9 @@ def all_published() -> tuple[Published, ...]:
 
 
 def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
-    """The numbers of one source, a CSV file that is called after it.
+    """The numbers of one source, a CSV file called after it; the user's own need not be one of `SOURCES`.
 
-    The user's own source need not be one of `SOURCES`. Raises InputError where the file cannot be read, or a
-    row says something that cannot be.
+    Raises InputError where it cannot be read, or a row says something that cannot be.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

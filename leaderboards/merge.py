@@ -63,11 +63,8 @@ def merge_outputs(folders: Sequence[Path], output: Path) -> int:
 
     A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
     copied as they are, so their checksums stay; nothing is written unless all can be. Gives how many results
-    the output has, which may be one of the folders.
-
-    Raises:
-        InputError: A folder has no records, a file is damaged, or two files are different results of one
-            backbone, task, dataset and protocol.
+    the output has. Raises InputError where a folder has no records, a file is damaged, or two files are
+    different results of one backbone, task, dataset and protocol.
     """
     every = [result for folder in folders for result in _results(folder)]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
@@ -85,9 +82,8 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     """Why two frames of records are not one result, as a phrase; "" where they are.
 
     They are where they are of the same weights, images and options and all numbers agree as well as numbers
-    of two machines do (`leaderboards.records.key.TOLERANCE`). Times of forwards, which never do, are not
-    compared; nor are fingerprints: they name the times of the images' files, which differ from machine to
-    machine.
+    of two machines do. Times of forwards, which never do, are not compared; nor are fingerprints: they name
+    the times of the images' files.
     """
     for column in SAME:
         texts = [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
@@ -111,10 +107,7 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
 
 
 def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:
-    """All results of an output folder; raises InputError where there are none, or one is damaged.
-
-    Where that is not strict, there may be none, and damaged ones are left out.
-    """
+    """All results of an output folder; unless strict there may be none, and damaged ones are left out."""
     paths = [path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith(".")]
     if strict and not paths:
         raise InputError(

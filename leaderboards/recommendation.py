@@ -41,11 +41,7 @@ class Possible:
 
 
 def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest = confidence_set) -> Possible:
-    """Which candidates of a column the data cannot tell from the best of them, each layer a rival of its own.
-
-    There is at least one (`leaderboards.limits.candidates_of`); all rivals are tested at once, by the items
-    in a folder.
-    """
+    """Which of at least one candidate of a column the data cannot tell from the best, each layer a rival."""
     order = ["value", "layer", "backbone"]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
     top = rows.iloc[0]
@@ -96,8 +92,7 @@ class Pick:
 def picks_of(possible: Mapping[Column, Possible]) -> tuple[Pick, ...]:
     """Backbones with a layer that may be the best in every column, the cheapest first.
 
-    A layer that may be the best in all columns is taken for all of them; where a backbone has none, each
-    column has a layer of its own.
+    It is the same layer in all columns where there is one.
     """
     names = [{str(name) for name in rivals.rows["backbone"]} for rivals in possible.values()]
     picks = [_pick(name, possible) for name in sorted(set.intersection(*names))]

@@ -155,8 +155,7 @@ def _planned(board: Board, column: Column, names: tuple[str, str], which: Which)
 def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
     """Blocks of two backbones at equal shares of their depth: each of the shallower one with its nearest.
 
-    Of two that are equally near, the deeper one counts. Blocks that have no score have no partner. Raises
-    InputError where no two blocks are at the same share.
+    Of two that are equally near, the deeper one counts. Raises InputError where there are none.
     """
     if first[0].depth > second[0].depth:
         return [(side, other) for other, side in equal_shares(second, first)]
@@ -217,11 +216,7 @@ def _compared(
 
 
 def match_frame(result: Match) -> pd.DataFrame:
-    """One row a comparison: what is compared, both scores, the difference with its interval and p-values.
-
-    ``difference`` is first minus second, in points; ``p_corrected`` is Holm's, for all rows together;
-    ``higher`` names the backbone that the data show to score higher, "" where they show none.
-    """
+    """One row a comparison; ``higher`` names the backbone that the data show to score higher, or is ""."""
     rows = [
         {name: getattr(versus.column, name) for name in _COLUMN}
         | {name: getattr(versus.first, name) for name in _SIDE}

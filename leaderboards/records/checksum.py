@@ -27,10 +27,7 @@ def file_digest(path: Path) -> str:
 
 
 def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str] | None = None) -> None:
-    """Write records with their checksum, and the digests (`file_digest`) of the files that belong to them.
-
-    A reader sees either all of the file or none.
-    """
+    """Write records whole, with their checksum and the digests of the files that belong to them."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     facts = {MARK[:-1]: MARK + _BLANK, COMPANIONS: json.dumps(dict(companions or {})).encode()}
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **facts})

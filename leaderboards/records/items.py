@@ -44,10 +44,7 @@ def write_items(measured: Mapping[Place, Items], path: Path) -> None:
 
 
 def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Place, Items]:
-    """Items of some places, or of all, of a file that `write_items` wrote; places that it lacks are left out.
-
-    Raises InputError where the file is missing, damaged, or something else.
-    """
+    """Items of some places, or of all, of a file; raises InputError where it is missing or something else."""
     if places is not None and not places:
         return {}
     try:

@@ -65,10 +65,7 @@ def _checked(path: Path, size: int, time: int) -> bool:
 
 
 def thumbnails_of(examples: Path) -> list[str]:
-    """Names of the pictures that a file of examples needs.
-
-    Raises ValueError where it is something else, or names something else, and OSError.
-    """
+    """Names of the pictures that a file of examples needs; ValueError where it is something else."""
     names = [str(name) for name in read_arrays(examples, (NAMES,))[NAMES].tolist()]
     if any(Path(name).name != name for name in names):
         raise ValueError(f"{examples} names pictures outside of {FOLDER}")

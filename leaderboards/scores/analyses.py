@@ -50,10 +50,7 @@ def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
 
 
 def measured(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of blocks that have a number; the random floor, whose layers are draws, has no blocks.
-
-    Numbers of two layers, of which there are many for one place, are left out.
-    """
+    """The rows of blocks with a number of one layer; the random floor, whose layers are draws, has none."""
     return rows[rows["value"].notna() & ~is_floor(rows) & (rows["other_layer"] < 0)]
 
 

@@ -170,8 +170,7 @@ class Column:
 def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:
     """Mean score of what halves of the data chose among some rows, on the other halves, and these rows.
 
-    The commonest stand first. NaN where nothing was split, or the rows were not split together, which says
-    nothing about the choice.
+    The commonest stand first. NaN where they were not split together, which says nothing about the choice.
     """
     rows = rows[rows["chosen"] > 0].sort_values(["chosen", "layer"], ascending=[False, True], kind="stable")
     shares, scores = rows["chosen"].astype(float), rows["held_out"].astype(float)

@@ -14,8 +14,7 @@ LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
 def find_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
     """The device whose costs are meant: the latest, or the one of a kind or part of a name; None without any.
 
-    Raises:
-        InputError: Costs were measured, but on no such device.
+    Raises InputError where costs were measured, but on no such device.
     """
     dates = dict(costs.groupby("dataset")["date"].max().astype(str).items())
     names = sorted(map(str, dates), key=lambda name: (dates[name], name), reverse=True)
@@ -46,8 +45,7 @@ def without_cost(rows: pd.DataFrame) -> Sequence[str]:
 def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
     """Rows above which none, by its ``value``, scores that costs no more, the cheapest first.
 
-    Of equal costs the highest score counts, of equal scores the cheapest; rows without a cost or a score are
-    left out.
+    Of equal costs the highest score counts, of equal scores the cheapest.
     """
     rows = rows[rows[cost].notna() & rows["value"].notna()]
     rows = rows.sort_values([cost, "value"], ascending=[True, False], kind="stable")

@@ -24,8 +24,7 @@ SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
 class Ties:
     """Confidence set of the best of one column, by names of backbones.
 
-    Untested are those whose measurements are not there, are of other items than the best one's, or are too
-    few to tell.
+    Untested are those without measurements, of other items than the best one's, or of too few.
     """
 
     tied: frozenset[str] = frozenset()  # these hold the true best with 95 %, together with the column's best
@@ -83,10 +82,9 @@ def places_of(rows: pd.DataFrame) -> list[Place]:
 def known_items(
     column: Column, backbone: str, places: Sequence[Place], folder: Path, transform: str = ""
 ) -> dict[Place, Items]:
-    """Items of some layers of a backbone in a column; none where the file is gone or damaged.
+    """Items of some layers, or sets, of a backbone in a column; none where the file is gone or damaged.
 
-    A leaderboard or a choice is worth having without them: whoever asks names what was not tested. With a
-    transform they are those of the transformed features; places are all of layers, or all of sets of them.
+    A leaderboard or a choice is worth having without them: whoever asks names what was not tested.
     """
     sets = any(stands_for_set(tap) for _, tap, _ in places)
     key = task_key(column.task, column.dataset, column.protocol, transform, sets)
@@ -131,10 +129,7 @@ def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two scores, in points, on the items that both have, and the ends of its 95 % interval.
-
-    The ends are NaN where items are too few to vary, or are not there.
-    """
+    """A difference of two scores, in points, and the ends of its 95 % interval; NaN without items."""
 
     value: float
     low: float = math.nan

@@ -180,10 +180,7 @@ def _tie_note(board: Board, *, compared: bool) -> Text:
 
 
 def honest_table(board: Board) -> pd.DataFrame:
-    """The leaderboard with honest choices: cells ``score (what the choice took off)``.
-
-    Each column's best is marked. It has no random floor, and no rows where no data were split.
-    """
+    """The leaderboard with honest choices, ``score (what the choice took off)``; empty without any."""
     if not any(column.honest for column in board.columns):
         return pd.DataFrame()
 

@@ -73,10 +73,7 @@ class Change:
 
 
 def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, ...]:
-    """What each choice changes, for every backbone with scores by all rules.
-
-    Records are those of the steps of one task and dataset, beside which a folder holds the items.
-    """
+    """What each choice changes, by a folder of items, for every backbone with scores by all rules."""
     changed: list[Change] = []
     for name, rows in records.groupby("backbone", sort=False):
         backbone = _Backbone(str(name), rows, folder, steps)
@@ -210,16 +207,7 @@ def decomposition_page(
     steps: Steps,
     changed: Sequence[Change],
 ) -> Page:
-    """The page of one task and two protocols.
-
-    Args:
-        task: Name of the task.
-        suite: Suite of the backbones and data.
-        names: The first protocol and the second, and what their features are where they are not the usual.
-        unlike: What the protocols do not do as their sources do, in sentences.
-        steps: Their choices.
-        changed: What each changes.
-    """
+    """The page of one task and two protocols, with what these do not do as their sources do."""
     first, second = names
     name = page_name(f"{suite}.decompose-{task}-{first}-{second}")
     blocks: list[Block] = [said(READ.strip(), first=first, second=second)]

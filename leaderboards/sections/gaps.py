@@ -63,7 +63,7 @@ def empty_cells(board: Board) -> list[str]:
 def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int, str]]]]:
     """Backbones and their blocks that have no record of a column; no blocks where it has none at all.
 
-    Backbones whose scores are of other data, which stand apart, and random floors are left out.
+    Those whose scores are of other data, which stand apart, and random floors are left out.
     """
     there = {backbone.name for backbone in column.backbones}
     same = [other for other in board.columns if other.source[:3] == column.source[:3]]
@@ -79,10 +79,7 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
 
 
 def empty_analyses(board: Board, records: pd.DataFrame) -> list[str]:
-    """The sentences of some records of analyses, or of costs, of a board.
-
-    A backbone that one of them says nothing about is named once, without layers.
-    """
+    """Sentences of analyses, or costs; a backbone of which one says nothing is named once, without layers."""
     backbones = board.backbones_in(records)
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     for analysis in analyses_of(records):

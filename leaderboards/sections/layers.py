@@ -95,11 +95,7 @@ def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Blo
 
 
 def choice_table(column: Column) -> pd.DataFrame:
-    """Best and honest score, optimism and chosen blocks of each backbone in one column as text.
-
-    Empty where no data were split. Blocks are listed with the share of the splits that chose them, from
-    `SHOWN_SHARE` on.
-    """
+    """Honest score, optimism and chosen blocks of each backbone in one column; empty without a split."""
     best = {str(row["backbone"]): row for row in column.best.to_dict("records")}
     return pd.DataFrame(
         {

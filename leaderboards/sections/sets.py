@@ -49,10 +49,7 @@ class SetGain:
 
 
 def set_gains(board: Board) -> tuple[SetGain, ...]:
-    """The gains of all sets, by transform, column and backbone in the order of the tables.
-
-    A backbone of which no single layer was scored so, or no set has a score, is left out.
-    """
+    """The gains of all sets, by transform, column and backbone; none without scores of single layers."""
     gains: list[SetGain] = []
     for transform in sorted(set(board.sets["transform"]), key=natural):
         # seen alone they are scores like any others

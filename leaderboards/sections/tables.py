@@ -52,10 +52,7 @@ def main_table(board: Board) -> pd.DataFrame:
 def board_table(
     board: Board, cells: Callable[[Column], Mapping[str, Cell]], *, floor: bool = True
 ) -> pd.DataFrame:
-    """A table of the leaderboard's columns, by the backbones that have scores, with or without the floor.
-
-    ``cells`` gives for a column the cell of each backbone that has one, by name.
-    """
+    """A table of the leaderboard by the cells of each column, with or without the random floor."""
     backbones = [backbone for backbone in board.scored_backbones if floor or not backbone.floor]
     table: dict[str, list[str] | list[Cell]] = {
         "family": ["" if backbone.floor else backbone.family for backbone in backbones],
@@ -104,10 +101,7 @@ def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
 
 
 def metrics_table(column: Column) -> pd.DataFrame:
-    """All metrics of a column's task in the primary pooling, each at its own best layer.
-
-    Rows and cells are as in `main_table`, without the family; empty where there is only one metric.
-    """
+    """All metrics of a task in the primary pooling, each at its own best layer; empty of only one."""
     rows = column.in_pooling()
     # kinds, ceilings and rules are shown in tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
@@ -153,10 +147,7 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
 def _best_cells(
     best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()
 ) -> dict[str, Cell]:
-    """For each backbone the cell of its best layer; the highest one and those tied with it are marked.
-
-    An arrow stands behind a score that another pooling of the backbone's layers exceeds.
-    """
+    """The cell of each best layer, the highest and those tied with it marked, ↑ behind exceeded ones."""
     top = best["value"].max()
     fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
     return {

@@ -39,10 +39,7 @@ class Gain:
 
 
 def gains_of(board: Board) -> tuple[Gain, ...]:
-    """The gains of all transforms, by column, transform and backbone in the order of the tables.
-
-    A backbone that was not scored without the transform, or has no score with it, is left out.
-    """
+    """The gains of all transforms, by column, transform and backbone that was scored with and without it."""
     rows = board.transformed
     scores = {
         transform: board.only(rows[rows["transform"] == transform].assign(transform="")).scores

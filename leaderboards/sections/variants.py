@@ -45,10 +45,7 @@ Similarities = Mapping[int, tuple[float, float]]
 
 
 def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
-    """For each backbone that was trained otherwise, too, the names of these and what is different about each.
-
-    A network beside which only the untrained one stands is left out.
-    """
+    """For each backbone that was trained otherwise, too, these and what differs about each."""
     trainings = {
         name: {
             other: change.format(*match.groups())
@@ -58,14 +55,12 @@ def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
         }
         for name in sorted(names)
     }
+    # beside an untrained network alone there is nothing to compare
     return {name: others for name, others in trainings.items() if {*others.values()} - {"untrained"}}
 
 
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
-    """How alike the same blocks of two backbones are, in the order of the blocks.
-
-    Rows are records of CKA of one dataset, protocol, pooling and set of images.
-    """
+    """How alike the same blocks of two backbones are, in their order, by the CKA of one `CkaTable`."""
     pairs = _pairs(rows, name, other)
     fields = zip(pairs["layer"], pairs["other_layer"], pairs["value"], half_widths(pairs), strict=True)
     same = {int(layer): (float(value), float(spread)) for layer, at, value, spread in fields if layer == at}
