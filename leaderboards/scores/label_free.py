@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.scores.analyses import analyses_of
 from leaderboards.scores.column import Column
+from leaderboards.scores.frames import analyses_of
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import holm
 from tasks.metrics.layer_choice import below_zero, mean_reach, named_layers, rank_correlation, regret

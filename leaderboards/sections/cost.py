@@ -8,8 +8,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import count_text, fixed, ms_text, page_name
 from leaderboards.pages.inside.tables import inside_frame
-from leaderboards.scores.analyses import analyses_of
-from leaderboards.scores.frames import BoardBackbone, backbones_of
+from leaderboards.scores.frames import BoardBackbone, analyses_of, backbones_of
 from leaderboards.sections.gaps import empty_analyses, gap_blocks
 from leaderboards.sections.provenance import provenance_blocks
 from tasks.analyses.drawings.evidence import by_layer

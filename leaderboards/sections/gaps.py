@@ -8,8 +8,8 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import pooling_name, ranges_text, task_rank
-from leaderboards.scores.analyses import analyses_of
 from leaderboards.scores.column import Column
+from leaderboards.scores.frames import analyses_of
 from tasks.blocks import Block, Bullets, Heading
 from zoo.spec import SUBLAYER_TAPS
 

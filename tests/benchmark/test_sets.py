@@ -10,7 +10,7 @@ from benchmark.plan.plan import PlanRecipe, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
 from leaderboards.board import Board
 from leaderboards.scores.frames import is_set
-from leaderboards.sections.sets import set_gains
+from leaderboards.sections.transforms import set_gains
 from tasks.protocols import STANDARD
 from tasks.registry import TASKS
 from tasks.sets import MIXED

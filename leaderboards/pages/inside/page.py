@@ -12,8 +12,15 @@ from leaderboards.display import page_name, pooling_name, pooling_rank, task_dis
 from leaderboards.pages.inside import tables
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.scores.analyses import Analysis, analyses_of, measured, views_of
-from leaderboards.scores.frames import BoardBackbone, backbones_of, is_floor
+from leaderboards.scores.frames import (
+    Analysis,
+    BoardBackbone,
+    analyses_of,
+    backbones_of,
+    is_floor,
+    measured,
+    views_of,
+)
 from leaderboards.sections.gaps import empty_analyses, gap_blocks
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from tasks.analyses.drawings.evidence import (

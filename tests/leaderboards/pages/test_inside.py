@@ -13,9 +13,8 @@ from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table,
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.key import Tolerance
-from leaderboards.scores.analyses import Analysis, analyses_of, views_of
 from leaderboards.scores.differences import column_ties
-from leaderboards.scores.frames import is_analysis
+from leaderboards.scores.frames import Analysis, analyses_of, is_analysis, views_of
 from leaderboards.sections.gaps import empty_cells
 from tasks.blocks import Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention

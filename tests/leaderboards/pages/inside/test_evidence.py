@@ -4,8 +4,7 @@ import pytest
 from leaderboards.pages.inside.page import evidence_of
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.files import scored_path
-from leaderboards.scores.analyses import analyses_of
-from leaderboards.scores.frames import backbones_of
+from leaderboards.scores.frames import analyses_of, backbones_of
 from tasks.analyses.drawings.evidence import deep, evenly
 from tasks.blocks import slug
 from tests.leaderboards.analyses import distances
