@@ -50,6 +50,11 @@ class Source:
     skip_unreadable: bool = False
 
     @property
+    def key(self) -> tuple[str, View]:
+        """What tells it from others: one name in two views is two sources."""
+        return self.name, self.view
+
+    @property
     def samples(self) -> tuple[Sample, ...]:
         """All images of all groups, in order."""
         return tuple(sample for group in self.groups for sample in group.samples)

@@ -246,8 +246,7 @@ class RegionMeasurer:
         self._means: dict[Layer, dict[str, Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        del positions  # a group is one image
-        grid = grids[0]
+        grid = grids[0]  # a group is one image
         weights, classes = self._resized((grid.shape[0], grid.shape[1]), grid.device)
         self._means[layer] = {
             "mean": weights.flatten(1) @ grid.float().flatten(0, 1),

@@ -14,15 +14,10 @@ from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.files import UnreadableImageError, stamp
 from tasks.segmentation.augmented import AugmentedSample
 
-DIGITS = 8  # hexadecimal: of a thousand datasets two agree once in ten thousand times
+DIGITS = 8  # of a short digest, hexadecimal: of a thousand datasets two agree once in ten thousand times
 
 WHOLE = 64 << 10  # bytes up to which a file is read as a whole
 PART = 16 << 10  # bytes that are read at three places of a larger file
-
-
-def short_digest(*parts: object) -> str:
-    """The first digits of a digest."""
-    return digest(*parts)[:DIGITS]
 
 
 def identity(source: Source) -> str:
@@ -33,7 +28,7 @@ def identity(source: Source) -> str:
 def own_name(data: Classification | Unlabelled) -> str:
     """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
     name = "".join(mark if mark.isprintable() else " " for mark in data.name)
-    return f"{' '.join(name.split())}-{short_digest(_parts(data))}"
+    return f"{' '.join(name.split())}-{digest(_parts(data))[:DIGITS]}"
 
 
 def _parts(data: Classification | Unlabelled) -> list[object]:

@@ -89,7 +89,7 @@ class RetrievalTask(VectorTask):
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """Precisions for each set of layers, by the mean of their cosines; no examples."""
-        del device  # photos are few: all cosines of all layers stay in memory
+        # photos are few: all cosines of all layers stay in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
         cosines = {layer: cosine(*self._both(vectors)) for layer, vectors in layers.items()}
         outcomes = []

@@ -33,7 +33,7 @@ from tasks.checks import NOT_FINITE
 from tasks.datasets.base import Coverage, Sample
 from tasks.examples import Predicted
 from tasks.feeds import GridFeed
-from tasks.identity import identity, short_digest
+from tasks.identity import DIGITS, identity
 from tasks.metrics.fused import side_by_side as unit_side_by_side
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry, entry_of
@@ -169,7 +169,7 @@ class Task(ABC):
     @cached_property
     def data_digest(self) -> str:
         """Short digest of what it looks at, the same on every machine and for every backbone."""
-        return short_digest([identity(source) for source in self.sources], self.ground_truth)
+        return digest([identity(source) for source in self.sources], self.ground_truth)[:DIGITS]
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
@@ -246,7 +246,6 @@ class Task(ABC):
 
     def transform_refusal(self, transform: str) -> str:
         """Why it does not take a transform, as a phrase; "" if it does."""
-        del transform
         return AS_THEY_ARE
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:

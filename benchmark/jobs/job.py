@@ -18,7 +18,7 @@ from benchmark.engines.base import WorkerSlot
 from benchmark.extraction.one_pass import PassResult
 from benchmark.extraction.shards import Shards
 from benchmark.plan.layers import kept_layers, select_layers
-from benchmark.plan.plan import Pass, Plan, SourceKey
+from benchmark.plan.plan import Pass, Plan
 from benchmark.request import Request
 from benchmark.scores.records import ResultFiles, rule_of
 from leaderboards.records.files import VERSION, scored_path
@@ -28,6 +28,7 @@ from tasks.comparing import ComparisonTask
 from tasks.task import Task
 from zoo.features import BackboneIdentity
 from zoo.spec import BackboneSpec, Layer
+from zoo.view.views import View
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ class Job:
 
     def __reduce__(self) -> tuple[Callable[..., "Job"], tuple[Any, ...]]:
         keys = frozenset(task.key for task in self.pass_.tasks)
-        return _job_again, (self.setup, self.pass_.key, keys, self.shards, self.folders, self.memories)
+        return _job_again, (self.setup, self.pass_.source.key, keys, self.shards, self.folders, self.memories)
 
 
-def _job_again(setup: Setup, key: SourceKey, tasks: frozenset[str], *rest: Any) -> Job:  # noqa: ANN401
-    again = next(each for each in setup.plan.passes if each.key == key)
+def _job_again(setup: Setup, key: tuple[str, View], tasks: frozenset[str], *rest: Any) -> Job:  # noqa: ANN401
+    again = next(each for each in setup.plan.passes if each.source.key == key)
     return Job(setup, again.serving(tasks), *rest)
 
 

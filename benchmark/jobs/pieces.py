@@ -173,6 +173,6 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:
     """Jobs over ranges of shards; between these may be such that are there already, none that another has."""
     run = count()
-    for _, group in groupby(shards, key=lambda shard: (shard.job.pass_.key, shard.order - next(run))):
+    for _, group in groupby(shards, key=lambda shard: (shard.job.pass_.source.key, shard.order - next(run))):
         first, *rest = group
         yield replace(first.job, shards=range(first.number, [first, *rest][-1].number + 1))

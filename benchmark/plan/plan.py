@@ -18,7 +18,6 @@ from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
 
 VECTORS = "vectors"  # what keeps vectors of a pass; what is fed for a task has the name of its listener
-SourceKey = tuple[str, View]  # name of a source and its view: one name in two views is two sources
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,6 @@ class Pass:
     source: Source
     vectors: tuple[Task, ...]  # tasks that take the vectors of its images
     measured: tuple[Task, ...]  # tasks that are fed what it shows
-
-    @property
-    def key(self) -> SourceKey:
-        """What tells it from the other passes of a plan."""
-        return key_of(self.source)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -74,7 +68,7 @@ class Plan:
     recipe: PlanRecipe
     tasks: PlannedTasks
     passes: tuple[Pass, ...]  # of each backbone
-    _signatures: dict[SourceKey, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _signatures: dict[object, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
@@ -99,11 +93,10 @@ class Plan:
         Raises:
             InputError: An image cannot be found.
         """
-        key = key_of(source)
-        if key not in self._signatures:
+        if source.key not in self._signatures:
             groups = [(each.key, [sample.signature() for sample in each.samples]) for each in source.groups]
-            self._signatures[key] = digest(source.name, groups)
-        return self._signatures[key]
+            self._signatures[source.key] = digest(source.name, groups)
+        return self._signatures[source.key]
 
     def task(self, key: str) -> Task:
         """The task of that key."""
@@ -111,11 +104,6 @@ class Plan:
 
     def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)
-
-
-def key_of(source: Source) -> SourceKey:
-    """Name of a source and its view."""
-    return source.name, source.view
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:
@@ -182,19 +170,18 @@ def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
     Raises:
         ValueError: Two tasks mean different images by one name and view.
     """
-    sources: dict[SourceKey, Source] = {}
-    vectors: dict[SourceKey, list[Task]] = defaultdict(list)
-    measured: dict[SourceKey, list[Task]] = defaultdict(list)
+    sources: dict[tuple[str, View], Source] = {}
+    vectors: dict[tuple[str, View], list[Task]] = defaultdict(list)
+    measured: dict[tuple[str, View], list[Task]] = defaultdict(list)
     for task in tasks:
         looks = [(source, vectors) for source in task.vector_sources]
         for source, takers in (*looks, *((fed.source, measured) for fed in task.measured)):
-            key = key_of(source)
-            known = sources.setdefault(key, source)
+            known = sources.setdefault(source.key, source)
             if known is not source and known != source:
                 raise ValueError(
                     f"two tasks mean different images by the source {source.name!r} in the same view"
                 )
-            takers[key].append(task)
+            takers[source.key].append(task)
     return tuple(Pass(source, tuple(vectors[key]), tuple(measured[key])) for key, source in sources.items())
 
 

@@ -43,7 +43,7 @@ def test_a_plan_is_sent_as_its_recipe_and_made_again_there(data: Path) -> None:
     sent = pickle.dumps(plan)
     assert len(sent) < 10_000
     found = pickle.loads(sent)
-    assert [one.key for one in found.passes] == [one.key for one in plan.passes]
+    assert [one.source.key for one in found.passes] == [one.source.key for one in plan.passes]
     assert [one.source for one in found.passes] == [one.source for one in plan.passes]
     assert [task.key for task in found.tasks.every] == [task.key for task in plan.tasks.every]
     assert pickle.loads(sent) is found  # a process reads the datasets once, however many jobs it is given
@@ -89,7 +89,7 @@ def test_one_name_in_two_views_is_two_passes(data: Path) -> None:
     both = fewest_passes([*clean.tasks.every, *quirky.tasks.every])
     names = [one.source.name for one in both]
     assert sorted(names) == sorted(["imagenet/train-probe", "imagenet/val"] * 2)
-    assert len({one.key for one in both}) == 4
+    assert len({one.source.key for one in both}) == 4
 
 
 def test_other_images_under_one_name_and_view_are_refused(data: Path) -> None:

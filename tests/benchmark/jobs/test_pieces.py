@@ -74,7 +74,7 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
         worker = next(iter(out))
         key, piece = out.pop(worker)
         for job in piece.passes:
-            shown.update((piece.setup.spec.name, job.pass_.key, number) for number in job.shards)
+            shown.update((piece.setup.spec.name, job.pass_.source.key, number) for number in job.shards)
         queue.done(key, PassResult(1))
     assert set(shown.values()) == {1}
     whole = make(1)
@@ -115,7 +115,7 @@ def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
     queue.give_back(first)
     assert left < queue.images < before
     again = taken(queue, 0)[1]
-    assert again.passes[0].pass_.key == piece.passes[0].pass_.key
+    assert again.passes[0].pass_.source.key == piece.passes[0].pass_.source.key
     assert again.passes[0].shards.start == piece.passes[0].shards.start
 
 
@@ -145,12 +145,12 @@ def test_what_comes_back_is_not_joined_with_what_another_worker_has(
         key, beside = taken(queue, len(queue._out))
         if beside.setup.spec.name == name:
             break
-    held = {(job.pass_.key, number) for job in beside.passes for number in job.shards}
+    held = {(job.pass_.source.key, number) for job in beside.passes for number in job.shards}
     queue.give_back(first)
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
     queue._last = {0: queue._out[key][0]}
     _, rest = taken(queue, 0)
     assert rest.setup.spec.name == name
-    given = {(job.pass_.key, number) for job in rest.passes for number in job.shards}
+    given = {(job.pass_.source.key, number) for job in rest.passes for number in job.shards}
     assert given
     assert not given & held
