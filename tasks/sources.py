@@ -144,13 +144,13 @@ def probed_classes(
     return ProbedClasses(
         images=data,
         coverage=_of_both(data.coverage, coverage),
-        probe=_batched(f"{data.name}/train-probe", _take(data.train.samples, order), view, batches),
+        probe=_batched(f"{data.name}/train-probe", data.train.samples, order, view, batches),
         probe_order=order,
         batches=batches,
         labels=data.train.labels[order],
-        rest=_stored(f"{data.name}/train-rest", _take(data.train.samples, rest), view) if len(rest) else None,
+        rest=_stored(f"{data.name}/train-rest", data.train.samples, rest, view) if len(rest) else None,
         rest_order=rest,
-        val=_stored(f"{data.name}/val", data.val.samples, view),
+        val=_stored(f"{data.name}/val", data.val.samples, np.arange(len(data.val.samples)), view),
     )
 
 
@@ -161,18 +161,15 @@ def probed_images(data: Unlabelled, most: int, view: View, batches: Batches) -> 
         hashes = [blake2b(sample.key.encode(), digest_size=8).digest() for sample in data.samples]
         chosen = np.sort(np.array(sorted(chosen, key=lambda index: hashes[index])[:most], np.int64))
     order = chosen[batches.order(len(chosen))]
-    probe = _batched(f"{data.name}/images", _take(data.samples, order), view, batches)
+    probe = _batched(f"{data.name}/images", data.samples, order, view, batches)
     coverage = _of_both(data.coverage, Coverage((Count("images", len(order)),)))
     return ProbedImages(data, coverage, probe, order, batches)
 
 
 def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
     """How complete a probe subset is, and what is to be known of the whole dataset."""
-    return replace(
-        probed,
-        notes=(*whole.notes, *probed.notes),
-        remarks=(*whole.remarks, *probed.remarks),
-    )
+    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
+    return replace(probed, notes=notes, remarks=remarks)
 
 
 def mirrored(source: Source) -> Source:
@@ -180,19 +177,15 @@ def mirrored(source: Source) -> Source:
     return replace(source, name=f"{source.name}-mirrored", view=Mirrored(source.view), joint=False)
 
 
-def _batched(name: str, samples: Sequence[Sample], view: View, batches: Batches) -> Source:
+def _batched(
+    name: str, samples: Sequence[Sample], order: NDArray[np.int64], view: View, batches: Batches
+) -> Source:
     """A source of images in the order in which they are cut into batches, whole ones in a group."""
     joint = batches.size * max(1, JOINT // batches.size)
-    groups = tuple(
-        Group(f"batch-{number:04d}", tuple(samples[start : start + joint]))
-        for number, start in enumerate(range(0, len(samples), joint))
-    )
-    return Source(name, groups, view, joint=True, skip_unreadable=True)
+    groups = chunks([samples[row] for row in order], joint)
+    named = (replace(group, key=f"batch-{number:04d}") for number, group in enumerate(groups))
+    return Source(name, tuple(named), view, joint=True, skip_unreadable=True)
 
 
-def _stored(name: str, samples: tuple[Sample, ...], view: View) -> Source:
-    return Source(name, chunks(samples, CHUNK), view, skip_unreadable=True)
-
-
-def _take(samples: Sequence[Sample], indices: NDArray[np.int64]) -> tuple[Sample, ...]:
-    return tuple(samples[index] for index in indices)
+def _stored(name: str, samples: Sequence[Sample], rows: NDArray[np.int64], view: View) -> Source:
+    return Source(name, chunks([samples[row] for row in rows], CHUNK), view, skip_unreadable=True)

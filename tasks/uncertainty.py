@@ -24,8 +24,7 @@ class Chosen(NamedTuple):
 
     chosen: float  # share of 100 random halves of the units on which it scores best; NaN without halves
     held_out: float  # its mean score on the other halves in those splits; NaN where there is none
-    # whether it may be the best candidate, as far as the data can tell: together with the one that scores
-    # best, which has False, such candidates hold the true best with 95 %
+    # whether it may be the best, too: with the one that scores best, such ones hold the true best with 95 %
     tied: bool
 
 
@@ -56,19 +55,14 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
         # an analysis may have no value of some images in some layers
         gaps = tuple((metric, _gaps(layer, statistic)) for metric, statistic in layer.statistics.items())
         alike.setdefault((_names(layer), gaps), []).append(number)
-    ends: dict[str, dict[int, tuple[float, float]]] = {}
+    ends: dict[str, Floats] = {}
     for places in alike.values():
         layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
             both = np.stack(intervals(measure(layers, *metrics)), axis=1) * _scale(layers, metrics[0])
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
-                pairs = ((float(low), float(high)) for low, high in rows)
-                ends.setdefault(metric, {}).update(zip(places, pairs, strict=True))
-    none = (float("nan"), float("nan"))
-    return {
-        metric: [by_layer.get(number, none) for number in range(len(items))]
-        for metric, by_layer in ends.items()
-    }
+                ends.setdefault(metric, np.full((len(items), 2), np.nan))[places] = rows
+    return {metric: [(low, high) for low, high in rows.tolist()] for metric, rows in ends.items()}
 
 
 def _gaps(items: Items, statistic: Statistic) -> bytes:
@@ -100,11 +94,9 @@ def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool 
             joined.append(index)
     layers = [layer for index in joined for layer in rivals[index]]
     owner = [number for number, index in enumerate(joined) for _ in rivals[index]]
-    inside_or_none: list[bool | None] = [None] * len(rivals)
-    if len(joined) > 1 and (inside := best_set(measure(_common(layers), metric), owner)) is not None:
-        for index, possible in zip(joined, inside, strict=True):
-            inside_or_none[index] = bool(possible)
-    return inside_or_none
+    inside = best_set(measure(_common(layers), metric), owner) if len(joined) > 1 else None
+    possible = {} if inside is None else dict(zip(joined, inside.tolist(), strict=True))
+    return [possible.get(index) for index in range(len(rivals))]
 
 
 def _comparable(items: Sequence[Items], metric: str) -> bool:
@@ -162,8 +154,7 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
         raise ValueError("expected values of the same items in all layers")
     totals = np.zeros((len(stratum), values.shape[1]))
     np.add.at(totals, unit, np.where(there, values, 0.0))
-    counts = np.zeros(len(stratum))
-    np.add.at(counts, unit, there[:, 0])
+    counts: Floats = np.bincount(unit, there[:, 0].astype(np.float64), len(stratum)).astype(np.float64)
     trials = Trials(counts, np.where(((values == 0) | (values == HIT) | ~there).all(axis=0), HIT, np.nan))
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
