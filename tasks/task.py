@@ -315,7 +315,7 @@ class VectorTask(Task):
             sets = self.scored(backbone.layers, backbone.spec)
             scored = {pooling: self._of_sets(needed, sets, pooling, backbone.device) for pooling in poolings}
             places = product(sets, poolings)
-            return Findings(tuple(LayerOutcome(*place, scored[place[1]][place[0]]) for place in places))
+            return Findings(tuple(LayerOutcome(*key, scored[key[1]][key[0]]) for key in places))
         if self.all_tokens and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
         jobs = list(product(backbone.layers, poolings))

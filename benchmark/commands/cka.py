@@ -149,11 +149,11 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
         f"{side}layer": list(map(Layer, map(int, rows[f"{side}layer"]), rows[f"{side}tap"]))
         for side in ("", "other_")
     }
-    place = attrgetter("place")
+    by_place = attrgetter("place")
     frame = pd.DataFrame({**layers, "cka": rows["value"].astype(float).tolist()})
-    frame = frame.sort_values([*layers], key=lambda column: column.map(place), ignore_index=True)
+    frame = frame.sort_values([*layers], key=lambda column: column.map(by_place), ignore_index=True)
     matrix = frame.pivot_table(index="layer", columns="other_layer", values="cka")
-    order, other_order = (sorted(axis, key=place) for axis in (matrix.index, matrix.columns))
+    order, other_order = (sorted(axis, key=by_place) for axis in (matrix.index, matrix.columns))
     return _similarity(
         f"CKA of {first} (rows) and {second} (columns), {pooling}",
         frame.assign(**{name: frame[name].map(str) for name in layers}),

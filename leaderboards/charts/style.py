@@ -42,8 +42,8 @@ def look(position: int) -> Look:
 def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
     """How series are drawn: a backbone as its place in the suite says, others as theirs among the names."""
     places = {name: position for position, name in enumerate(dict.fromkeys(names))}
-    places |= {name: place for place, name in reversed([*enumerate(backbones)]) if name in places}
-    return {name: look(place) for name, place in places.items()}
+    places |= {name: index for index, name in reversed([*enumerate(backbones)]) if name in places}
+    return {name: look(index) for name, index in places.items()}
 
 
 def config(ink: str, font: str) -> Spec:

@@ -87,13 +87,13 @@ def _best(column: Column, ties: Ties) -> pd.DataFrame:
     """The best layers of a column, the highest first."""
     rows = column.best.sort_values("value", ascending=False, kind="stable")
     choices = [column.honest.get(name) for name in rows["backbone"]]
-    told = dict.fromkeys(ties.apart, WORSE) | dict.fromkeys(ties.tied, MAYBE)
-    told |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
+    marks = dict.fromkeys(ties.apart, WORSE) | dict.fromkeys(ties.tied, MAYBE)
+    marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
     return rows.assign(
         column=column.heading,
         honest=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
-        group=[told.get(name, UNTESTED) for name in rows["backbone"]],
+        group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
     )
 
 

@@ -197,7 +197,9 @@ class QueryMeasurer(CellLabeller):
         shape, given = (*grids[0].shape[:3], labels.shape[1]), dict[str, Tensor]()
         for name, k in (("k", self._config.k), ("other", self._config.other)):
             voted = vote(voters.first(k), labels, self._config.temperature).view(shape)
-            given |= {f"{name} {place}": vectors for place, vectors in zip(positions, voted, strict=True)}
+            given |= {
+                f"{name} {position}": vectors for position, vectors in zip(positions, voted, strict=True)
+            }
         self.give(layer, given, grids)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
@@ -243,9 +245,9 @@ def unit_vectors(grids: Tensor) -> Tensor:
 def joined(tables: Sequence[Integers]) -> Tensor:
     """What is not 0 in confusion matrices of images: [entries 4], place, true class, given class, pixels."""
     every = []
-    for place, table in enumerate(tables):
+    for column, table in enumerate(tables):
         truth, given = np.nonzero(table)
-        image = np.full(len(truth), place)
+        image = np.full(len(truth), column)
         every.append(np.stack([image, truth, given, table[truth, given]], axis=1).astype(np.int32))
     return torch.from_numpy(np.concatenate(every))
 

@@ -65,8 +65,8 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     kind = str(values.get("model_type"))
     if kind in _TOWERS:
         kind, values = _TOWERS[kind], dict(values.get("vision_config") or values)
-    fitting = (one for one in ARCHITECTURES if one.checkpoint_class in (None, *classes))
-    architecture = next((one for one in fitting if one.model_type == kind), None)
+    fitting = (candidate for candidate in ARCHITECTURES if candidate.checkpoint_class in (None, *classes))
+    architecture = next((candidate for candidate in fitting if candidate.model_type == kind), None)
     if architecture is None:
         raise InputError(
             f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
@@ -259,7 +259,7 @@ def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
         numbers = zip(astuple(spec.stages[0]), astuple(facts.stages[0]), strict=True)
         pairs |= dict(zip(("blocks", "width", "patch size"), numbers, strict=True))
     else:
-        stages = [list(map(astuple, one.stages)) for one in (spec, facts)]
+        stages = [list(map(astuple, side.stages)) for side in (spec, facts)]
         pairs["stages (blocks, width, stride)"] = stages[0], stages[1]
     pairs |= {
         "attention heads": (spec.heads, facts.heads),

@@ -41,5 +41,5 @@ def _examples(column: Column, output: Path) -> list[ExampleSet]:
     """What was kept of the backbones of a column, the best first."""
     rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
     places = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)
-    every = (read_examples(output, column, *place) for place in places)
+    every = (read_examples(output, column, *choice) for choice in places)
     return list(islice((examples for examples in every if examples is not None), BACKBONES))

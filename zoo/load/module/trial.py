@@ -111,7 +111,7 @@ def _readings(shape: Sequence[int], size: int) -> list[Reading]:
         tokens = shape[1 - axis]
         sides = range(isqrt(tokens), 0, -1) if shape[axis] == BATCH else ()
         every += [Reading(layout, tokens - side**2, side, shape[2]) for side in sides]
-    return [one for one in every if one.prefix <= MOST_PREFIX and size % one.side == 0]
+    return [reading for reading in every if reading.prefix <= MOST_PREFIX and size % reading.side == 0]
 
 
 @dataclass(frozen=True, slots=True)
