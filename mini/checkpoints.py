@@ -35,14 +35,9 @@ def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
 
 
 def install(folder: Path, name: str) -> Path:
-    """Copy a trained backbone into the package, where the mini suite takes it from.
+    """Copy the directory of a trained backbone into the package, where the mini suite takes it from.
 
-    Args:
-        folder: Its directory.
-        name: Of its entry.
-
-    Raises:
-        InputError: The package cannot be written.
+    Raises InputError: the package cannot be written.
     """
     target = WEIGHTS / name
     try:
@@ -64,8 +59,12 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
     """
     if cache_dir is None:
         raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
-    spec = _drawn(spec)
-    recipe = _recipe(spec)
+    # Weights are drawn at the input size of the entry, whatever a run asks for.
+    side = next((entry.input_size for entry in ENTRIES if entry.name == spec.entry), spec.input_size)
+    spec = replace(spec, name=spec.entry, input_size=side)
+    # all that the weights follow from
+    facts = (RECIPE, SEED, spec.name, spec.family, spec.stages, spec.heads, spec.stem_width, spec.input_size)
+    recipe = hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
     if not (folder / "model.safetensors").is_file():
         try:
@@ -75,18 +74,6 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
                 f"{folder} cannot be written: {error.strerror}; choose another --cache."
             ) from error
     return folder, f"seed-{SEED}-{recipe}"
-
-
-def _drawn(spec: BackboneSpec) -> BackboneSpec:
-    """The spec by which weights are drawn: at the input size of its entry, whatever a run asks for."""
-    side = next((entry.input_size for entry in ENTRIES if entry.name == spec.entry), spec.input_size)
-    return replace(spec, name=spec.entry, input_size=side)
-
-
-def _recipe(spec: BackboneSpec) -> str:
-    """Digest of all that the weights follow from."""
-    facts = (RECIPE, SEED, spec.name, spec.family, spec.stages, spec.heads, spec.stem_width, spec.input_size)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
 def _publish(spec: BackboneSpec, folder: Path) -> None:

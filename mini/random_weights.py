@@ -43,16 +43,9 @@ def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
 
 def preprocessor(spec: BackboneSpec) -> str:
     """The input normalisation of a mini backbone, as JSON in Hugging Face format."""
-    side = spec.input_size
-    return json.dumps(
-        {
-            "do_normalize": True,
-            "image_mean": spec.mean,
-            "image_std": spec.std,
-            "size": {"height": side, "width": side},
-        },
-        indent=2,
-    )
+    size = {"height": spec.input_size, "width": spec.input_size}
+    words = {"do_normalize": True, "image_mean": spec.mean, "image_std": spec.std, "size": size}
+    return json.dumps(words, indent=2)
 
 
 def build(spec: BackboneSpec) -> PreTrainedModel:

@@ -14,7 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from perf.attention import attention_rows
 from perf.board import board_rows
 from perf.commands import command_rows, engine_rows, mini_rows
 from perf.grids import keypoint_rows, region_rows, video_rows
-from perf.measuring import Budget, Machine, Row, Setting, as_data, as_table, this_machine
+from perf.measuring import Machine, Row, Setting, as_data, as_table, this_machine
 from perf.memory import memory_rows
 from perf.passes import gram_rows, pass_rows, throughput_rows
 from perf.report import report_rows
@@ -39,41 +39,21 @@ from zoo.errors import InputError
 RESULTS = Path(__file__).parent / "results"
 
 
-def save(machine: Machine, rows: Iterable[tuple[str, Row]], folder: Path = RESULTS) -> Path:
+def save(machine: Machine, rows: Iterable[dict[str, Any]], folder: Path = RESULTS) -> Path:
     """Write rows beside those of other topics on a device of that name; gives the Markdown page."""
-    path = folder / f"{_slug(machine.device)}.json"
+    path = folder / f"{re.sub(r'[^a-z0-9]+', '-', machine.device.lower()).strip('-')}.json"
+    before = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
     new = list(rows)
-    names = {topic for topic, _ in new}
-    kept = [(topic, row) for topic, row in _read(path) if topic not in names]
+    others = {*TOPICS} - {row["topic"] for row in new}
     order = [*TOPICS]
-    every = sorted([*kept, *new], key=lambda one: order.index(one[0]))
-    content = {"machine": asdict(machine), "rows": as_data(every)}
-    _write(path, json.dumps(content, indent=1) + "\n")
-    table = as_table(every, "github")
-    _write(path.with_suffix(".md"), f"# {machine.device}\n\n{machine}\n\n{table}\n")
+    kept = [row for row in before if row["topic"] in others]
+    every = sorted([*kept, *new], key=lambda row: order.index(row["topic"]))
+    page = f"# {machine.device}\n\n{machine}\n\n{as_table(every, 'github')}\n"
+    content = json.dumps({"machine": asdict(machine), "rows": every}, indent=1) + "\n"
+    for target, text in ((path, content), (path.with_suffix(".md"), page)):
+        with whole_file(target) as draft:
+            draft.write_text(text, encoding="utf-8")
     return path.with_suffix(".md")
-
-
-def _read(path: Path) -> Sequence[tuple[str, Row]]:
-    """Rows that are there, of topics that there are."""
-    if not path.is_file():
-        return ()
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [(row["topic"], _row(row)) for row in rows if row["topic"] in TOPICS]
-
-
-def _row(data: dict[str, Any]) -> Row:
-    words = {field.name: data[field.name] for field in fields(Row)}
-    return Row(**words | {"budget": data["budget"] and Budget(**data["budget"])})
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 TOPICS: dict[str, Callable[[Setting], Iterator[Row]]] = {
@@ -113,9 +93,9 @@ def main(words: Sequence[str] | None = None) -> int:
     machine = this_machine(setting)
     if machine.busy and not given.quick:
         print("other work runs on this machine: ratios may hold, times do not", file=sys.stderr)
-    rows = list(measured(given.only, setting, given.data))
+    rows = as_data(measured(given.only, setting, given.data))
     if given.json:
-        print(json.dumps({"machine": asdict(machine), "rows": as_data(rows)}, indent=1))
+        print(json.dumps({"machine": asdict(machine), "rows": rows}, indent=1))
     else:
         print(f"{machine}\n\n{as_table(rows)}")
     if given.save:

@@ -5,12 +5,13 @@ Average maps, distances, shares and saliency look at the same batches, as if the
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
 from benchmark.extraction.collectors import Collector, MeasuredCollector
 from perf.measuring import Budget, Row, Setting, take_turns
-from perf.networks import SIDE, noise, nothings, one_batch, random_vit, show
+from perf.networks import SIDE, noise, nothings, one_batch, random_network, show
 from tasks.analyses.attention import AttentionDistance, AttentionShares
 from tasks.analyses.attention_maps import AttentionMapsTask
 from tasks.analyses.saliency import SaliencyTask
@@ -28,33 +29,26 @@ from zoo.spec import Layer
 def attention_rows(setting: Setting) -> Iterator[Row]:
     """All of them together, and each alone."""
     size = "ViT-S/16" if setting.quick else "ViT-B/16"
-    backbone, batch = random_vit(size, setting), 2 if setting.quick else setting.batch
+    backbone, batch = random_network(size, setting), 2 if setting.quick else setting.batch
     pixels, every = noise(batch, setting), problems(batch)
     shown = [Layer(index, "probabilities") for index in range(1, backbone.spec.depth + 1)]
 
-    def analyse(asked: list[Measurable]) -> None:
+    def analyse(*asked: Measurable) -> None:
         show(backbone, pixels, [_collector(task, backbone) for task in asked], shown)
 
-    bare, together = "bare", "together"
-    alone = {name: (lambda task=task: analyse([task])) for name, task in every.items()}
+    together = partial(analyse, *every.values())
+    alone = {name: partial(analyse, task) for name, task in every.items()}
     # seconds of the processor are hardly changed by other work on the machine
-    clock = time.perf_counter if setting.device.type == "cuda" else time.process_time
-    rounds = take_turns(
-        {bare: lambda: analyse([]), **alone, together: lambda: analyse([*every.values()])},
-        setting.rounds,
-        setting.device,
-        clock,
+    clock = time.perf_counter if setting.card else time.process_time
+    rounds = take_turns(setting, {"bare": analyse, **alone, "together": together}, clock=clock)
+    what = (
+        f"analyses of attention together, over the bare forward with eager attention ({size}, batch {batch})"
     )
-    over = f"over the bare forward with eager attention ({size}, batch {batch})"
-    yield Row(
-        f"analyses of attention together, {over}",
-        rounds.ratio(together, bare),
-        budget=Budget(1.35),
-        figures=rounds.figures(bare, together),
-    )
-    bytes_bare = most_bytes(lambda: analyse([]), setting.device)
-    extra = most_bytes(lambda: analyse([*every.values()]), setting.device) - bytes_bare
-    maps = maps_bytes(backbone, batch)
+    yield rounds.row(what, ("together", "bare"), Budget(1.35), "", "bare", "together")
+    bytes_bare, most = most_bytes(analyse, setting.device), most_bytes(together, setting.device)
+    extra, spec = most - bytes_bare, backbone.spec
+    tokens = spec.prefix_tokens + (SIDE // spec.patch_size) ** 2
+    maps = batch * (spec.heads or 0) * tokens**2 * backbone.dtype.itemsize
     yield Row(
         f"extra memory of the same, in one batch's maps of one block ({size}, batch {batch})",
         extra / maps,
@@ -62,7 +56,7 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
         note=f"{extra / 2**20:.1f} MiB over {bytes_bare / 2**20:,.0f} MiB; maps {maps / 2**20:.1f} MiB",
     )
     for name in alone:
-        yield Row(f"{name} alone", rounds.ratio(name, bare), figures=rounds.figures(name))
+        yield rounds.row(f"{name} alone", (name, "bare"), None, "", name)
 
 
 def most_bytes(work: Callable[[], object], device: torch.device) -> int:
@@ -79,15 +73,8 @@ def most_bytes(work: Callable[[], object], device: torch.device) -> int:
     return int(held.peak)
 
 
-def maps_bytes(backbone: Backbone, batch: int) -> int:
-    """Bytes of one batch's attention maps of one block."""
-    spec = backbone.spec
-    tokens = spec.prefix_tokens + (SIDE // spec.patch_size) ** 2
-    return batch * (spec.heads or 0) * tokens**2 * backbone.dtype.itemsize
-
-
 def problems(batch: int) -> dict[str, Measurable]:
-    """The analyses, of a batch of images."""
+    """The analyses of attention, of a batch of images."""
     where, samples = one_batch(batch), nothings(batch)
     masks = tuple(RegionImage(sample, (SIDE, SIDE), (sample,)) for sample in samples)
     return {

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 
@@ -20,48 +20,48 @@ from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
 from perf.measuring import Budget, Rounds, Row, Setting
-from perf.networks import random_vit, write_vit
+from perf.networks import random_network, write
 from zoo.features.backbone import Backbone
 
-APART = {"davis", "cost"}
-"""Tasks that are measured on their own: matching of videos, and what measures time itself."""
-
-CLASSES, IMAGES = 3, 4  # of the folder that is drawn where a quick look is enough
+APART = {"davis", "cost"}  # tasks that are measured on their own: matching of videos, and time itself
 
 
 def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
     """All tasks that run by default, but DAVIS and cost, passes and scores together.
 
-    Args:
-        setting: How it is measured.
-        data: Folder of the real datasets; the mini suite's if None.
+    They have the real datasets in the folder ``data``, or else the mini suite's.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_vit(folder / "vit-s16", "ViT-S/16")
-        request = _with_tasks(_request(setting, folder, data))
-        rounds = max(1, setting.rounds // 2)
-        times: dict[str, list[float]] = {"bare": [], "board": []}
+        write(folder / "vit-s16", "ViT-S/16")
+        request = _request(setting, folder, data)
+        location = find_data(request, choose_suite(request), Silent())
+        there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
+        request = replace(request, tasks=sorted(there - APART))
         first = _board(request, folder, 0)  # renders and warms up
         shown = list(_shown(first.plan, setting))
-        bare = partial(_bare, random_vit("ViT-S/16", setting), shown)
-        bare()
-        for number in range(rounds):
-            times["bare"].append(bare())
+        backbone = random_network("ViT-S/16", setting)
+        _bare(backbone, shown)
+        times: dict[str, list[float]] = {"bare": [], "board": []}
+        for number in range(max(1, setting.rounds // 2)):
+            times["bare"].append(_bare(backbone, shown))
             times["board"].append(_board(request, folder, number + 1).seconds)
-    rounded, tasks = Rounds(times), sorted({task.entry.name for task in first.plan.tasks.every})
-    yield Row(
-        f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards",
-        rounded.ratio("board", "bare"),
-        budget=Budget(1.5 if setting.device.type == "cuda" else 2.0),
-        figures=rounded.figures(),
-        note=f"{first.suite}: {', '.join(tasks)}",
-    )
+    what = f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards"
+    budget = Budget(1.5 if setting.card else 2.0)
+    note = f"{first.suite}: {', '.join(sorted({task.entry.name for task in first.plan.tasks.every}))}"
+    yield Rounds(times).row(what, ("board", "bare"), budget, note)
 
 
 def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
     """A run of one network on the datasets there are; in a quick look on a few drawn images."""
-    images = [write_images(folder / "images")] if setting.quick else []
+    images: list[Path] = []
+    if setting.quick:
+        images.append(folder / "images")
+        random = np.random.default_rng(0)
+        for kind, number in product(range(3), range(4)):
+            path = images[0] / f"class-{kind}" / f"{number}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(random.integers(0, 256, (40, 48, 3), dtype=np.uint8)).save(path)
     return Request(
         [str(folder / "vit-s16")],
         data=data if not setting.quick else None,
@@ -74,25 +74,6 @@ def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
         floor=False,
         examples=False,
     )
-
-
-def _with_tasks(request: Request) -> Request:
-    """The request with those tasks named whose data is there."""
-    suite = choose_suite(request)
-    location = find_data(request, suite, Silent())
-    there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
-    return replace(request, tasks=sorted(there - APART))
-
-
-def write_images(folder: Path) -> Path:
-    """Class folders of small noise."""
-    random = np.random.default_rng(0)
-    for kind in range(CLASSES):
-        (folder / f"class-{kind}").mkdir(parents=True)
-        for number in range(IMAGES):
-            pixels = random.integers(0, 256, (40, 48, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / f"class-{kind}" / f"{number}.jpg")
-    return folder
 
 
 def _board(request: Request, folder: Path, number: int) -> RunSummary:
@@ -115,7 +96,7 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
 
 
 def _bare(backbone: Backbone, shown: list[Tensor]) -> float:
-    """Seconds of their forwards."""
+    """Seconds of the forwards of all batches."""
     begin = perf_counter()
     for pixels in shown:
         backbone.visit(pixels, lambda _: None, [])

@@ -5,17 +5,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 
 import torch
 
-from benchmark.engines.base import Engine
-from benchmark.engines.processes import ProcessEngine
+from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter, Silent
 from benchmark.request import Request
-from perf.measuring import Budget, Row, Setting, processors
+from perf.measuring import Budget, Rounds, Row, Setting, processors
 
 PROGRAM = (sys.executable, "-m", "benchmark")
 
@@ -24,8 +22,10 @@ def command_rows(setting: Setting) -> Iterator[Row]:
     """Seconds of commands that need no torch, and until the first line of a run."""
     tries = 1 if setting.quick else setting.rounds
     for words in (("list", "backbones"), ("--help",)):
-        yield Row(f"`{words[0]}`", _median(partial(_whole, words), tries), "s", Budget(0.5))
-    yield Row("first line of `run`", _median(_first_line, tries), "s", Budget(3))
+        seconds = statistics.median(_whole(words) for _ in range(tries))
+        yield Row(f"`{words[0]}`", seconds, "s", Budget(0.5))
+    seconds = statistics.median(_first_line() for _ in range(tries))
+    yield Row("first line of `run`", seconds, "s", Budget(3))
 
 
 def mini_rows(setting: Setting) -> Iterator[Row]:
@@ -35,10 +35,6 @@ def mini_rows(setting: Setting) -> Iterator[Row]:
         words = ["run", *part, "--output", f"{folder}/output", "--cache", f"{folder}/cache"]
         yield Row("mini suite, first run", _whole(words), "s", Budget(120))
         yield Row("mini suite, second run", _whole(words), "s", Budget(15))
-
-
-def _median(measure: Callable[[], float], tries: int) -> float:
-    return statistics.median(measure() for _ in range(tries))
 
 
 def _whole(words: Sequence[str]) -> float:
@@ -63,27 +59,11 @@ def _first_line() -> float:
 
 JOBS = 8
 
-Span = tuple[float, float]
-"""When a job began and when it was over, by a clock that all processes of the machine share."""
-
-
-def _ray(workers: int) -> Engine:
-    from benchmark.engines.ray import RayEngine
-
-    return RayEngine(Request(engine="ray", device="cpu", workers=workers))
-
-
-ENGINES: dict[str, Callable[[int], Engine]] = {
-    "processes": lambda workers: ProcessEngine(workers, threads=1),
-    "ray": _ray,
-}
-"""Engines on this machine, by name: with so many workers."""
-
 
 def engine_rows(setting: Setting) -> Iterator[Row]:
     """Jobs a second of two workers over one, from the first job's begin: how long workers start is apart."""
     products = 20 if setting.quick else 600
-    for name, make in ENGINES.items():
+    for name in ("processes", "ray"):
         what, budget = f"{name}: throughput of two workers over one", Budget(1.8, at_least=True)
         if processors() < 2:
             yield Row(what, None, budget=budget, note="one processor")
@@ -91,28 +71,30 @@ def engine_rows(setting: Setting) -> Iterator[Row]:
         if name == "ray" and find_spec("ray") is None:
             yield Row(what, None, budget=budget, note="Ray is not installed")
             continue
-        ratios, figures = [], dict[str, list[float]]()
+        seconds: dict[str, list[float]] = {"one": [], "two": []}
         for _ in range(max(1, setting.rounds // 2)):
-            single, two = (_seconds(make(workers), [products] * JOBS) for workers in (1, 2))
-            ratios.append(single / two)
-            for workers, seconds in (("one", single), ("two", two)):
-                figures.setdefault(workers, []).append(1000 * seconds)
-        medians = {workers: statistics.median(seconds) for workers, seconds in figures.items()}
-        yield Row(what, statistics.median(ratios), budget=budget, figures=medians, note=f"{JOBS} jobs")
+            for workers, times in enumerate(seconds.values(), 1):
+                times.append(_seconds(name, workers, [products] * JOBS))
+        yield Rounds(seconds).row(what, ("one", "two"), budget, f"{JOBS} jobs")
 
 
-def busy(products: int, report: Reporter) -> Span:
-    """Matrix products of one thread, as a forward of a small backbone has them."""
-    del report
+def busy(products: int, report: Reporter) -> tuple[float, float]:
+    """Matrix products of one thread, as a forward of a small backbone has them: when they began and ended.
+
+    The clock is one that all processes of the machine share.
+    """
     seeded = torch.Generator().manual_seed(0)
     matrix = torch.randn(384, 384, generator=seeded) / 384**0.5
+    del report
     begin, state = time.monotonic(), matrix
     for _ in range(products):
         state = torch.nn.functional.gelu(state @ matrix)
     return begin, time.monotonic()
 
 
-def _seconds(engine: Engine, jobs: Sequence[int]) -> float:
+def _seconds(name: str, workers: int, jobs: Sequence[int]) -> float:
     """Seconds from when the first job began to when the last one was over."""
+    request = Request(engine=name, device="cpu", workers=workers)
+    engine = find_engine((), request, [torch.device("cpu")])
     spans = engine.map(busy, jobs, Silent())
     return max(end for _, end in spans) - min(begin for begin, _ in spans)

@@ -5,15 +5,16 @@ whole frames, one object after the other, and dilates boundaries by a disk with 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
-from itertools import cycle
+from itertools import cycle, permutations
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import ndimage
+from torch import Tensor
 
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, nothings
@@ -36,45 +37,44 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
     problem = KeypointTask(drawn_pairs(images), config_of(STANDARD, "spair"))
     (group,) = problem.source.groups
     view = config_of(STANDARD, "spair").view.scaled(SIDE, 16)
-    seeded = torch.Generator().manual_seed(0)
-    grids = torch.randn(layers, images, 14, 14, dim, generator=seeded).to(setting.device)
+    grids = normal((layers, images, 14, 14, dim), setting)
     places = [Layer(index + 1) for index in range(layers)]
 
     def measure() -> None:
-        measurer: Measurer[torch.Tensor] = problem.measure(group, view)
+        measurer: Measurer[Tensor] = problem.measure(group, view)
         for layer, grid in zip(places, grids, strict=True):
             measurer.update(layer, range(images), grid)
         for layer in places:
             measurer.finish(layer)
 
-    rounds = take_turns({"category": measure}, setting.rounds, setting.device)
+    milliseconds = take_turns(setting, {"category": measure}).milliseconds("category")
     pairs = images * (images - 1)
-    each = rounds.milliseconds("category") / (pairs * layers)
-    cuda = setting.device.type == "cuda"
-    what = f"SPair, a pair, {POINTS} points, 14 x 14 x {dim}, "
-    what += f"all {layers} layers together" if cuda else f"a layer of {layers}"
-    note = f"{pairs} pairs of {images} images"
-    value = each * layers if cuda else each
-    yield Row(what, value, "ms", Budget(1.0), rounds.figures(), note)
+    parts, of = (1, f"all {layers} layers together") if setting.card else (layers, f"a layer of {layers}")
+    yield Row(
+        f"SPair, a pair, {POINTS} points, 14 x 14 x {dim}, {of}",
+        milliseconds / (pairs * parts),
+        "ms",
+        Budget(1.0),
+        {"category": milliseconds},
+        f"{pairs} pairs of {images} images",
+    )
+
+
+def normal(shape: Sequence[int], setting: Setting) -> Tensor:
+    """Standard normal numbers of seed 0 on the device."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(setting.device)
 
 
 def drawn_pairs(images: int) -> Keypoints:
     """Every two images as a pair, with seeded points."""
-    random = np.random.default_rng(0)
     size, box = (SIDE, SIDE), (0.0, 0.0, float(SIDE), float(SIDE))
-    points = random.uniform(0, SIDE, (images, POINTS, 2))
+    points = np.random.default_rng(0).uniform(0, SIDE, (images, POINTS, 2))
     pairs = tuple(
-        KeypointPair(
-            f"{source}-{other}", "a", source, other, size, size, box, box, points[source], points[other]
-        )
-        for source in range(images)
-        for other in range(images)
-        if source != other
+        KeypointPair(f"{a}-{b}", "a", a, b, size, size, box, box, points[a], points[b])
+        for a, b in permutations(range(images), 2)
     )
     return Keypoints("pairs", nothings(images), pairs, Coverage(()))
 
-
-OBJECTS = 3
 
 # Why a step stays above its budget there: small products, a fifth too many, that read sources again.
 BOUND = (
@@ -86,11 +86,9 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     """A frame and layer of DAVIS at 480 pixels, patch 16, when all frames that count are there."""
     rule = config_of(STANDARD, "davis")
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
-    seeded = torch.Generator().manual_seed(0)
-    every = torch.randn(3 * (rule.n_last_frames + 1), height, width, dim, generator=seeded).to(setting.device)
+    every = normal((3 * (rule.n_last_frames + 1), height, width, dim), setting)
     frames = every[: rule.n_last_frames + 1]
-    labels = torch.nn.functional.one_hot(torch.arange(height * width) % (OBJECTS + 1)).float()
-    propagator = Propagation(frames[0], labels.view(height, width, -1).to(setting.device), rule.heard)
+    propagator = Propagation(frames[0], object_labels(height, width, setting), rule.heard)
     for frame in frames[1:]:
         propagator.step(frame)
     held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
@@ -98,18 +96,16 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     tokens = frames[-1].flatten(0, 1)
     sources = frames.flatten(0, 2)[: round(held / (height * width))].T.contiguous()
     coming = cycle(every)  # a frame that came twice would tie with itself
-    rounds = take_turns(
-        {"products": lambda: tokens @ sources, "step": lambda: propagator.step(next(coming))},
-        4 * setting.rounds,
-        setting.device,
-    )
-    yield Row(
-        f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold",
-        rounds.ratio("step", "products"),
-        budget=Budget(1.35),
-        figures=rounds.figures(),
-        note=f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}",
-    )
+    candidates = {"products": lambda: tokens @ sources, "step": lambda: propagator.step(next(coming))}
+    what = f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold"
+    note = f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}"
+    yield take_turns(setting, candidates, 4).row(what, ("step", "products"), Budget(1.35), note)
+
+
+def object_labels(height: int, width: int, setting: Setting) -> Tensor:
+    """What a first frame of three objects shows at each of its cells, one-hot [height width 4]."""
+    labels = torch.nn.functional.one_hot(torch.arange(height * width) % 4).float()
+    return labels.view(height, width, -1).to(setting.device)
 
 
 def covered(length: int, radius: int) -> int:
@@ -121,30 +117,27 @@ Labels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Dilate = Callable[[Mask, Mask], Mask]
 
-WITHOUT = "dilated by scipy, which is slower than the evaluator's OpenCV; not judged"
-
 
 def region_rows(setting: Setting) -> Iterator[Row]:
     """J and F of drawn objects that move, in frames of DAVIS's size."""
     size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
     truths, predictions = (drawn(size, frames, objects, shift) for shift in (0, size[0] // 60))
     with_opencv = find_spec("cv2") is not None
-    dilate = _by_opencv if with_opencv else _by_scipy
+    official = partial(
+        official_scores, predictions, truths, objects, _by_opencv if with_opencv else ndimage.binary_dilation
+    )
 
     def ours() -> NDArray[np.float64]:
         scores = score_video(predictions, truths)
         return np.stack([scores.j, scores.f])
 
-    official = partial(official_scores, predictions, truths, objects, dilate)
-    rounds = take_turns({"official": official, "ours": ours}, setting.rounds, setting.device)
-    equal = "exactly equal" if (ours() == official()).all() else "NOT EQUAL"
-    yield Row(
-        f"J and F of {frames - 2} frames of {size[1]} x {size[0]}, official functions over ours",
-        rounds.ratio("official", "ours"),
-        budget=Budget(7, at_least=True) if with_opencv else None,
-        figures=rounds.figures(),
-        note=equal if with_opencv else f"{equal}; {WITHOUT}",
-    )
+    note = "exactly equal" if (ours() == official()).all() else "NOT EQUAL"
+    if not with_opencv:
+        note += "; dilated by scipy, which is slower than the evaluator's OpenCV; not judged"
+    what = f"J and F of {frames - 2} frames of {size[1]} x {size[0]}, official functions over ours"
+    rounds = take_turns(setting, {"official": official, "ours": ours})
+    budget = Budget(7, at_least=True) if with_opencv else None
+    yield rounds.row(what, ("official", "ours"), budget, note)
 
 
 def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[Labels]:
@@ -164,11 +157,11 @@ def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[
 
 
 def official_scores(
-    found: list[Labels], truths: list[Labels], objects: int, dilate: Dilate
+    predictions: list[Labels], truths: list[Labels], objects: int, dilate: Dilate
 ) -> NDArray[np.float64]:
     """J and F, [2 objects frames], of all frames but the first and the last."""
     scores = np.empty((2, objects, len(truths) - 2))
-    for column, (prediction, true) in enumerate(zip(found[1:-1], truths[1:-1], strict=True)):
+    for column, (prediction, true) in enumerate(zip(predictions[1:-1], truths[1:-1], strict=True)):
         for number in range(objects):
             mask, truth = prediction == number + 1, true == number + 1
             scores[:, number, column] = _region(mask, truth), _contour(mask, truth, dilate)
@@ -196,14 +189,8 @@ def _contour(mask: Mask, truth: Mask, dilate: Dilate) -> float:
 
 def _border(mask: Mask) -> Mask:
     """Pixels that differ from the right, the lower or the lower right neighbour; at the edge from one."""
-    right, lower, corner = mask.copy(), mask.copy(), mask.copy()
-    right[:, :-1] = mask[:, 1:]
-    lower[:-1] = mask[1:]
-    corner[:-1, :-1] = mask[1:, 1:]
-    border: Mask = (mask ^ right) | (mask ^ lower) | (mask ^ corner)
-    border[-1] = mask[-1] ^ right[-1]
-    border[:, -1] = mask[:, -1] ^ lower[:, -1]
-    border[-1, -1] = False
+    padded = np.pad(mask, (0, 1), mode="edge")
+    border: Mask = (mask ^ padded[:-1, 1:]) | (mask ^ padded[1:, :-1]) | (mask ^ padded[1:, 1:])
     return border
 
 
@@ -212,8 +199,3 @@ def _by_opencv(mask: Mask, disk: Mask) -> Mask:
 
     wide: NDArray[np.uint8] = cv2.dilate(mask.astype(np.uint8), disk.astype(np.uint8))
     return wide.astype(bool)
-
-
-def _by_scipy(mask: Mask, disk: Mask) -> Mask:
-    wide: Mask = ndimage.binary_dilation(mask, disk)
-    return wide

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import torch
 from tabulate import tabulate
@@ -16,10 +17,10 @@ from leaderboards.records.files import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a row should be."""
+    """What a row should be, in its unit: at most the limit, or at least."""
 
-    limit: float  # in the row's unit
-    at_least: bool = False  # whether more is better; else the limit is the most
+    limit: float
+    at_least: bool = False
 
     def met(self, value: float) -> bool:
         """Whether a value is within it."""
@@ -33,7 +34,7 @@ class Row:
     what: str  # what was measured, beside what
     value: float | None  # the median; None where it could not be measured here, and ``note`` says why
     unit: str = "x"  # of the value: ``x`` for a ratio, ``ms``, ``s``, ``MB``
-    budget: Budget | None = None  # what it should be; None where nothing is demanded
+    budget: Budget | None = None  # None where nothing is demanded
     # medians behind the value, in milliseconds, by what they are of
     figures: Mapping[str, float] = field(default_factory=dict)
     note: str = ""  # how to read it
@@ -47,32 +48,25 @@ class Row:
 HEADERS = ("topic", "what", "measured", "budget", "met", "milliseconds and notes")
 
 
-def as_table(rows: Iterable[tuple[str, Row]], form: str = "simple") -> str:
-    """Rows with the names of their topics, as a table of the form that `tabulate` calls so."""
-    return tabulate(
-        [_cells(topic, row) for topic, row in rows], HEADERS, tablefmt=form, disable_numparse=True
-    )
-
-
-def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, object]]:
-    """The rows for machines."""
+def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, Any]]:
+    """Rows with the names of their topics, for machines."""
     return [{"topic": topic, **asdict(row), "met": row.met} for topic, row in rows]
 
 
-def _cells(topic: str, row: Row) -> Sequence[str]:
-    said = [f"{name} {value:,.4g}" for name, value in row.figures.items()]
-    words = {True: "yes", False: "NO", None: ""}[row.met]
-    measured = "not here" if row.value is None else f"{row.value:,.3g} {row.unit}"
-    return topic, row.what, measured, _wanted(row), words, "; ".join([*said, *filter(None, [row.note])])
+def as_table(rows: Iterable[Mapping[str, Any]], form: str = "simple") -> str:
+    """Rows, as `as_data` gives them, as a table of the form that `tabulate` calls so."""
+    return tabulate(map(_cells, rows), HEADERS, tablefmt=form, disable_numparse=True)
 
 
-def _wanted(row: Row) -> str:
-    if row.budget is None:
-        return ""
-    return f"{'at least' if row.budget.at_least else 'at most'} {row.budget.limit:g} {row.unit}"
-
-
-Clock = Callable[[], float]
+def _cells(row: Mapping[str, Any]) -> Sequence[str]:
+    value, unit, budget = row["value"], row["unit"], row["budget"]
+    measured = "not here" if value is None else f"{value:,.3g} {unit}"
+    wanted = ""
+    if budget is not None:
+        wanted = f"{'at least' if budget['at_least'] else 'at most'} {budget['limit']:g} {unit}"
+    said = [f"{name} {median:,.4g}" for name, median in row["figures"].items()]
+    met = {True: "yes", False: "NO", None: ""}[row["met"]]
+    return row["topic"], row["what"], measured, wanted, met, "; ".join([*said, *filter(None, [row["note"]])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +79,11 @@ class Setting:
     rounds: int = 5  # how often everything takes its turn, after one round that warms up
     quick: bool = False  # whether small shapes stand for the true ones: shows that it works, not how fast
     batch: int = 8  # images of a batch of a pass
+
+    @property
+    def card(self) -> torch.device | None:
+        """The device where it is a graphics card, else None."""
+        return self.device if self.device.type == "cuda" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,28 +101,31 @@ class Rounds:
         """Median of a candidate."""
         return 1000 * statistics.median(self.seconds[name])
 
-    def figures(self, *names: str) -> dict[str, float]:
-        """Medians in milliseconds of some candidates, or of all."""
-        return {name: self.milliseconds(name) for name in names or self.seconds}
+    def row(
+        self, what: str, ratio: tuple[str, str], budget: Budget | None = None, note: str = "", *shown: str
+    ) -> Row:
+        """The ratio of one candidate over another, with the medians of those that are shown, or of all."""
+        figures = {name: self.milliseconds(name) for name in shown or self.seconds}
+        return Row(what, self.ratio(*ratio), budget=budget, figures=figures, note=note)
 
 
 def take_turns(
+    setting: Setting,
     candidates: Mapping[str, Callable[[], object]],
-    rounds: int,
-    device: torch.device,
-    clock: Clock = time.perf_counter,
+    times: float = 1,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Rounds:
-    """Run all candidates once in each round; the first round warms up and does not count."""
-    times: dict[str, list[float]] = {name: [] for name in candidates}
-    for number in range(rounds + 1):
+    """Run all candidates once in each of ``times`` the setting's rounds; one before them warms up."""
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for number in range(1 + max(1, int(times * setting.rounds))):
         for name, candidate in candidates.items():
             begin = clock()
             candidate()
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
+            if setting.card:
+                torch.cuda.synchronize(setting.card)
             if number:
-                times[name].append(clock() - begin)
-    return Rounds(times)
+                seconds[name].append(clock() - begin)
+    return Rounds(seconds)
 
 
 def processors() -> int:
@@ -136,10 +138,10 @@ class Machine:
     """What numbers were measured on."""
 
     device: str  # name of the processor with its threads, or of the graphics card
-    processors: int  # how many there are
-    torch: str  # version of torch
-    python: str  # version of Python
-    version: str  # version of this package
+    processors: int
+    torch: str  # version
+    python: str  # version
+    version: str  # of this package
     dtype: str  # of forwards
     # processes that were running before it began, on the average of a minute; None where it is not known
     load: float | None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from perf.measuring import Budget, Row, Setting
-from perf.networks import noise, random_vit, show
+from perf.networks import noise, random_network, show
 from perf.passes import vectors
 from zoo.references import find_object
 
@@ -20,9 +20,7 @@ BUDGET = Budget(1.1)
 def peak(work: str, *words: object) -> float:
     """Peak memory in MiB of a process that carries out a work.
 
-    Args:
-        work: ``module:function``, which prepares it and gives a function without arguments.
-        words: What that is called with, as text.
+    It is the function without arguments that ``module:function``, called with the words as text, gives.
     """
     command = [sys.executable, "-m", "perf.memory", work, *map(str, words)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -58,7 +56,7 @@ def memory_rows(setting: Setting) -> Iterator[Row]:
 def passes(mode: str, size: str, batch: str, batches: str) -> Callable[[], None]:
     """A pass over some batches that keeps every layer's vectors, or nothing (mode ``bare``)."""
     setting, images = Setting(), int(batch)
-    backbone, pixels = random_vit(size, setting), noise(images, setting)
+    backbone, pixels = random_network(size, setting), noise(images, setting)
 
     def work() -> None:
         for _ in range(int(batches)):

@@ -2,9 +2,8 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,51 +41,32 @@ SIZES: dict[str, dict[str, Any]] = {
         "intermediate_size": 4096,
         "num_hidden_layers": 24,
     },
-}
-"""What a size has instead of the defaults of `transformers.ViTConfig`."""
+}  # what a size has instead of the defaults of `transformers.ViTConfig`
 
 
-def write_vit(folder: Path, size: str) -> None:
-    """Save a network of a size, random weights of seed 0, in Hugging Face format."""
-    from transformers import ViTConfig, ViTModel
+def write(folder: Path, name: str) -> None:
+    """Save a ViT of a size, or a ResNet-50, random weights of seed 0, in Hugging Face format."""
+    from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
-    torch.manual_seed(0)
-    _write(folder, ViTModel(ViTConfig(**SIZES[size]), add_pooling_layer=False))
-
-
-def write_resnet(folder: Path) -> None:
-    """Save a ResNet-50, random weights of seed 0, in Hugging Face format."""
-    from transformers import ResNetConfig, ResNetModel
-
-    torch.manual_seed(0)
-    _write(folder, ResNetModel(ResNetConfig(downsample_in_bottleneck=False)))
-
-
-def _write(folder: Path, network: "PreTrainedModel") -> None:
     from zoo.load.network import quiet
 
+    torch.manual_seed(0)
+    if name == "ResNet-50":
+        network: PreTrainedModel = ResNetModel(ResNetConfig(downsample_in_bottleneck=False))
+    else:
+        network = ViTModel(ViTConfig(**SIZES[name]), add_pooling_layer=False)
     with quiet():
         network.save_pretrained(folder)
     words = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     (folder / "preprocessor_config.json").write_text(json.dumps(words))
 
 
-def random_vit(size: str, setting: Setting) -> Backbone:
-    """A network of a size, loaded as any other backbone is."""
-    return _loaded(partial(write_vit, size=size), setting)
-
-
-def random_resnet(setting: Setting) -> Backbone:
-    """A ResNet-50, loaded as any other backbone is."""
-    return _loaded(write_resnet, setting)
-
-
-def _loaded(write: Callable[[Path], None], setting: Setting) -> Backbone:
+def random_network(name: str, setting: Setting) -> Backbone:
+    """A network that `write` knows, loaded as any other backbone is."""
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder))
+        write(Path(folder), name)
         (spec,) = find([folder])
-        cache = Path(folder) / "cache"
-        return load(spec, device=setting.device, dtype=setting.dtype, cache_dir=cache)
+        return load(spec, device=setting.device, dtype=setting.dtype, cache_dir=Path(folder) / "cache")
 
 
 def noise(count: int, setting: Setting, side: int = SIDE) -> Tensor:
@@ -119,7 +99,7 @@ class Nothing:
 
 
 def nothings(count: int) -> tuple[Nothing, ...]:
-    """So many of them."""
+    """So many images that are never opened."""
     return tuple(Nothing(f"image {number}") for number in range(count))
 
 
@@ -131,21 +111,15 @@ def one_batch(count: int) -> ProbedImages:
 
 
 def show(
-    backbone: Backbone, pixels: Tensor, collectors: Sequence[Collector], layers: Sequence[Layer] = ()
+    backbone: Backbone, pixels: Tensor, collectors: Sequence[Collector] = (), layers: Sequence[Layer] = ()
 ) -> None:
     """Show a batch of one group to what listens to a pass, and bring what it keeps to the host.
 
-    Args:
-        backbone: The backbone.
-        pixels: uint8 [images 3 height width].
-        collectors: What listens.
-        layers: Layers that are shown, too, whoever listens.
+    Pixels are uint8 [images 3 height width]; ``layers`` are shown, too, whoever listens.
     """
-    members = tuple(Member(0, position, 1, (SIDE, SIDE)) for position in range(len(pixels)))
-    batch = Batch(pixels, members)
-    wanted = sorted(
-        {*layers}.union(*(listening.layers for listening in collectors)), key=lambda layer: layer.place
-    )
+    batch = Batch(pixels, tuple(Member(0, position, 1, (SIDE, SIDE)) for position in range(len(pixels))))
+    heard = (collector.layers for collector in collectors)
+    wanted = sorted({*layers}.union(*heard), key=lambda layer: layer.place)
 
     def visitor(shown: Shown) -> None:
         for collector in collectors:

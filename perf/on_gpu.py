@@ -13,22 +13,17 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TextIO
 
 PYTHON = sys.executable
+# points by which a score of the mini suite on the card may differ from that on the processor
 LARGEST_DIFFERENCE = 0.5
-"""Points by which a score of the mini suite on the card may differ from that on the processor."""
 
-
-@dataclass(frozen=True, slots=True)
-class GpuStep:
-    """Commands that are run in turn until one fails."""
-
-    commands: tuple[tuple[str, ...], ...]  # the words of each
-    seconds: int  # how long they may take together
+# how many seconds the commands of a step may take together, and the words of each; they run until one fails
+GpuStep = tuple[int, tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +40,32 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
     perf = (PYTHON, "-m", "perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
     run = (PYTHON, "-m", "benchmark", "run", "--no-examples", "--cache", str(output / "cache"))
     check = (PYTHON, "-m", "benchmark", "leaderboard", "--check", "--tolerance", str(LARGEST_DIFFERENCE))
-    train = (
-        PYTHON,
-        "-m",
-        "benchmark",
-        "pretrain",
-        "--device",
-        "cuda",
-        "--output",
-        str(output / "pretrained"),
-    )
+    pretrain = (PYTHON, "-m", "benchmark", "pretrain", "--device", "cuda")
+    train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
     products = ("gram", "cka", "davis", "spair", "segment", "knn")
     return {
-        "tests": GpuStep(((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),), 300),
-        "budgets": GpuStep(((*perf, "--save", str(output / "results"), "--only", *passes, *products),), 540),
-        "mini": GpuStep(
+        "tests": (300, ((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),)),
+        "budgets": (540, ((*perf, "--save", str(output / "results"), "--only", *passes, *products),)),
+        "mini": (
+            540,
             (
                 (*run, "--device", "cpu", "--output", str(output / "cpu")),
                 (*run, "--device", "cuda", "--output", str(output / "cuda")),
                 (*check, "--output", str(output / "cuda"), "--baseline", str(output / "cpu")),
             ),
-            540,
         ),
-        "dino": GpuStep(((*train, "dino", "--steps", "60000", "--probe-every", "5000"),), 540),
-        "moco": GpuStep(((*train, "moco", "--steps", "60000", "--probe-every", "5000"),), 540),
+        "dino": (540, ((*train, "dino"),)),
+        "moco": (540, ((*train, "moco"),)),
     }
 
 
-def carry_out(names: Sequence[str], output: Path, batch: int) -> Iterator[Ended]:
-    """Run steps in turn, each whatever became of the others."""
-    every = steps(output, batch)
-    for name in names or every:
-        begin = time.monotonic()
-        with (output / f"{name}.log").open("w", encoding="utf-8") as log:
-            code = _run(every[name], begin, log)
-        yield Ended(name, code, round(time.monotonic() - begin, 1))
-
-
-def _run(step: GpuStep, begin: float, log: TextIO) -> int | None:
+def _run(step: GpuStep, log: TextIO) -> int | None:
     """Exit code of the last command that was run; None if the time was up."""
-    for words in step.commands:
-        left = step.seconds - (time.monotonic() - begin)
+    seconds, commands = step
+    end = time.monotonic() + seconds
+    for words in commands:
+        left = end - time.monotonic()
         try:
             subprocess.run(words, stdout=log, stderr=subprocess.STDOUT, timeout=left, check=True)
         except subprocess.CalledProcessError as error:
@@ -105,15 +84,19 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--batch", type=int, default=256, help="images of a batch of a pass")
     given = parser.parse_args(words)
-    if unknown := {*given.names} - {*steps(Path(), 1)}:
+    every = steps(given.output, given.batch)
+    if unknown := {*given.names} - {*every}:
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
     given.output.mkdir(parents=True, exist_ok=True)
     ended: list[Ended] = []
-    for step in carry_out(given.names, given.output, given.batch):
-        ended.append(step)
-        text = json.dumps([asdict(each) for each in ended], indent=1)
+    for name in given.names or every:
+        begin = time.monotonic()
+        with (given.output / f"{name}.log").open("w", encoding="utf-8") as log:
+            code = _run(every[name], log)
+        ended.append(Ended(name, code, round(time.monotonic() - begin, 1)))
+        text = json.dumps([asdict(step) for step in ended], indent=1)
         (given.output / "summary.json").write_text(f"{text}\n", encoding="utf-8")
-        print(step, flush=True)
+        print(ended[-1], flush=True)
     return int(any(step.code for step in ended))
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 
 import torch
 
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
-from perf.measuring import Budget, Row, Setting, take_turns
-from perf.networks import SIDE, noise, one_batch, random_resnet, random_vit, show
+from perf.measuring import Budget, Rounds, Row, Setting, take_turns
+from perf.networks import SIDE, SIZES, noise, one_batch, random_network, show
 from tasks.cka import CkaTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
@@ -22,39 +21,36 @@ GRAM_BATCH = 256  # images of a batch of CKA
 
 def pass_rows(setting: Setting) -> Iterator[Row]:
     """A pass that keeps all layers' vectors, and forwards an image."""
-    size = "ViT-S/16" if setting.quick else "ViT-B/16"
-    backbone, batch = random_vit(size, setting), 2 if setting.quick else setting.batch
-    pixels = noise(batch, setting)
-    rounds = take_turns(
-        {
-            "bare": lambda: show(backbone, pixels, []),
-            "pass": lambda: show(backbone, pixels, [vectors(backbone, batch)]),
-        },
-        setting.rounds,
-        setting.device,
-    )
+    size, batch = ("ViT-S/16", 2) if setting.quick else ("ViT-B/16", setting.batch)
+    backbone, pixels = random_network(size, setting), noise(batch, setting)
+    rounds = beside_bare(backbone, pixels, setting)
     what = f"pass that keeps every layer's vectors, over the bare forward ({size}, batch {batch})"
-    yield Row(what, rounds.ratio("pass", "bare"), budget=Budget(1.05), figures=rounds.figures())
-    layers = len(backbone.spec.layers)
-    times = forwards(backbone, pixels)
-    yield Row("forwards an image, for all layers", times, budget=Budget(1), note=f"{layers} layers")
+    yield rounds.row(what, ("pass", "bare"), Budget(1.05))
+    times, note = forwards(backbone, pixels), f"{len(backbone.spec.layers)} layers"
+    yield Row("forwards an image, for all layers", times, budget=Budget(1), note=note)
 
 
 def gram_rows(setting: Setting) -> Iterator[Row]:
     """The pass with CKA's Gram matrices of all patch tokens, too."""
-    size = "ViT-S/16" if setting.quick else "ViT-B/16"
-    backbone, batch = random_vit(size, setting), 4 if setting.quick else GRAM_BATCH
-    pixels = noise(batch, setting)
-    rounds = take_turns(
-        {
-            "bare": lambda: show(backbone, pixels, []),
-            "pass": lambda: show(backbone, pixels, [vectors(backbone, batch), grams(backbone, batch)]),
-        },
-        max(1, setting.rounds // 2),
-        setting.device,
-    )
+    size, batch = ("ViT-S/16", 4) if setting.quick else ("ViT-B/16", GRAM_BATCH)
+    rounds = beside_bare(random_network(size, setting), noise(batch, setting), setting, 0.5, grams)
     what = f"the same with CKA's patch Grams, over the bare forward ({size}, batch {batch})"
-    yield Row(what, rounds.ratio("pass", "bare"), budget=Budget(1.10), figures=rounds.figures())
+    yield rounds.row(what, ("pass", "bare"), Budget(1.10))
+
+
+def beside_bare(
+    backbone: Backbone,
+    pixels: torch.Tensor,
+    setting: Setting,
+    times: float = 1,
+    *further: Callable[[Backbone, int], Collector],
+) -> Rounds:
+    """A pass that keeps every layer's vectors, and what else is asked for, in turn with the bare forward."""
+
+    def show_all() -> None:
+        show(backbone, pixels, [collector(backbone, len(pixels)) for collector in (vectors, *further)])
+
+    return take_turns(setting, {"bare": lambda: show(backbone, pixels), "pass": show_all}, times)
 
 
 def vectors(backbone: Backbone, count: int) -> Collector:
@@ -83,41 +79,25 @@ def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:
     return count
 
 
-NETWORKS: dict[str, Callable[[Setting], Backbone]] = {
-    "ViT-S/16": partial(random_vit, "ViT-S/16"),
-    "ViT-B/16": partial(random_vit, "ViT-B/16"),
-    "ViT-L/16": partial(random_vit, "ViT-L/16"),
-    "ResNet-50": random_resnet,
-}
-
+# On a graphics card; a processor is asked in the dtype of the setting alone.
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-"""On a graphics card; a processor is asked in the dtype of the setting alone."""
 
 
 def throughput_rows(setting: Setting) -> Iterator[Row]:
     """What keeping every layer's vectors costs each network, and how many images a second go through it."""
-    names = ["ViT-S/16"] if setting.quick else list(NETWORKS)
-    for dtype in DTYPES if setting.device.type == "cuda" else (setting.dtype,):
-        for name in names:
-            yield _row(name, replace(setting, dtype=dtype))
+    for dtype in DTYPES if setting.card else (setting.dtype,):
+        for name in ["ViT-S/16"] if setting.quick else [*SIZES, "ResNet-50"]:
+            yield _throughput(name, replace(setting, dtype=dtype))
 
 
-def _row(name: str, setting: Setting) -> Row:
-    backbone, batch = NETWORKS[name](setting), 2 if setting.quick else setting.batch
-    pixels = noise(batch, setting)
-    rounds = take_turns(
-        {
-            "bare": lambda: show(backbone, pixels, []),
-            "all layers": lambda: show(backbone, pixels, [vectors(backbone, batch)]),
-        },
-        setting.rounds,
-        setting.device,
-    )
-    speed = {candidate: 1000 * batch / rounds.milliseconds(candidate) for candidate in ("bare", "all layers")}
+def _throughput(name: str, setting: Setting) -> Row:
+    batch = 2 if setting.quick else setting.batch
+    rounds = beside_bare(random_network(name, setting), noise(batch, setting), setting)
+    bare, kept = (1000 * batch / rounds.milliseconds(candidate) for candidate in ("bare", "pass"))
     dtype = str(setting.dtype).removeprefix("torch.")
     return Row(
         f"{name}, {dtype}, batch {batch}: every layer's vectors kept, over the bare forward",
-        rounds.ratio("all layers", "bare"),
+        rounds.ratio("pass", "bare"),
         budget=Budget(1.05),
-        note="; ".join(f"{candidate} {value:,.0f} images/s" for candidate, value in speed.items()),
+        note=f"bare {bare:,.0f} images/s; all layers {kept:,.0f} images/s",
     )

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -43,21 +44,17 @@ def synthetic(backbones: int, tasks: int, layers: int, seed: int = 0) -> pd.Data
             values = top * (1 - np.abs(np.arange(1, layers + 1) - peak) / layers)
             values += random.normal(0, 1, layers)
             chosen = np.where(np.arange(layers) == np.argmax(values), 1.0, 0.0)
-            parts.append(_rows(facts | _of(task), np.clip(values, 0, 100), chosen))
+            parts.append(_rows(task, facts, np.clip(values, 0, 100), chosen))
         floor = {"backbone": "random", "family": "random", "trained": False, "depth": 10}
-        parts.append(_rows(floor | _of(task), random.normal(2, 0.3, 10), np.full(10, np.nan)))
+        parts.append(_rows(task, floor, random.normal(2, 0.3, 10), np.full(10, np.nan)))
     return pd.concat(parts, ignore_index=True)[[*COLUMNS]]
 
 
-def _of(task: TaskEntry) -> dict[str, object]:
-    """What records say of a task."""
-    return {"task": task.name, "dataset": f"{task.name}-data", "metric": task.metrics[0]}
-
-
-def _rows(facts: dict[str, object], values: np.ndarray, chosen: np.ndarray) -> pd.DataFrame:
+def _rows(task: TaskEntry, facts: dict[str, object], values: np.ndarray, chosen: np.ndarray) -> pd.DataFrame:
     """The records of one backbone and task."""
     width = 0.5 + values / 50
-    return pd.DataFrame([asdict(USUAL) | facts] * len(values)).assign(
+    record = asdict(USUAL) | {"task": task.name, "dataset": f"{task.name}-data", "metric": task.metrics[0]}
+    return pd.DataFrame([record | facts] * len(values)).assign(
         layer=np.arange(1, len(values) + 1),
         value=values,
         ci_low=values - width,
@@ -68,16 +65,14 @@ def _rows(facts: dict[str, object], values: np.ndarray, chosen: np.ndarray) -> p
 
 
 def facts_for(records: pd.DataFrame) -> dict[str, Facts]:
-    """Invented facts of their backbones."""
+    """Invented facts of the records' backbones."""
     random = np.random.default_rng(1)
+    said = cycle((("images", "Apache-2.0"), ("labels", "MIT"), ("texts", "CC-BY-NC-4.0")))
+    widths = (768,) * int(records["depth"].max())
     names = sorted(set(records["backbone"]))
-    kinds, licences = ("images", "labels", "texts"), ("Apache-2.0", "MIT", "CC-BY-NC-4.0")
-    depth = int(records["depth"].max())
     return {
-        name: Facts(
-            kinds[number % 3], licences[number % 3], int(random.uniform(5, 1100) * 1e6), (768,) * depth
-        )
-        for number, name in enumerate(names)
+        name: Facts(*words, int(random.uniform(5, 1100) * 1e6), widths)
+        for name, words in zip(names, said, strict=False)
     }
 
 
@@ -111,20 +106,21 @@ def report_rows(setting: Setting) -> Iterator[Row]:
     """Seconds and megabytes of the page, and how soon a browser that is on the path answers."""
     backbones, tasks, layers = (6, 2, 6) if setting.quick else (90, 8, 26)
     records = synthetic(backbones, tasks, layers)
-    facts = facts_for(records)
-    start = time.perf_counter()
+    facts, start = facts_for(records), time.perf_counter()
     page = report_page(content_of(Board.of(records, "large"), facts))
     seconds = time.perf_counter() - start
     what, note = f"report of {backbones} backbones, {tasks} tasks", f"{len(records):,} records"
     yield Row(f"{what}: written", seconds, "s", Budget(20), note=note)
     yield Row(f"{what}: size", len(page.encode()) / 1e6, "MB", Budget(15))
     names = ("answers in a browser", "another task's charts in a browser")
-    if setting.quick or not shutil.which("chromium"):
-        why = "a quick look opens no browser" if setting.quick else "no Chromium on the path"
-        yield from (Row(f"{what}: {name}", None, "s", note=why) for name in names)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.html"
-        path.write_text(page, encoding="utf-8")
-        for name, value in zip(names, interactive(path), strict=True):
-            yield Row(f"{what}: {name}", value, "s")
+    times: tuple[float | None, float | None] = (None, None)
+    why = "a quick look opens no browser" if setting.quick else ""
+    if not why and not shutil.which("chromium"):
+        why = "no Chromium on the path"
+    if not why:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "large.html"
+            path.write_text(page, encoding="utf-8")
+            times = interactive(path)
+    for name, value in zip(names, times, strict=True):
+        yield Row(f"{what}: {name}", value, "s", note=why)

@@ -8,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from perf.grids import normal
 from perf.measuring import Row, Setting, take_turns
 from perf.memory import BUDGET, not_here, peak
-from perf.networks import noise, random_vit, show
+from perf.networks import noise, random_network, show
 from tasks.base import Measurements
 from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene
@@ -29,37 +30,32 @@ DRAWN = 4096  # rows that are drawn at a time
 
 def segment_rows(setting: Setting) -> Iterator[Row]:
     """An image at the view of `segment`, 13 layers of ViT-S/16, by 100,000 remembered cells each."""
-    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
-    backbone = random_vit("ViT-S/16", setting)
+    cells, rows = cells_and_rows(setting)
+    backbone = random_network("ViT-S/16", setting)
     pixels = noise(1, setting, cells * backbone.spec.patch_size)
-    memories, grid = Memories(Remembered(rows, WIDTH), {}), grids(1, cells, WIDTH).to(setting.device)
+    memories, grid = remembered(rows), grids(cells).to(setting.device)
     queries = grid.flatten(0, 2)
-    bank = torch.randn(rows, WIDTH, generator=torch.Generator().manual_seed(0)).to(setting.device)
+    bank = normal((rows, WIDTH), setting)
 
     def products() -> None:
         for _ in LAYERS:
             for some in torch.split(bank, ROWS_CPU):
                 queries @ some.T
 
-    rounds = take_turns(
-        {
-            "products": products,
-            "pass": lambda: show(backbone, pixels, [], backbone.spec.layers),
-            "segment": lambda: labelled(memories, grid),
-        },
-        max(1, setting.rounds // 2),
-        setting.device,
-    )
+    candidates = {
+        "products": products,
+        "pass": lambda: show(backbone, pixels, layers=backbone.spec.layers),
+        "segment": lambda: labelled(memories, grid),
+    }
+    rounds = take_turns(setting, candidates, 0.5)
     what = f"segment, an image of {cells} x {cells} cells, {len(LAYERS)} layers, by {rows:,} x {WIDTH} cells"
-    yield Row(
-        f"{what}, over the products alone", rounds.ratio("segment", "products"), figures=rounds.figures()
-    )
+    yield rounds.row(f"{what}, over the products alone", ("segment", "products"))
     yield Row("the same over the pass alone (ViT-S/16)", rounds.ratio("segment", "pass"))
 
 
 def segment_memory_rows(setting: Setting) -> Iterator[Row]:
-    """Its peak memory, of fresh processes, beside what is stated and beside that of more images."""
-    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
+    """The peak memory of `segment`, of fresh processes, beside what is stated and that of more images."""
+    cells, rows = cells_and_rows(setting)
     extra = "memory of segment, over what is stated: rows and labels, a layer that is read, one search"
     images = "peak memory of the same over four images, over one"
     if absent := not_here(setting, extra, images):
@@ -67,30 +63,31 @@ def segment_memory_rows(setting: Setting) -> Iterator[Row]:
         return
     work = "perf.segments:labelling"
     bare, single, four = (peak(work, cells, *numbers) for numbers in ((0, 1), (rows, 1), (rows, 4)))
-    stated = stated_bytes(rows, WIDTH) / (1 << 20)
-    note = f"{single:,.0f} MiB less {bare:,.0f} MiB without a memory; stated {stated:,.0f} MiB"
-    yield Row(extra, (single - bare) / stated, budget=BUDGET, note=note)
+    # what all layers remember, float16, and their labels; one layer more, as it is read; and one search
+    stated = (len(LAYERS) + 1) * rows * (2 * WIDTH + 4 * CLASSES)
+    stated += 4 * (min(rows, ROWS_CPU) * WIDTH + SIMILARITIES_CPU)
+    mebibytes = stated / (1 << 20)
+    note = f"{single:,.0f} MiB less {bare:,.0f} MiB without a memory; stated {mebibytes:,.0f} MiB"
+    yield Row(extra, (single - bare) / mebibytes, budget=BUDGET, note=note)
     yield Row(images, four / single, budget=BUDGET, note=f"{four:,.0f} MiB over {single:,.0f} MiB")
 
 
-def stated_bytes(rows: int, width: int) -> int:
-    """What all layers remember, float16, and their labels; one layer more, as it is read; and one search."""
-    remembered = (len(LAYERS) + 1) * rows * (2 * width + 4 * CLASSES)
-    return remembered + 4 * (min(rows, ROWS_CPU) * width + SIMILARITIES_CPU)
+def cells_and_rows(setting: Setting) -> tuple[int, int]:
+    """Cells of a side of the image, and how many cells each layer remembers."""
+    return (14, 2_000) if setting.quick else (28, 100_000)
 
 
 class Remembered(Mapping[Layer, Sequence[Measurements]]):
     """Random cells that layers remember, drawn whenever a layer is asked for, as they are read from disk."""
 
-    def __init__(self, rows: int, width: int) -> None:
+    def __init__(self, rows: int) -> None:
         self._rows = rows
-        self._width = width
 
     def __getitem__(self, layer: Layer) -> list[Measurements]:
         random = np.random.default_rng(layer.index)
-        rows = np.empty((self._rows, self._width), np.float16)
+        rows = np.empty((self._rows, WIDTH), np.float16)
         for start in range(0, self._rows, DRAWN):  # what is drawn takes more memory than what is kept
-            part = random.standard_normal((len(rows[start : start + DRAWN]), self._width), np.float32)
+            part = random.standard_normal((len(rows[start : start + DRAWN]), WIDTH), np.float32)
             rows[start : start + DRAWN] = part / np.linalg.norm(part, axis=1, keepdims=True)
         pixels = random.integers(0, 256, (self._rows, CLASSES), dtype=np.int32)
         return [{"rows": rows, "pixels": pixels}]
@@ -102,9 +99,14 @@ class Remembered(Mapping[Layer, Sequence[Measurements]]):
         return len(LAYERS)
 
 
-def grids(images: int, cells: int, width: int) -> Tensor:
-    """Random grids of so many images."""
-    return torch.randn(images, cells, cells, width, generator=torch.Generator().manual_seed(1))
+def remembered(rows: int) -> Memories:
+    """What all layers remember: so many random cells each."""
+    return Memories(Remembered(rows), {})
+
+
+def grids(cells: int) -> Tensor:
+    """The random grid of an image, [1 cells cells WIDTH]."""
+    return torch.randn(1, cells, cells, WIDTH, generator=torch.Generator().manual_seed(1))
 
 
 def labelled(
@@ -112,28 +114,23 @@ def labelled(
 ) -> object:
     """What is kept of images of which every layer has the same grids [images height width dim].
 
-    Args:
-        memories: What layers remember.
-        grid: The grids.
-        layers: Layers that are shown.
-        sets: Sets of them that label in their place.
+    The layers are shown, and sets of them, if there are any, label in their place.
     """
-    random = np.random.default_rng(0)
-    truth: NDArray[np.uint8] = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
+    truth: NDArray[np.uint8] = np.random.default_rng(0).integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
     scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
     numbers = (lambda _: truth), CLASSES, scenes, config_of(STANDARD, "segment").vote, memories
     measurer = SetsQueryMeasurer(*numbers, sets) if sets else QueryMeasurer(*numbers)
     for layer in layers:
         measurer.update(layer, range(len(grid)), grid)
-    finished = {layer: measurer.finish(layer) for layer in sets or layers}
-    return measurer.settle(
-        {layer: {name: array.cpu() for name, array in arrays.items()} for layer, arrays in finished.items()}
-    )
+    finished = {}
+    for layer in sets or layers:
+        finished[layer] = {name: array.cpu() for name, array in measurer.finish(layer).items()}
+    return measurer.settle(finished)
 
 
 def labelling(cells: str, rows: str, images: str) -> Callable[[], None]:
     """The labelling of images one after the other, by so many remembered cells of each layer."""
-    grid, memories = grids(1, int(cells), WIDTH), Memories(Remembered(max(int(rows), 64), WIDTH), {})
+    grid, memories = grids(int(cells)), remembered(max(int(rows), 64))
 
     def work() -> None:
         for _ in range(int(images)):

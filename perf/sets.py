@@ -1,25 +1,29 @@
 """Sets of layers: what they take beside their layers alone, and beside tokens side by side; their memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
-import torch
+from torch import Tensor
 
+from perf.grids import normal, object_labels
 from perf.measuring import Row, Setting, take_turns
 from perf.memory import BUDGET, not_here, peak
-from perf.segments import LAYERS, WIDTH, Remembered, grids, labelled
+from perf.segments import LAYERS, WIDTH, cells_and_rows, grids, labelled, remembered
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
 from tasks.metrics.propagation import Propagation, PropagationOfSets
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.segmentation.in_context import Memories
 from tasks.sets import sets_of
 from zoo.spec import Layer
 
 BLOCKS = LAYERS[:12]
-NAMED = sets_of(("last4", "quarters", "all"), 12, BLOCKS)
-PAIRS = sets_of(("pairs",), 12, BLOCKS)
+# members by set
+NAMED, PAIRS = (
+    {layers: layers.members for layers in sets_of(names, 12, BLOCKS)}
+    for names in (("last4", "quarters", "all"), ("pairs",))
+)
 
 
 def set_rows(setting: Setting) -> Iterator[Row]:
@@ -31,7 +35,7 @@ def set_rows(setting: Setting) -> Iterator[Row]:
 
 def set_memory_rows(setting: Setting) -> Iterator[Row]:
     """What sets take beside their layers alone in `segment`, of fresh processes, over what is stated."""
-    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
+    cells, rows = cells_and_rows(setting)
     what = "memory of segment with three sets, over that of its layers and one image of unit tokens of each"
     if absent := not_here(setting, what):
         yield from absent
@@ -50,90 +54,68 @@ def _neighbour_rows(setting: Setting) -> Iterator[Row]:
         {layer: random.standard_normal((count, WIDTH), np.float32) for layer in BLOCKS}
         for count in (bank, queries)
     )
-    device = setting.device if setting.device.type == "cuda" else None
 
-    def sets(chosen: Sequence[Layer]) -> object:
-        named = {layer_set: layer_set.members for layer_set in chosen}
-        return list(nearest_of_sets(banks, asked, named, k, device=device))
+    def sets(chosen: Mapping[Layer, Sequence[Layer]]) -> object:
+        return list(nearest_of_sets(banks, asked, chosen, k, device=setting.card))
 
-    rounds = take_turns(
-        {
-            "layers": lambda: [
-                nearest(banks[layer_set], asked[layer_set], k, device=device) for layer_set in BLOCKS
-            ],
-            "named": lambda: sets(NAMED),
-            "pairs": lambda: sets(PAIRS),
-        },
-        max(1, setting.rounds // 4),
-        setting.device,
-    )
+    candidates = {
+        "layers": lambda: [nearest(banks[at], asked[at], k, device=setting.card) for at in BLOCKS],
+        "named": lambda: sets(NAMED),
+        "pairs": lambda: sets(PAIRS),
+    }
     what = f"k-NN of 3 named sets, {bank:,} x {WIDTH}, {queries:,} queries, over its 12 layers one by one"
-    yield Row(what, rounds.ratio("named", "layers"), figures=rounds.figures())
+    yield from _over_layers(setting, what, candidates)
+
+
+def _over_layers(
+    setting: Setting, what: str, candidates: Mapping[str, Callable[[], object]]
+) -> Iterator[Row]:
+    rounds = take_turns(setting, candidates, 0.25)
+    yield rounds.row(what, ("named", "layers"))
     yield Row("the same of 66 pairs", rounds.ratio("pairs", "layers"))
 
 
 def _video_rows(setting: Setting) -> Iterator[Row]:
     rule = config_of(STANDARD, "davis")
     height, width = (8, 10) if setting.quick else (28, 49)
-    seeded = torch.Generator().manual_seed(0)
-    frames = {
-        layer: torch.randn(rule.n_last_frames + 2, height, width, WIDTH, generator=seeded).to(setting.device)
-        for layer in BLOCKS
-    }
-    labels = torch.nn.functional.one_hot(torch.arange(height * width) % 4).float().view(height, width, -1)
-    labels = labels.to(setting.device)
-    first = {layer: every[0] for layer, every in frames.items()}
-    last = {layer: every[-1] for layer, every in frames.items()}
-    alone = {layer: Propagation(layer_set, labels, rule.heard) for layer, layer_set in first.items()}
-    together = {
-        name: PropagationOfSets(
-            first, labels, {layer_set: layer_set.members for layer_set in chosen}, rule.heard
-        )
-        for name, chosen in (("named", NAMED), ("pairs", PAIRS))
-    }
-    for at in range(1, rule.n_last_frames + 1):
-        shown = {layer: every[at] for layer, every in frames.items()}
-        for layer, propagator in alone.items():
-            propagator.step(shown[layer])
-        for propagation in together.values():
-            propagation.step(shown)
+    shape = (len(BLOCKS), rule.n_last_frames + 2, height, width, WIDTH)
+    frames = [dict(zip(BLOCKS, of_layers, strict=True)) for of_layers in normal(shape, setting).unbind(1)]
+    labels = object_labels(height, width, setting)
+    first, *between, last = frames
+    alone = {layer: Propagation(frame, labels, rule.heard) for layer, frame in first.items()}
+    named, pairs = (PropagationOfSets(first, labels, chosen, rule.heard) for chosen in (NAMED, PAIRS))
 
-    rounds = take_turns(
-        {
-            "layers": lambda: [alone[layer].step(last[layer]) for layer in BLOCKS],
-            "named": lambda: together["named"].step(last),
-            "pairs": lambda: together["pairs"].step(last),
-        },
-        max(1, setting.rounds // 4),
-        setting.device,
-    )
+    def layers(frame: Mapping[Layer, Tensor]) -> None:
+        for layer, propagation in alone.items():
+            propagation.step(frame[layer])
+
+    steps = {"layers": layers, "named": named.step, "pairs": pairs.step}
+    for frame in between:
+        for step in steps.values():
+            step(frame)
     what = f"DAVIS, a frame of 3 named sets, {height} x {width} x {WIDTH}, over its 12 layers one by one"
-    yield Row(what, rounds.ratio("named", "layers"), figures=rounds.figures())
-    yield Row("the same of 66 pairs", rounds.ratio("pairs", "layers"))
+    yield from _over_layers(setting, what, {name: partial(step, last) for name, step in steps.items()})
 
 
 def _segment_rows(setting: Setting) -> Iterator[Row]:
-    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
-    memories, grid = Memories(Remembered(rows, WIDTH), {}), grids(1, cells, WIDTH).to(setting.device)
-    rounds = take_turns(
-        {
-            "layers": lambda: labelled(memories, grid),
-            "named": lambda: labelled(memories, grid, BLOCKS, NAMED),
-        },
-        max(1, setting.rounds // 4),
-        setting.device,
-    )
+    cells, rows = cells_and_rows(setting)
+    memories, grid = remembered(rows), grids(cells).to(setting.device)
+    candidates = {
+        "layers": lambda: labelled(memories, grid),
+        "named": lambda: labelled(memories, grid, BLOCKS, [*NAMED]),
+    }
     what = f"segment, an image of {cells} x {cells} cells by 3 named sets of 12 layers, {rows:,} cells each"
-    yield Row(f"{what}, over 13 layers one by one", rounds.ratio("named", "layers"), figures=rounds.figures())
+    rounds = take_turns(setting, candidates, 0.25)
+    yield rounds.row(f"{what}, over 13 layers one by one", ("named", "layers"))
 
 
 def labelling(cells: str, rows: str, sets: str) -> Callable[[], None]:
     """The labelling of an image by all layers, and by so many of the named sets of them."""
-    grid, memories = grids(1, int(cells), WIDTH), Memories(Remembered(int(rows), WIDTH), {})
+    grid, memories = grids(int(cells)), remembered(int(rows))
 
     def work() -> None:
         labelled(memories, grid)
         if int(sets):
-            labelled(memories, grid, BLOCKS, NAMED[: int(sets)])
+            labelled(memories, grid, BLOCKS, [*NAMED][: int(sets)])
 
     return work

@@ -20,8 +20,7 @@ from zoo.spec import BackboneSpec
 from zoo.view.views import View
 
 SPAIR_IMAGES = 1800  # all images of SPair-71k (Min et al., 2019, table 1)
-FRAME, PHOTO = (854, 480), (640, 480)
-"""Width and height of a DAVIS frame at 480p, and what stands for the others'."""
+FRAME, PHOTO = (854, 480), (640, 480)  # sides of a DAVIS frame at 480p, and what stands for the others'
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +61,26 @@ class Need:
 
 def operations(spec: BackboneSpec, size: tuple[int, int]) -> float:
     """Floating-point operations of a forward of an image of that width and height, products alone."""
-    if spec.heads is None:
-        return _of_convnet(spec, size)
-    total = 0.0
+
+    def cells(stride: int) -> int:
+        return size[0] // stride * (size[1] // stride)
+
+    total, first = 0.0, spec.stages[0]
+    bottleneck = spec.heads is None and ("resnet" in spec.name or spec.family == "ResNet")
+    if bottleneck:
+        total = 2 * cells(2) * 3 * 49 * 64.0
+    elif spec.heads is not None:
+        total = 2 * cells(first.stride) * 3 * first.stride**2 * first.width
     for stage in spec.stages:
-        tokens = size[0] // stage.stride * (size[1] // stage.stride) + spec.prefix_tokens
-        seen = tokens if len(spec.stages) == 1 else 49  # windows of Swin: 7 x 7
-        hidden = spec.mlp_width or 4 * stage.width
-        block = 4 * stage.width**2 + 2 * stage.width * hidden + 2 * seen * stage.width
+        tokens, width = cells(stage.stride) + spec.prefix_tokens, stage.width
+        if spec.heads is not None:
+            seen = tokens if len(spec.stages) == 1 else 49  # windows of Swin: 7 x 7
+            block: float = 4 * width**2 + 2 * width * (spec.mlp_width or 4 * width) + 2 * seen * width
+        elif bottleneck:  # 1 x 1, 3 x 3, 1 x 1
+            block = 2 * width * (width / 4) + 9 * (width / 4) ** 2
+        else:  # 7 x 7 a channel and an MLP
+            block = 49 * width + 8 * width**2
         total += stage.blocks * 2 * tokens * block
-    first = spec.stages[0]
-    cells = size[0] // first.stride * (size[1] // first.stride)
-    return total + 2 * cells * 3 * first.stride**2 * first.width
-
-
-def _of_convnet(spec: BackboneSpec, size: tuple[int, int]) -> float:
-    bottleneck = "resnet" in spec.name or spec.family == "ResNet"
-    total = 2 * (size[0] // 2) * (size[1] // 2) * 3 * 49 * 64.0 if bottleneck else 0.0
-    for stage in spec.stages:
-        cells, width = size[0] // stage.stride * (size[1] // stage.stride), stage.width
-        inner = width / 4  # 1 x 1, 3 x 3, 1 x 1; or 7 x 7 a channel and an MLP
-        block = 2 * width * inner + 9 * inner**2 if bottleneck else 49 * width + 8 * width**2
-        total += stage.blocks * 2 * cells * block
     return total
 
 
@@ -102,8 +99,7 @@ def shown(spec: BackboneSpec) -> Iterator[tuple[int, float]]:
 def need(specs: Sequence[BackboneSpec], assumed: Assumed = Assumed()) -> Need:
     """What so many backbones need, on all real datasets, protocol `standard`, all layers."""
     every = np.sum([_of_one(spec, assumed) for spec in specs], axis=0)
-    together = (1, assumed.cards * assumed.scaling, assumed.cores, 1, 1)
-    return Need(*(every / together))
+    return Need(*(every / (1, assumed.cards * assumed.scaling, assumed.cores, 1, 1)))
 
 
 def _of_one(spec: BackboneSpec, assumed: Assumed) -> tuple[float, ...]:
@@ -116,9 +112,9 @@ def _of_one(spec: BackboneSpec, assumed: Assumed) -> tuple[float, ...]:
     neighbours = 2.0 * train * val * widths
     probe = 6.0 * config_of(STANDARD, "linear").epochs * train * REAL.classification.classes * widths
     layers = len(spec.layers)
-    frame = [length // spec.patch_size for length in _size(spec, config_of(STANDARD, "davis").view, FRAME)]
-    radius, kept = config_of(STANDARD, "davis").radius, config_of(STANDARD, "davis").n_last_frames + 1
-    windows = kept * covered(frame[0], radius) * covered(frame[1], radius)
+    davis = config_of(STANDARD, "davis")
+    wide, high = (covered(side // spec.patch_size, davis.radius) for side in _size(spec, davis.view, FRAME))
+    windows = (davis.n_last_frames + 1) * wide * high
     propagation = 2.0 * REAL.videos.frames * windows * spec.width * layers
     cards = forwards / (assumed.peak * assumed.used)
     cards += (neighbours + probe + propagation) / assumed.products
@@ -136,28 +132,22 @@ def _size(spec: BackboneSpec, view: View, size: tuple[int, int]) -> tuple[int, i
 
 def table() -> str:
     """What the suites need, as Markdown."""
-    rows = []
-    standard, paper = (find(suite.backbones) for suite in (STANDARD_SUITE, PAPER_SUITE))
     real = [spec for spec in all_specs() if spec.checkpoint not in ("packaged", "generated")]
-    for name, specs in (
-        ("`standard`, 7 backbones", standard),
-        ("backbones of `paper`, 20", paper),
-        (f"all {len(real)} of the registry", real),
-    ):
-        needed = need(specs)
-        parts = (needed.cards, needed.cores, needed.storage)
-        low, high = needed.hours
-        rows.append(
-            [
-                name,
-                f"{needed.forwards / 1e6:.0f} M",
-                *(f"{seconds / 3600:.1f} h" for seconds in parts),
-                f"{low:.1f} to {high:.1f} h",
-                f"{needed.disk / 1e12:.1f} TB",
-            ]
-        )
-    heads = ("what", "forwards", "cards", "cores", "storage", "in all", "vectors, float32")
-    return tabulate(rows, heads, tablefmt="github", disable_numparse=True)
+    needs = {
+        "`standard`, 7 backbones": need(find(STANDARD_SUITE.backbones)),
+        "backbones of `paper`, 20": need(find(PAPER_SUITE.backbones)),
+        f"all {len(real)} of the registry": need(real),
+    }
+    columns = {
+        "what": needs,
+        "forwards": [f"{needed.forwards / 1e6:.0f} M" for needed in needs.values()],
+        "cards": [f"{needed.cards / 3600:.1f} h" for needed in needs.values()],
+        "cores": [f"{needed.cores / 3600:.1f} h" for needed in needs.values()],
+        "storage": [f"{needed.storage / 3600:.1f} h" for needed in needs.values()],
+        "in all": ["{:.1f} to {:.1f} h".format(*needed.hours) for needed in needs.values()],
+        "vectors, float32": [f"{needed.disk / 1e12:.1f} TB" for needed in needs.values()],
+    }
+    return tabulate(columns, "keys", tablefmt="github", disable_numparse=True)
 
 
 if __name__ == "__main__":

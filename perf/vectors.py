@@ -33,10 +33,9 @@ def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
             "product": partial(torch.matmul, features, features.mT),
             "gram": partial(gram, features),
         }
-        rounds = take_turns(candidates, 4 * setting.rounds, setting.device)
         what = f"Gram matrix of {images} x {PATCHES:,}, over the bare product"
         note = "" if images > FEW else OF_FEW
-        yield Row(what, rounds.ratio("gram", "product"), "x", Budget(1.6), rounds.figures(), note)
+        yield take_turns(setting, candidates, 4).row(what, ("gram", "product"), Budget(1.6), note)
 
 
 def cka_rows(setting: Setting) -> Iterator[Row]:
@@ -45,15 +44,11 @@ def cka_rows(setting: Setting) -> Iterator[Row]:
     for depth in (3,) if setting.quick else (12, 24):
         layers = [_noise(setting, images, width, seed) for seed in range(2 * depth)]
         halves = layers[:depth], layers[depth:]
-        rounds = take_turns(
-            {"loop": partial(loop_cka, *halves), "ours": partial(our_cka, *halves)},
-            2 * setting.rounds,
-            setting.device,
-        )
+        candidates = {"loop": partial(loop_cka, *halves), "ours": partial(our_cka, *halves)}
         difference = float((loop_cka(*halves) - our_cka(*halves)).abs().max())
         what = f"CKA of {depth} x {depth} layers, a loop over pairs with one Gram matrix a layer, over ours"
         note = f"{images} images, {width} channels; largest difference {difference:.0e}"
-        yield Row(what, rounds.ratio("loop", "ours"), "x", Budget(1, at_least=True), rounds.figures(), note)
+        yield take_turns(setting, candidates, 2).row(what, ("loop", "ours"), Budget(1, at_least=True), note)
 
 
 def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
@@ -88,8 +83,7 @@ def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
 
 
 def _noise(setting: Setting, rows: int, width: int, seed: int = 0) -> Tensor:
-    seeded = torch.Generator().manual_seed(seed)
-    return torch.randn(rows, width, generator=seeded).to(setting.device)
+    return torch.randn(rows, width, generator=torch.Generator().manual_seed(seed)).to(setting.device)
 
 
 CHUNK = 500  # queries that torch takes at once
@@ -103,19 +97,15 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     vectors, asked = (random.standard_normal((n, 384), np.float32) for n in (bank, queries))
     for values in (vectors, asked):
         values /= np.linalg.norm(values, axis=1, keepdims=True)
-    device = setting.device if setting.device.type == "cuda" else None
     there, wanted = torch.from_numpy(vectors).to(setting.device), torch.from_numpy(asked).to(setting.device)
-    rounds = take_turns(
-        {
-            "faiss": lambda: faiss.knn(asked, vectors, k, metric=faiss.METRIC_INNER_PRODUCT),
-            "torch": lambda: [(part @ there.T).topk(k) for part in torch.split(wanted, CHUNK)],
-            "ours": lambda: nearest(vectors, asked, k, device=device),
-        },
-        max(1, setting.rounds // 2),
-        setting.device,
-    )
+    candidates = {
+        "faiss": lambda: faiss.knn(asked, vectors, k, metric=faiss.METRIC_INNER_PRODUCT),
+        "torch": lambda: [(part @ there.T).topk(k) for part in torch.split(wanted, CHUNK)],
+        "ours": lambda: nearest(vectors, asked, k, device=setting.card),
+    }
+    rounds = take_turns(setting, candidates, 0.5)
     size = f"{bank:,} x 384, {queries:,} queries, k {k}"
     faster = min(("faiss", "torch"), key=rounds.milliseconds)
-    yield Row(f"k-NN, {size}, faiss over torch", rounds.ratio("faiss", "torch"), figures=rounds.figures())
+    yield rounds.row(f"k-NN, {size}, faiss over torch", ("faiss", "torch"))
     note = "unit lengths, ties and duplicates included"
     yield Row(f"the same, ours over {faster}, which is faster here", rounds.ratio("ours", faster), note=note)

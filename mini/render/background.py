@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from mini.render.canvas import NOBODY, Canvas
+from mini.render.canvas import Canvas
 from mini.render.individual import Material, draw_ground
 from mini.render.lighting import Light
 from mini.render.shapes import Affine, Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp, rotation
@@ -37,17 +37,13 @@ def clouds(
 ) -> Field:
     """Smooth noise of mean about 0 and deviation below 1, [height width].
 
-    Args:
-        rng: Where numbers come from.
-        size: Width and height in pixels.
-        cells: Blots along the longer side.
-        octaves: Factors of ``cells``; each has half the strength of the one before.
+    It has ``cells`` blots along the longer side, times each octave, of half the strength of the one before.
     """
     total = np.zeros(size[::-1], np.float32)
     for number, octave in enumerate(octaves):
         shape = tuple(max(2, round(cells * octave * side / max(size))) + 2 for side in size[::-1])
-        coarse = Image.fromarray(rng.standard_normal(shape, np.float32))
-        resized = coarse.resize(size, Image.Resampling.BICUBIC)
+        noise = Image.fromarray(rng.standard_normal(shape, np.float32))
+        resized = noise.resize(size, Image.Resampling.BICUBIC)
         total += np.float32(0.7 * 0.5**number) * np.asarray(resized, np.float32)
     return total
 
@@ -56,11 +52,8 @@ def _fill(
     rng: np.random.Generator, size: tuple[int, int], pair: tuple[Colour, Colour], texture: Texture
 ) -> Field:
     """Two colours mixed by a texture and blotched by noise, [3 height width]."""
-    width, height = size
     unit = 1 / max(size)
-    shape = (height, width)
-    u = np.broadcast_to(np.arange(width, dtype=np.float32) * np.float32(unit), shape)
-    v = np.broadcast_to((np.arange(height, dtype=np.float32) * np.float32(unit))[:, None], shape)
+    u, v = np.meshgrid(*(np.arange(side, dtype=np.float32) * np.float32(unit) for side in size))
     wobble = clouds(rng, size, rng.uniform(2, 7), (1.0, 2.7))
     bend = np.float32(rng.uniform(0, 0.05))
     mix = pattern(texture, u + bend * wobble, v + bend * wobble, 1 / unit)
@@ -74,10 +67,7 @@ def _fill(
 def draw_backdrop(
     rng: np.random.Generator, size: tuple[int, int], unlike: Colour, ground: str | None = None
 ) -> Backdrop:
-    """A random background of that (width, height) whose main colour is not ``unlike``.
-
-    ``ground`` names the colours that are usual there.
-    """
+    """A random background, of a colour that is usual on a ground if one is named, but is not ``unlike``."""
     main = draw_unlike(rng, unlike, 0.35, lambda rng: draw_ground(rng, ground))
     other = draw_unlike(rng, unlike, 0.25, draw_colour)
     # Neighbouring shades are commoner than two contrasting colours.
@@ -128,14 +118,12 @@ def scatter(
     rng: np.random.Generator, size: tuple[int, int], count: int, extent: tuple[float, float], unit: float = 1
 ) -> tuple[Prop, ...]:
     """Random shapes anywhere in a picture, of lengths that are drawn in that unit of pixels."""
-    return tuple(
-        draw_prop(
-            rng,
-            (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))),
-            float(rng.uniform(*extent) * unit),
-        )
-        for _ in range(count)
-    )
+
+    def one() -> Prop:
+        centre = float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))
+        return draw_prop(rng, centre, float(rng.uniform(*extent) * unit))
+
+    return tuple(one() for _ in range(count))
 
 
 def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
@@ -150,4 +138,4 @@ def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
 def paint_props(canvas: Canvas, props: tuple[Prop, ...], light: Light) -> None:
     """Paint props in order, owned by nobody."""
     for prop in props:
-        canvas.paint(prop.shape, prop.frame, prop.material, light, NOBODY)
+        canvas.paint(prop.shape, prop.frame, prop.material, light)

@@ -10,34 +10,32 @@ from mini.render.lighting import Light, brightness
 from mini.render.shapes import Affine, Field, Shape, clamp
 from mini.render.textures import pattern
 
-Owner = tuple[int, int]  # whom a shape belongs to: figure number from 1, and part number from 1 within it
-NOBODY: Owner = (0, 0)  # owner of the background and of occluders
-
 
 class Canvas:
-    """Pixels and owners while a scene is painted, back to front.
-
-    Attributes:
-        pixels: Mix of sRGB values, float32 [3 height width]: planes make numpy's inner loops long.
-        figures: Figure number of the topmost shape, int16 [height width].
-        parts: Its part number, int16 [height width].
-        coverage: Opacity of what was painted since ``start_layer``, float32 [height width].
-    """
+    """Pixels [3 height width] and owners [height width] while a scene is painted, back to front."""
 
     def __init__(self, backdrop: Field) -> None:
+        # mix of sRGB values; planes make numpy's inner loops long
         self.pixels = backdrop.copy()
+        # figure number of the topmost shape, and its part number
         self.figures: NDArray[np.int16] = np.zeros(backdrop.shape[1:], np.int16)
-        self.parts: NDArray[np.int16] = np.zeros(backdrop.shape[1:], np.int16)
+        self.parts = np.zeros_like(self.figures)
+        # opacity of what was painted since it was last cleared
         self.coverage: Field = np.zeros(backdrop.shape[1:], np.float32)
 
-    def start_layer(self) -> None:
-        """Forget the coverage so far."""
-        self.coverage = np.zeros_like(self.coverage)
-
     def paint(
-        self, shape: Shape, frame: Affine, material: Material, light: Light, owner: Owner, shade: float = 1.0
+        self,
+        shape: Shape,
+        frame: Affine,
+        material: Material,
+        light: Light,
+        owner: tuple[int, int] = (0, 0),
+        shade: float = 1.0,
     ) -> None:
-        """Paint a shape through the map of its coordinates to the image."""
+        """Paint a shape through the map of its coordinates to the image.
+
+        Its owner is a figure and a part of it, numbers from 1; occluders and the background have none.
+        """
         height, width = self.figures.shape
         box = frame.bounds(shape.bounds())
         left, top = max(0, floor(box[0] - 1)), max(0, floor(box[1] - 1))
@@ -45,7 +43,11 @@ class Canvas:
         if left >= right or top >= bottom:
             return
         window = np.s_[top:bottom, left:right]
-        u, v = _local(frame, (left, top, right, bottom))
+        # coordinates of the pixel centres in the shape's frame
+        back = frame.inverse()
+        columns, rows = np.arange(left, right) + 0.5, (np.arange(top, bottom) + 0.5)[:, None]
+        u = (back.a * columns + back.x).astype(np.float32) + (back.b * rows).astype(np.float32)
+        v = (back.c * columns + back.y).astype(np.float32) + (back.d * rows).astype(np.float32)
         surface = shape.surface(u, v)
         scale = frame.scale
         edge = np.float32(scale) * surface.distance
@@ -63,27 +65,15 @@ class Canvas:
         np.maximum(self.coverage[window], alpha, out=self.coverage[window])
 
 
-def _local(frame: Affine, box: tuple[int, int, int, int]) -> tuple[Field, Field]:
-    """Coordinates of the pixel centres of a box in a shape's frame, each [height width]."""
-    left, top, right, bottom = box
-    back = frame.inverse()
-    x = np.arange(left, right) + 0.5
-    y = (np.arange(top, bottom) + 0.5)[:, None]
-    u = (back.a * x + back.x).astype(np.float32) + (back.b * y).astype(np.float32)
-    v = (back.c * x + back.y).astype(np.float32) + (back.d * y).astype(np.float32)
-    return u, v
-
-
 def _colours(material: Material, u: Field, v: Field, bright: Field, scale: float) -> Field:
     """Lit colours, [3 height width]."""
-    base = np.array(material.colour, np.float32)[:, None, None]
-    colours: Field
-    if material.texture.kind == "plain":
-        colours = bright * base
-    else:
-        mix = pattern(material.texture, u, v, scale)
-        colours = base + mix * (np.array(material.other, np.float32)[:, None, None] - base)
-        colours *= bright
+    base, other = (
+        np.array(colour, np.float32)[:, None, None] for colour in (material.colour, material.other)
+    )
+    mixed = base
+    if material.texture.kind != "plain":
+        mixed = base + pattern(material.texture, u, v, scale) * (other - base)
+    colours: Field = mixed * bright
     if material.gloss > 0:
         colours += clamp(bright - 1, 0, 1) * np.float32(3 * material.gloss)
     return colours

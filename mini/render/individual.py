@@ -36,6 +36,7 @@ class Habit:
     ground: str  # of the background, a name in ``GROUNDS``
 
 
+# hue, range of saturation and range of value
 GROUNDS: dict[str, tuple[float, tuple[float, float], tuple[float, float]]] = {
     "meadow": (0.29, (0.35, 0.7), (0.35, 0.75)),
     "savanna": (0.13, (0.35, 0.65), (0.55, 0.9)),
@@ -47,7 +48,6 @@ GROUNDS: dict[str, tuple[float, tuple[float, float], tuple[float, float]]] = {
     "street": (0.65, (0.02, 0.15), (0.35, 0.7)),
     "room": (0.03, (0.1, 0.4), (0.5, 0.9)),
 }
-"""Hue, range of saturation and range of value."""
 
 HABITS: dict[str, Habit] = {
     "horse": Habit((0.05, 0.08), ("plain", "shaded"), "meadow"),
@@ -75,11 +75,10 @@ HABITS: dict[str, Habit] = {
     "windmill": Habit((0.67, 0.0), ("plain", "striped"), "sky"),
     "tree": Habit((0.27, 0.35), ("mottled", "spotted"), "sky"),
 }
-"""By class name."""
 
 
 def draw_coat(rng: np.random.Generator, habit: Habit) -> Colour:
-    """A main colour of an individual."""
+    """A main colour of an individual of a class with that habit."""
     if rng.uniform() >= COAT:
         return draw_colour(rng)
     hue = habit.coat[rng.integers(len(habit.coat))] + rng.uniform(-0.03, 0.03)
@@ -97,14 +96,12 @@ def draw_ground(rng: np.random.Generator, ground: str | None) -> Colour:
     if ground is None or rng.uniform() >= GROUND:
         return draw_colour(rng)
     hue, saturation, value = GROUNDS[ground]
-    return colorsys.hsv_to_rgb(
-        (hue + rng.uniform(-0.03, 0.03)) % 1, rng.uniform(*saturation), rng.uniform(*value)
-    )
+    hue = (hue + rng.uniform(-0.03, 0.03)) % 1
+    return colorsys.hsv_to_rgb(hue, rng.uniform(*saturation), rng.uniform(*value))
 
 
+# Part types that keep their aspect, so that circles stay circles.
 _ROUND = frozenset({"wheel", "hub", "eye", "joint", "fruit", "handle", "stem"})
-"""Part types that keep their aspect, so that circles stay circles."""
-
 PLAIN = Texture("plain", 1.0, 0.0, 0.0, 0.0)
 
 
@@ -144,11 +141,11 @@ def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ..
     accent = draw_unlike(rng, main, 0.35, draw_colour)
     gloss = float(rng.uniform(0, 0.5))
     patterned = draw_unlike(rng, main, 0.3, draw_colour if rng.uniform() < 0.7 else draw_dark)
+    texture = draw_texture(rng, (14, 55), kind)
+    other = draw_unlike(rng, second, 0.3, draw_colour)
     return (
-        Material(main, patterned, draw_texture(rng, (14, 55), kind), gloss),
-        Material(
-            second, draw_unlike(rng, second, 0.3, draw_colour), draw_texture(rng, (14, 55), kind), gloss
-        ),
+        Material(main, patterned, texture, gloss),
+        Material(second, other, draw_texture(rng, (14, 55), kind), gloss),
         Material(accent, accent, gloss=gloss),
         Material(draw_dark(rng), (0.1, 0.1, 0.1), gloss=gloss),
         Material(draw_light(rng), (0.9, 0.9, 0.9), gloss=gloss),

@@ -20,10 +20,8 @@ class RenderedImage:
     class_index: int  # rank of the class in ``class_names``
     caption: str  # a sentence made of the facts below
     colour: str  # word for the figure's main colour
-    texture: str
     pose: str  # how it is turned, such as "facing left"
-    background: str  # colour and texture of the background
-    shown: float  # share of the figure that nothing hides, 0 to 1
+    background: str  # its colour and texture
 
 
 def sample_image(
@@ -32,43 +30,24 @@ def sample_image(
     """A random training image.
 
     Its generator is ``SeedSequence(ENTROPY, spawn_key=(Namespace.TRAINING, seed))``; evaluation sets have
-    other first words in their spawn keys, so no seed reaches their streams.
-
-    Args:
-        seed: Which image, not negative.
-        class_index: Its class; drawn if None. The rest of the scene is drawn after it either way.
-        size: Width and height in pixels.
+    other first words in their spawn keys, so no seed (from 0) reaches their streams. The class is drawn where
+    it is not given, and the rest of the scene after it either way.
     """
     rng = generator(Namespace.TRAINING, seed)
     drawn = int(rng.integers(len(TEMPLATES)))
     index = drawn if class_index is None else class_index
-    still = draw_still(rng, draw_individual(rng, index), size, Variation())
-    return describe(still)
+    individual = draw_individual(rng, index)
+    still = draw_still(rng, individual, size, Variation())
+    pose, backdrop = _pose(still), still.backdrop
+    ground = "dotted" if backdrop.texture == "spotted" else backdrop.texture
+    background = f"{ground} {colour_name(backdrop.colour)}"
+    caption = _caption(individual, pose, background, still.rendering.shown[0])
+    colour = colour_name(individual.materials[0].colour)
+    return RenderedImage(still.rendering.pixels, index, caption, colour, pose, background)
 
 
-def describe(still: Still) -> RenderedImage:
-    """A picture with its facts in words."""
-    individual = still.figure.individual
-    material = individual.materials[0]
-    colour = colour_name(material.colour)
-    texture = material.texture.kind
-    pose = _pose(individual, still)
-    ground = "dotted" if still.backdrop.texture == "spotted" else still.backdrop.texture
-    background = f"{ground} {colour_name(still.backdrop.colour)}"
-    return RenderedImage(
-        pixels=still.rendering.pixels,
-        class_index=individual.class_index,
-        caption=_caption(individual, pose, background, still.rendering.shown[0]),
-        colour=colour,
-        texture=texture,
-        pose=pose,
-        background=background,
-        shown=still.rendering.shown[0],
-    )
-
-
-def _pose(individual: Individual, still: Still) -> str:
-    camera, facing = still.figure.camera, individual.template.facing
+def _pose(still: Still) -> str:
+    camera, facing = still.figure.camera, still.figure.individual.template.facing
     if facing is Facing.SIDE:
         return "facing left" if camera.mirror else "facing right"
     if facing is Facing.FRONT:

@@ -10,7 +10,7 @@ from mini.render.canvas import Canvas
 from mini.render.individual import Individual
 from mini.render.lighting import Light, cast_shadow, develop
 from mini.render.shapes import Affine, Bounds, Field, rotation
-from mini.render.templates import Facing
+from mini.render.templates import Facing, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,6 @@ class Camera:
     mirror: bool = False  # seen from the other side
     squeeze: float = 1.0  # foreshortening of the figure's x axis, at most 1
     shear: float = 0.0  # horizontal shift a unit of height
-
-    def linear(self) -> Affine:
-        """Template units to unscaled image directions."""
-        return rotation(self.rotation) @ Affine(
-            self.squeeze * (-1 if self.mirror else 1), self.shear, 0.0, 1.0
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +35,9 @@ class Figure:
 
     def frames(self) -> list[Affine]:
         """Map of each part's coordinates to the image."""
-        root = self.camera.linear().scaled(self.scale).moved(*self.offset)
-        template = self.individual.template
-        frames: dict[str, Affine] = {"": root}
+        camera, template = self.camera, self.individual.template
+        side = Affine(camera.squeeze * (-1 if camera.mirror else 1), camera.shear, 0.0, 1.0)
+        frames = {"": (rotation(camera.rotation) @ side).scaled(self.scale).moved(*self.offset)}
         factors = {"": (1.0, 1.0)}
         for part, deviation in zip(template.parts, self.angles, strict=True):
             along, across = factors[part.parent]
@@ -51,13 +45,6 @@ class Figure:
             frames[part.name] = frames[part.parent] @ rotation(part.angle + deviation, joint)
             factors[part.name] = self.individual.factors(part)
         return [frames[part.name] for part in template.parts]
-
-
-def draw_angles(rng: np.random.Generator, individual: Individual, strength: float = 1.0) -> tuple[float, ...]:
-    """Random joint deviations, that share of each joint's swing at most."""
-    parts = individual.template.parts
-    draws = rng.uniform(-strength, strength, len(parts))
-    return tuple(float(draw) * part.swing for draw, part in zip(draws, parts, strict=True))
 
 
 def figure_bounds(figure: Figure) -> Bounds:
@@ -72,8 +59,7 @@ def figure_bounds(figure: Figure) -> Bounds:
 
 def placed(figure: Figure, size: tuple[float, float]) -> tuple[Figure, tuple[float, float]]:
     """The figure fitted to a width and height and centred on the origin, and its own width and height."""
-    at_one = replace(figure, scale=1.0, offset=(0.0, 0.0))
-    left, top, right, bottom = figure_bounds(at_one)
+    left, top, right, bottom = figure_bounds(replace(figure, scale=1.0, offset=(0.0, 0.0)))
     scale = min(size[0] / (right - left), size[1] / (bottom - top))
     offset = (-scale * (left + right) / 2, -scale * (top + bottom) / 2)
     return replace(figure, scale=scale, offset=offset), (scale * (right - left), scale * (bottom - top))
@@ -94,13 +80,9 @@ def landmark_points(figure: Figure) -> NDArray[np.float64]:
 
 
 def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, squeeze: float) -> Camera:
-    """A random camera for an individual.
+    """A random camera for an individual, with that foreshortening and shear at most, 0 to 1.
 
-    Args:
-        rng: Where numbers come from.
-        individual: Who is seen.
-        turn: Share of the class's largest tilt; figures on the ground turn freely whatever it is.
-        squeeze: Largest foreshortening and shear, 0 to 1.
+    ``turn`` is a share of the class's largest tilt; figures on the ground turn freely whatever it is.
     """
     template = individual.template
     limit = 180.0 if template.facing is Facing.TOP else template.tilt * turn
@@ -141,7 +123,7 @@ class Rendering:
 def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> int:
     """Paint a figure and its shadow; returns its area in pixels before anything covers it."""
     below = canvas.pixels.copy()
-    canvas.start_layer()
+    canvas.coverage = np.zeros_like(canvas.coverage)
     frames, parts = figure.frames(), figure.individual.template.parts
     for index in sorted(range(len(parts)), key=lambda i: (parts[i].depth, i)):
         part = parts[index]
@@ -149,8 +131,7 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
         material = figure.individual.materials[part.slot]
         canvas.paint(shape, frames[index], material, light, (number, index + 1), part.shade)
     covered = canvas.coverage
-    dark = cast_shadow(light, covered, 0.1 * figure.scale) * (1 - covered)
-    canvas.pixels -= below * dark
+    canvas.pixels -= below * (cast_shadow(light, covered, 0.1 * figure.scale) * (1 - covered))
     return int(np.count_nonzero(covered >= np.float32(0.5)))
 
 
@@ -173,16 +154,16 @@ def visible_landmarks(rendering: Rendering, figure: Figure, number: int) -> NDAr
     One is seen where the topmost shape at its pixel is its own part, or the part that it hangs on or that
     hangs on it: a hip is seen though the thigh is painted over it, a far foot behind a near leg is not.
     """
-    points = landmark_points(figure)
     parts = figure.individual.template.parts
     height, width = rendering.figures.shape
     owners = [part for part in parts for _ in part.landmarks]
-    seen = np.zeros(len(points), bool)
-    for index, ((x, y), own) in enumerate(zip(points, owners, strict=True)):
-        if not (0 <= x < width and 0 <= y < height):
-            continue
-        row, column = int(y), int(x)
-        if rendering.figures[row, column] == number:
-            top = parts[rendering.parts[row, column] - 1]
-            seen[index] = own.name in (top.name, top.parent) or own.parent == top.name
-    return seen
+
+    def is_seen(x: float, y: float, own: Part) -> bool:
+        pixel = int(y), int(x)
+        if not (0 <= x < width and 0 <= y < height) or rendering.figures[pixel] != number:
+            return False
+        top = parts[rendering.parts[pixel] - 1]
+        return own.name in (top.name, top.parent) or own.parent == top.name
+
+    points = landmark_points(figure)
+    return np.array([is_seen(x, y, own) for (x, y), own in zip(points, owners, strict=True)])

@@ -5,6 +5,7 @@ about one unit long). Distances are negative inside. Maps are plain floats: for 
 times faster than arrays.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import cos, radians, sin
 from typing import Protocol, Self
@@ -62,9 +63,13 @@ class Affine:
 
     def bounds(self, box: Bounds) -> Bounds:
         """The upright box around the image of a box."""
-        corners = [self.apply(u, v) for u in (box[0], box[2]) for v in (box[1], box[3])]
-        xs, ys = [x for x, _ in corners], [y for _, y in corners]
-        return (min(xs), min(ys), max(xs), max(ys))
+        return box_around([self.apply(u, v) for u in (box[0], box[2]) for v in (box[1], box[3])])
+
+
+def box_around(points: Iterable[tuple[float, float]], margin: float = 0) -> Bounds:
+    """The upright box around points, with a margin."""
+    xs, ys = zip(*points, strict=True)
+    return (min(xs) - margin, min(ys) - margin, max(xs) + margin, max(ys) + margin)
 
 
 def rotation(degrees: float, at: tuple[float, float] = (0.0, 0.0), scale: float = 1.0) -> Affine:
@@ -87,8 +92,8 @@ class Surface:
     """A shape seen at some points."""
 
     distance: Field  # signed distance to the outline, template units
-    tilt_x: Field  # x of the surface normal, -1 to 1; 0 faces the viewer
-    tilt_y: Field  # y of it
+    tilt_x: Field  # of the surface normal, -1 to 1; 0 faces the viewer
+    tilt_y: Field
 
 
 class Shape(Protocol):
@@ -96,20 +101,17 @@ class Shape(Protocol):
 
     def surface(self, u: Field, v: Field) -> Surface:
         """Distances and tilts at points of equal array shape."""
-        ...
 
     def bounds(self) -> Bounds:
         """A box that holds the shape."""
-        ...
 
     def scaled(self, along: float, across: float) -> Self:
         """The shape stretched in x and y about its origin."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ellipse:
-    """An axis-aligned ellipse."""
+    """An axis-aligned ellipse; distances are the first-order ones, exact on the outline."""
 
     cx: float
     cy: float
@@ -117,7 +119,6 @@ class Ellipse:
     ry: float
 
     def surface(self, u: Field, v: Field) -> Surface:
-        """See Shape; the distance is the first-order one, exact on the outline."""
         x = (u - np.float32(self.cx)) / np.float32(self.rx)
         y = (v - np.float32(self.cy)) / np.float32(self.ry)
         radius = np.sqrt(x * x + y * y) + np.float32(1e-6)
@@ -155,13 +156,13 @@ class Capsule:
 
 @dataclass(frozen=True, slots=True)
 class Polygon:
-    """A polygon grown by ``rounding``, with a bevelled edge."""
+    """A polygon grown by ``rounding``, which no stretch changes, with a bevelled edge."""
 
     points: tuple[tuple[float, float], ...]
     rounding: float = 0.02
 
     def surface(self, u: Field, v: Field) -> Surface:
-        """See Shape; even-odd rule, all edges at once."""
+        # even-odd rule, all edges at once
         corners = np.array(self.points, np.float32)[:, :, None, None]
         edges = np.roll(corners, -1, axis=0) - corners
         ex, ey = edges[:, 0], edges[:, 1]
@@ -179,18 +180,15 @@ class Polygon:
         return Surface(sign * length - np.float32(self.rounding), dx * bevel, dy * bevel)
 
     def bounds(self) -> Bounds:
-        xs, ys = [x for x, _ in self.points], [y for _, y in self.points]
-        margin = self.rounding
-        return (min(xs) - margin, min(ys) - margin, max(xs) + margin, max(ys) + margin)
+        return box_around(self.points, self.rounding)
 
     def scaled(self, along: float, across: float) -> "Polygon":
-        """See Shape; the rounding stays."""
         return Polygon(tuple((x * along, y * across) for x, y in self.points), self.rounding)
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A circle line of half width ``half`` around (cx, cy)."""
+    """A circle line of half width ``half`` around (cx, cy); it stays round and takes the mean stretch."""
 
     cx: float
     cy: float
@@ -209,6 +207,5 @@ class Ring:
         return (self.cx - outer, self.cy - outer, self.cx + outer, self.cy + outer)
 
     def scaled(self, along: float, across: float) -> "Ring":
-        """See Shape; a ring stays round and takes the mean stretch."""
         mean = (along * across) ** 0.5
         return Ring(self.cx * mean, self.cy * mean, self.radius * mean, self.half * mean)

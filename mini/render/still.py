@@ -11,7 +11,6 @@ from mini.render.scene import (
     Figure,
     PaintedScene,
     Rendering,
-    draw_angles,
     draw_camera,
     figure_bounds,
     moved,
@@ -51,11 +50,11 @@ def draw_figure(
     rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
 ) -> Figure:
     """The individual in a random pose, view and place in a frame of that (width, height)."""
-    figure = Figure(
-        individual,
-        draw_angles(rng, individual, variation.pose),
-        draw_camera(rng, individual, variation.turn, variation.squeeze),
-    )
+    parts = individual.template.parts
+    shares = rng.uniform(-variation.pose, variation.pose, len(parts))
+    angles = tuple(float(share) * part.swing for share, part in zip(shares, parts, strict=True))
+    camera = draw_camera(rng, individual, variation.turn, variation.squeeze)
+    figure = Figure(individual, angles, camera)
     fill = float(rng.uniform(*variation.fill))
     centred, snug = placed(figure, (size[0] * fill, size[1] * fill))
     x, y = (
@@ -89,9 +88,7 @@ def draw_still(
     return Still(rendering, figure, backdrop)
 
 
-def draw_occluder(
-    rng: np.random.Generator, figure: Figure, size: tuple[int, int], scale: float = 1.0
-) -> Prop:
+def draw_occluder(rng: np.random.Generator, figure: Figure, size: tuple[int, int], scale: float) -> Prop:
     """A shape before a figure: a post, or anything that overlaps the rim of its box."""
     left, top, right, bottom = figure_bounds(figure)
     if rng.uniform() < 0.25:

@@ -3,6 +3,7 @@
 import colorsys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import cos, sin
 
 import numpy as np
@@ -21,95 +22,54 @@ class Texture:
     amount: float  # how much of the second colour shows at most, 0 to 1
 
 
-def _stripes(x: Field, y: Field, phase: float) -> Field:
-    wave: Field = np.sin(x + np.float32(0.35) * np.sin(y * np.float32(0.6) + np.float32(phase)))
-    return wave
+f = np.float32  # constants that keep arrays in single precision
 
-
-def _spots(x: Field, y: Field, phase: float) -> Field:
-    shifted = x + np.float32(0.5) * np.sin(y * np.float32(0.37) + np.float32(phase))
-    wave: Field = np.sin(shifted) * np.sin(y) * np.float32(1.6) - np.float32(0.7)
-    return wave
-
-
-def _checks(x: Field, y: Field, phase: float) -> Field:
-    wave: Field = np.sin(x * np.float32(0.8)) * np.sin(y * np.float32(0.8)) * np.float32(1.5)
-    return wave
-
-
-def _noise(x: Field, y: Field, phase: float) -> Field:
-    first = np.sin(x * np.float32(0.7) + np.float32(2.1) * np.sin(y * np.float32(0.55) + np.float32(phase)))
-    inner = np.float32(1.7) * np.sin(x * np.float32(0.9) - np.float32(2 * phase))
-    wave: Field = first + np.float32(0.8) * np.sin(y * np.float32(1.3) + inner)
-    return wave
-
-
-def _zigzag(x: Field, y: Field, phase: float) -> Field:
-    wave: Field = np.sin(x + np.float32(1.8) * np.arcsin(np.sin(y * np.float32(0.9) + np.float32(phase))))
-    return wave
-
-
-def _rings(x: Field, y: Field, phase: float) -> Field:
-    cx, cy = np.float32(3 * cos(phase)), np.float32(3 * sin(phase))
-    wave: Field = np.sin(np.sqrt((x - cx) ** 2 + (y - cy) ** 2) * np.float32(1.2))
-    return wave
-
-
-def _gradient(x: Field, y: Field, phase: float) -> Field:
-    wave: Field = np.sin(x * np.float32(0.22)) * np.float32(0.8)
-    return wave
-
-
+# waves from about -1 to 1 at points, of a phase
 PATTERNS: dict[str, Callable[[Field, Field, float], Field]] = {
-    "striped": _stripes,
-    "spotted": _spots,
-    "checked": _checks,
-    "mottled": _noise,
-    "zigzag": _zigzag,
-    "ringed": _rings,
-    "shaded": _gradient,
+    "striped": lambda x, y, phase: np.sin(x + f(0.35) * np.sin(y * f(0.6) + f(phase))),
+    "spotted": lambda x, y, phase: (
+        np.sin(x + f(0.5) * np.sin(y * f(0.37) + f(phase))) * np.sin(y) * f(1.6) - f(0.7)
+    ),
+    "checked": lambda x, y, phase: np.sin(x * f(0.8)) * np.sin(y * f(0.8)) * f(1.5),
+    "mottled": lambda x, y, phase: (
+        np.sin(x * f(0.7) + f(2.1) * np.sin(y * f(0.55) + f(phase)))
+        + f(0.8) * np.sin(y * f(1.3) + f(1.7) * np.sin(x * f(0.9) - f(2 * phase)))
+    ),
+    "zigzag": lambda x, y, phase: np.sin(x + f(1.8) * np.arcsin(np.sin(y * f(0.9) + f(phase)))),
+    "ringed": lambda x, y, phase: np.sin(
+        np.sqrt((x - f(3 * cos(phase))) ** 2 + (y - f(3 * sin(phase))) ** 2) * f(1.2)
+    ),
+    "shaded": lambda x, y, phase: np.sin(x * f(0.22)) * f(0.8),
 }
 TEXTURES = ("plain", *PATTERNS)  # names of all textures
 
 
 def pattern(texture: Texture, u: Field, v: Field, pixels: float) -> Field:
-    """Share of the second colour at points.
+    """Share of the second colour at points in template units, from 0 to ``texture.amount``.
 
-    Args:
-        texture: The pattern.
-        u: x of the points, template units.
-        v: y of them, same shape.
-        pixels: Image pixels a template unit; edges in the pattern become about one pixel wide.
-
-    Returns:
-        Values from 0 to ``texture.amount``.
+    Edges in the pattern become about one pixel wide, of which a template unit has so many.
     """
     if texture.kind == "plain":
         return np.zeros_like(u)
-    turn = (texture.frequency * cos(texture.angle), texture.frequency * sin(texture.angle))
-    x = u * np.float32(turn[0]) + v * np.float32(turn[1]) + np.float32(texture.phase)
-    y = v * np.float32(turn[0]) - u * np.float32(turn[1]) + np.float32(1.7 * texture.phase)
+    along, across = f(texture.frequency * cos(texture.angle)), f(texture.frequency * sin(texture.angle))
+    x = u * along + v * across + f(texture.phase)
+    y = v * along - u * across + f(1.7 * texture.phase)
     sharpness = 0.5 if texture.kind == "shaded" else min(4.0, max(0.35, 0.8 * pixels / texture.frequency))
     wave = PATTERNS[texture.kind](x, y, texture.phase)
-    return clamp(np.float32(0.5) + wave * np.float32(sharpness), 0, 1) * np.float32(texture.amount)
+    return clamp(f(0.5) + wave * f(sharpness), 0, 1) * f(texture.amount)
 
 
 def draw_texture(
     rng: np.random.Generator, frequency: tuple[float, float], kind: str | None = None, plain: float = 0.0
 ) -> Texture:
-    """A random texture.
+    """A random texture, of a frequency that is log-uniform from the lowest to the highest.
 
-    Args:
-        rng: Where numbers come from.
-        frequency: Lowest and highest, log-uniform.
-        kind: Name in ``TEXTURES``; drawn if None.
-        plain: Probability of none, before a kind is drawn.
+    ``plain`` is the probability of no pattern, before a kind is drawn; it is drawn even where it is given.
     """
-    low, high = np.log(frequency)
     drawn = "plain" if rng.uniform() < plain else TEXTURES[rng.integers(len(TEXTURES))]
     return Texture(
         kind=kind or drawn,
-        frequency=float(np.exp(rng.uniform(low, high))),
+        frequency=float(np.exp(rng.uniform(*np.log(frequency)))),
         angle=float(rng.uniform(0, np.pi)),
         phase=float(rng.uniform(0, 2 * np.pi)),
         amount=float(rng.uniform(0.6, 1.0)),
@@ -131,19 +91,17 @@ _HUES = (
 )
 
 
-def draw_colour(rng: np.random.Generator) -> Colour:
-    """A random colour, neither black nor white."""
-    return colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.15, 0.95), rng.uniform(0.3, 0.97))
+def draw_colour(
+    rng: np.random.Generator,
+    saturation: tuple[float, float] = (0.15, 0.95),
+    value: tuple[float, float] = (0.3, 0.97),
+) -> Colour:
+    """A random colour within ranges; by default neither black nor white."""
+    return colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(*saturation), rng.uniform(*value))
 
 
-def draw_dark(rng: np.random.Generator) -> Colour:
-    """A nearly black colour."""
-    return colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0, 0.5), rng.uniform(0.06, 0.2))
-
-
-def draw_light(rng: np.random.Generator) -> Colour:
-    """A nearly white colour."""
-    return colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0, 0.25), rng.uniform(0.8, 1.0))
+draw_dark = partial(draw_colour, saturation=(0, 0.5), value=(0.06, 0.2))
+draw_light = partial(draw_colour, saturation=(0, 0.25), value=(0.8, 1.0))
 
 
 def distance(one: Colour, other: Colour) -> float:

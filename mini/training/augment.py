@@ -7,6 +7,7 @@ rotated in YIQ.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -21,14 +22,13 @@ class TrainingView:
     """How views of a picture differ."""
 
     side: int  # height and width of the view in pixels
-    # least and largest share of the picture's area that a crop covers
-    scale: tuple[float, float] = (1.0, 1.0)
+    scale: tuple[float, float] = (1.0, 1.0)  # least and largest share of the area that a crop covers
     ratio: tuple[float, float] = (3 / 4, 4 / 3)  # least and largest width by height of a crop
     flip: float = 0.0  # probability of a horizontal flip
     jitter: float = 0.0  # probability that colours are changed
     brightness: float = 0.4  # factors are drawn from 1 - b to 1 + b; likewise contrast and saturation
-    contrast: float = 0.4  # see brightness
-    saturation: float = 0.2  # see brightness
+    contrast: float = 0.4
+    saturation: float = 0.2
     hue: float = 0.1  # largest turn of the hue, as a share of the circle
     grey: float = 0.0  # probability of a greyscale view
     blur: float = 0.0  # probability of a Gaussian blur
@@ -36,73 +36,47 @@ class TrainingView:
     solarise: float = 0.0  # probability that values of at least 0.5 are inverted
 
 
+Draw = Callable[[float, float], Tensor]  # a number from the first to the second for each image, [batch]
+
+
 def augment(images: Tensor, view: TrainingView, generator: torch.Generator) -> Tensor:
-    """A random view of each image.
+    """A random view of each image, float32 [batch 3 side side] in [0, 1].
 
-    Args:
-        images: uint8 [batch 3 height width].
-        view: What is drawn.
-        generator: On the device of the images.
-
-    Returns:
-        float32 [batch 3 side side] in [0, 1].
+    Images are uint8 [batch 3 height width], and the generator is on their device.
     """
+
+    def draw(low: float, high: float) -> Tensor:
+        return low + (high - low) * torch.rand(len(images), generator=generator, device=images.device)
+
     with torch.autocast(images.device.type, enabled=False):
-        return _augmented(images.float() / 255, view, _Draw(len(images), generator, images.device))
+        views = _crop(images.float() / 255, view, draw)
+        if view.jitter or view.grey:
+            views = _recolour(views, view, draw)
+        if view.blur:
+            views = _blurred(views, view, draw)
+        if view.solarise:
+            inverted = torch.where(views >= 0.5, 1 - views, views)
+            views = torch.where((draw(0, 1) < view.solarise)[:, None, None, None], inverted, views)
+        return views.clamp(0, 1)
 
 
-def _augmented(images: Tensor, view: TrainingView, draw: "_Draw") -> Tensor:
-    views = _crop(images, view, draw)
-    if view.jitter or view.grey:
-        views = _recolour(views, view, draw)
-    if view.blur:
-        views = _blurred(views, view, draw)
-    if view.solarise:
-        inverted = torch.where(views >= 0.5, 1 - views, views)
-        views = torch.where(draw.chance(view.solarise)[:, None, None, None], inverted, views)
-    return views.clamp(0, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    """Draws one number an image."""
-
-    count: int
-    generator: torch.Generator
-    device: torch.device
-
-    def uniform(self, low: float, high: float) -> Tensor:
-        """Numbers from low to high, [batch]."""
-        numbers = torch.rand(self.count, generator=self.generator, device=self.device)
-        return low + (high - low) * numbers
-
-    def chance(self, probability: float) -> Tensor:
-        """True with that probability, bool [batch]."""
-        return self.uniform(0, 1) < probability
-
-
-def _crop(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
+def _crop(images: Tensor, view: TrainingView, draw: Draw) -> Tensor:
     height, width = images.shape[-2:]
-    area = height * width * draw.uniform(*view.scale)
-    low, high = (math.log(bound) for bound in view.ratio)
-    ratio = draw.uniform(low, high).exp() * width / height
+    area = height * width * draw(*view.scale)
+    ratio = draw(*map(math.log, view.ratio)).exp() * width / height
     if view.scale == (1.0, 1.0):
         ratio = torch.full_like(ratio, width / height)
     wide, tall = (area * ratio).sqrt().clamp(max=width), (area / ratio).sqrt().clamp(max=height)
-    left, top = draw.uniform(0, 1) * (width - wide), draw.uniform(0, 1) * (height - tall)
+    left, top = draw(0, 1) * (width - wide), draw(0, 1) * (height - tall)
     rows, columns = resampling(top, tall, view.side, height), resampling(left, wide, view.side, width)
-    flipped = draw.chance(view.flip)[:, None, None]
+    flipped = (draw(0, 1) < view.flip)[:, None, None]
     return _sandwich(images, rows, torch.where(flipped, columns.flip(1), columns))
 
 
 def resampling(start: Tensor, length: Tensor, out: int, size: int) -> Tensor:
-    """Weights of a line's pixels in each pixel of a resampled piece of it, [batch out size], rows sum to 1.
+    """Weights of a line's ``size`` pixels in the ``out`` pixels of a resampled piece of it, [batch out size].
 
-    Args:
-        start: Where the piece begins, in pixel edges, [batch].
-        length: How long it is, [batch].
-        out: Pixels that it becomes.
-        size: Pixels of the line.
+    Pieces begin and have lengths in pixel edges, each [batch]; rows sum to 1.
     """
     step = (length / out)[:, None]
     centres = start[:, None] + (torch.arange(out, device=start.device) + 0.5) * step
@@ -123,17 +97,17 @@ def _sandwich(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return wide.view(count, rows.shape[1], 3, -1).transpose(1, 2).contiguous()
 
 
-def _recolour(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
-    changed = draw.chance(view.jitter)
+def _recolour(images: Tensor, view: TrainingView, draw: Draw) -> Tensor:
+    changed = draw(0, 1) < view.jitter
 
     def factor(strength: float, kept: float = 1.0) -> Tensor:
-        return torch.where(changed, draw.uniform(kept - strength, kept + strength), kept)
+        return torch.where(changed, draw(kept - strength, kept + strength), kept)
 
     brightness, contrast, saturation = (
         factor(strength)[:, None, None] for strength in (view.brightness, view.contrast, view.saturation)
     )
     turn = factor(2 * math.pi * view.hue, 0.0)
-    saturation = torch.where(draw.chance(view.grey)[:, None, None], 0.0, saturation)
+    saturation = torch.where((draw(0, 1) < view.grey)[:, None, None], 0.0, saturation)
     luma = images.new_tensor(_LUMA)
     greyed = saturation * torch.eye(3, device=images.device) + (1 - saturation) * luma.expand(3, 3)
     images = brightness[..., None] * images
@@ -151,11 +125,11 @@ def hue_rotation(turn: Tensor) -> Tensor:
     return torch.as_tensor(torch.linalg.inv(to_yiq) @ rotation @ to_yiq)
 
 
-def _blurred(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
-    sigma = draw.uniform(*view.sigma)[:, None, None]
+def _blurred(images: Tensor, view: TrainingView, draw: Draw) -> Tensor:
+    sigma = draw(*view.sigma)[:, None, None]
     places = torch.arange(view.side, device=images.device, dtype=images.dtype)
     kernel = torch.exp(-((places[:, None] - places).square()) / (2 * sigma.square()))
     kernel = kernel / kernel.sum(-1, keepdim=True)
-    chosen = draw.chance(view.blur)[:, None, None]
+    chosen = (draw(0, 1) < view.blur)[:, None, None]
     kernel = torch.where(chosen, kernel, torch.eye(view.side, device=images.device))
     return _sandwich(images, kernel, kernel)

@@ -11,6 +11,7 @@ textures apart as well as colours, of which raw pixels speak almost alone.
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ _AT_ONCE = 16384  # points that are compared with all centres at once, which bou
 class Tokenizing:
     """Numbers of the tokenizer."""
 
-    codes: int  # visual tokens
+    codes: int  # how many visual tokens there are
     components: int  # principal components by which patches are compared
     images: int  # training images whose patches are clustered
     rounds: int  # iterations of k-means
@@ -55,10 +56,7 @@ class Tokenizer(nn.Module):
 
 
 def fit(patches: Tensor, how: Tokenizing, generator: torch.Generator) -> Tokenizer:
-    """A tokenizer from patches [patches pixels].
-
-    Raises InputError: there are fewer patches than visual tokens.
-    """
+    """A tokenizer from patches [patches pixels]; raises InputError for fewer of them than visual tokens."""
     if len(patches) < how.codes:
         raise InputError(
             f"{how.codes} visual tokens need as many patches; found {len(patches)}: give more images"
@@ -70,24 +68,18 @@ def fit(patches: Tensor, how: Tokenizing, generator: torch.Generator) -> Tokeniz
     points = (patches - mean) @ projection
     centres = points[torch.randperm(len(points), generator=generator)[: how.codes]]
     for _ in range(how.rounds):
-        centres = _moved(points, centres, generator)
+        nearest = _nearest(points, centres)
+        sums = torch.zeros_like(centres).index_add_(0, nearest, points)
+        counts = torch.bincount(nearest, minlength=len(centres))[:, None]
+        # a centre without points goes to a random one
+        strays = points[torch.randint(len(points), (len(centres),), generator=generator)]
+        centres = torch.where(counts > 0, sums / counts.clamp(min=1), strays)
     return Tokenizer(mean, projection, centres)
 
 
 def _nearest(points: Tensor, centres: Tensor) -> Tensor:
-    """Number of the nearest centre of each point."""
     offset = centres.square().sum(1) / 2
-    parts = [(part @ centres.T - offset).argmax(-1) for part in torch.split(points, _AT_ONCE)]
-    return torch.cat(parts)
-
-
-def _moved(points: Tensor, centres: Tensor, generator: torch.Generator) -> Tensor:
-    """The mean of each centre's points; a centre without points goes to a random one."""
-    nearest = _nearest(points, centres)
-    sums = torch.zeros_like(centres).index_add_(0, nearest, points)
-    counts = torch.bincount(nearest, minlength=len(centres))[:, None]
-    strays = points[torch.randint(len(points), (len(centres),), generator=generator)]
-    return torch.where(counts > 0, sums / counts.clamp(min=1), strays)
+    return torch.cat([(part @ centres.T - offset).argmax(-1) for part in torch.split(points, _AT_ONCE)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +111,7 @@ class MaskedTokens(Objective):
         self.tokenizer = fit(patches(views, spec.patch_size).flatten(0, 1), how, generator)
 
     def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
-        """Loss of a batch.
-
-        Metrics: ``accuracy`` of the guesses, ``codes``: share of all visual tokens that the batch has, and
-        the spread of what predicts hidden patches.
-        """
+        """Loss; metrics are accuracy, share of all tokens in the batch, spread of what predicts patches."""
         pixels = augment(batch.images, self.recipe.view, moment.generator)
         mask = block_mask(len(pixels), pixels.shape[-1] // self.patch, self.recipe, moment.generator)
         wanted = self.tokenizer(patches(pixels, self.patch))
@@ -144,15 +132,12 @@ def block_mask(count: int, cells: int, recipe: BeitRecipe, generator: torch.Gene
     """
     wanted = round(recipe.masked * cells * cells)
     device = generator.device
-
-    def uniform(*shape: int) -> Tensor:
-        return torch.rand(shape, generator=generator, device=device)
-
+    uniform = partial(torch.rand, generator=generator, device=device)
     shape = (count, recipe.blocks)
-    area = recipe.least + (wanted - recipe.least) * uniform(*shape)
-    ratio = ((2 * uniform(*shape) - 1) * -math.log(recipe.aspect)).exp()
+    area = recipe.least + (wanted - recipe.least) * uniform(shape)
+    ratio = ((2 * uniform(shape) - 1) * -math.log(recipe.aspect)).exp()
     height, width = ((area * r).sqrt().round().clamp(1, cells) for r in (ratio, 1 / ratio))
-    top, left = ((uniform(*shape) * (cells - side + 1)).floor() for side in (height, width))
+    top, left = ((uniform(shape) * (cells - side + 1)).floor() for side in (height, width))
     line = torch.arange(cells, device=device)
     rows = (line >= top[..., None]) & (line < (top + height)[..., None])
     columns = (line >= left[..., None]) & (line < (left + width)[..., None])

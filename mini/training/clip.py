@@ -20,8 +20,8 @@ from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+# what is not a word: filling, words never seen, and the two ends of a caption
 PAD, UNKNOWN, START, END = range(4)
-"""What is not a word: filling, words never seen, and the two ends of a caption."""
 
 
 class Vocabulary:
@@ -35,7 +35,6 @@ class Vocabulary:
                 "the captions have no words; CLIP learns from captions, so give images with some"
             )
         self._numbers = {word: number for number, word in enumerate(words, END + 1)}
-        self._rows: dict[str, list[int]] = {}
         self.length = 2 + max(len(caption) for caption in split)
 
     def __len__(self) -> int:
@@ -43,10 +42,7 @@ class Vocabulary:
 
     def encode(self, captions: Sequence[str]) -> Tensor:
         """Numbers of the words between start and end, filled up, int64 [captions length]; cut if longer."""
-        for caption in captions:
-            if caption not in self._rows:
-                self._rows[caption] = self._row(caption)
-        return torch.tensor([self._rows[caption] for caption in captions])
+        return torch.tensor([self._row(caption) for caption in captions])
 
     def _row(self, caption: str) -> list[int]:
         words = _WORD.findall(caption.lower())[: self.length - 2]
@@ -120,12 +116,8 @@ class ImageText(Objective):
         own = torch.arange(len(logits), device=logits.device)
         cross_entropy = nn.functional.cross_entropy
         loss = (cross_entropy(logits, own) + cross_entropy(logits.T, own)) / 2
-        metrics = {
-            "accuracy": right(logits, own),
-            "scale": self.log_scale.detach().exp(),
-            "spread": spread(images),
-        }
-        return StepOutcome(loss, metrics)
+        scale = self.log_scale.detach().exp()
+        return StepOutcome(loss, {"accuracy": right(logits, own), "scale": scale, "spread": spread(images)})
 
     def after_update(self, moment: Moment) -> None:
         with torch.no_grad():

@@ -26,8 +26,8 @@ class Examples:
 class Pictures:
     """Images to train on; the arrays may be memory-mapped."""
 
-    images: NDArray[np.uint8]  # uint8 [images 3 height width]
-    labels: NDArray[np.int64]  # int64 [images], from 0
+    images: NDArray[np.uint8]  # [images 3 height width]
+    labels: NDArray[np.int64]  # [images], from 0
     captions: tuple[str, ...]  # one for each image
 
     def __post_init__(self) -> None:
@@ -62,24 +62,15 @@ class Pictures:
         )
 
     def part(self, share: float, seed: int) -> "Pictures":
-        """A seeded share of the images of every class, at least one of each.
-
-        Raises InputError: the share is not above 0 and at most 1.
-        """
+        """A seeded share (above 0, else InputError) of the images of every class, at least one of each."""
         require_share(share)
         if share == 1:
             return self
         order = torch.randperm(len(self), generator=seeded("part", seed)).numpy()
-        kept: list[NDArray[np.int64]] = []
-        for label in np.unique(self.labels):
-            of_class = order[self.labels[order] == label]
-            kept.append(of_class[: max(1, round(share * len(of_class)))])
-        indices = np.sort(np.concatenate(kept))
-        return Pictures(
-            np.asarray(self.images[indices]),
-            self.labels[indices],
-            tuple(self.captions[index] for index in indices),
-        )
+        classes = [order[self.labels[order] == label] for label in np.unique(self.labels)]
+        indices = np.sort(np.concatenate([one[: max(1, round(share * len(one)))] for one in classes]))
+        part = self.take(indices)
+        return Pictures(part.images.numpy(), part.labels.numpy(), part.captions)
 
 
 class TrainingBatches:
@@ -92,13 +83,13 @@ class TrainingBatches:
 
     def of(self, indices: NDArray[np.int64]) -> Examples:
         """The batch of those images on the device."""
-        if self._images is None:
-            batch = self._data.take(indices)
-            images = batch.images.to(self._device)
-            return Examples(images, batch.labels.to(self._device), batch.captions)
-        labels = torch.from_numpy(self._data.labels[indices]).to(self._device)
+        labels = torch.from_numpy(np.asarray(self._data.labels[indices])).to(self._device)
         captions = tuple(self._data.captions[index] for index in indices)
-        return Examples(self._images[torch.from_numpy(indices).to(self._device)], labels, captions)
+        if self._images is None:
+            images = torch.from_numpy(np.asarray(self._data.images[indices])).to(self._device)
+        else:
+            images = self._images[torch.from_numpy(indices).to(self._device)]
+        return Examples(images, labels, captions)
 
 
 def seeded(*words: object, device: torch.device | str = "cpu") -> torch.Generator:

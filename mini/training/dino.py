@@ -89,11 +89,8 @@ class SelfDistillation(Objective):
             for other, log in enumerate(torch.split(logs, count))
             if other != view
         ]
-        metrics = {
-            "entropy": _entropy(teacher).mean(),
-            "used": _entropy(teacher.mean(0)),
-            "spread": spread(features),
-        }
+        entropy, used = _entropy(teacher).mean(), _entropy(teacher.mean(0))
+        metrics = {"entropy": entropy, "used": used, "spread": spread(features)}
         return StepOutcome(torch.stack(terms).mean(), metrics)
 
     @torch.no_grad()

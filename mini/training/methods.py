@@ -17,9 +17,8 @@ from zoo.spec import BackboneSpec
 class Method:
     """An objective with its numbers."""
 
-    name: str  # what it is asked for by; the backbone is ``mini-<name>``
-    recipe: Any  # its numbers; every method's are of its own type
-    # the objective of an entry with fresh weights: from recipe, images and seed
+    name: str  # the backbone is ``mini-<name>``
+    recipe: Any  # every method's is of its own type
     make: Callable[[BackboneSpec, Any, Pictures, int], Objective]
     supervision: str  # what it learns from
     steps: int  # updates that the packaged weights had, of 64 images each
@@ -34,9 +33,8 @@ class Method:
 
     def tuned(self, **changes: object) -> "Method":
         """The method with other numbers in its recipe; raises InputError (its recipe has no such number)."""
-        numbers = {field.name for field in fields(self.recipe)}
         for name in changes:
-            if name not in numbers:
+            if name not in {field.name for field in fields(self.recipe)}:
                 raise InputError(
                     f"{self.name} has no option {name.replace('_', '-')!r}; leave it out, or train fs"
                 )

@@ -53,8 +53,8 @@ class MomentumContrast(Objective):
         positions = embeddings.position_embeddings.requires_grad_(False)
         positions.copy_(sine_positions(spec.input_size // spec.patch_size, spec.width))
         hidden, shared = recipe.hidden, recipe.shared
-        self.projector = perceptron((spec.width, hidden, hidden, shared), last_norm=True)
-        self.predictor = perceptron((shared, hidden, shared), last_norm=True)
+        self.projector = perceptron(spec.width, hidden, hidden, shared)
+        self.predictor = perceptron(shared, hidden, shared)
         generator = seeded("head", spec.name, seed)
         for part in (self.projector, self.predictor):
             initialise(part, generator)

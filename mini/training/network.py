@@ -4,7 +4,6 @@ With them, the heads that are trained beside a backbone and dropped afterwards.
 """
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -40,49 +39,37 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
     LayerScale and tables of relative positions stay as they were made.
     """
     for part in module.modules():
+        if isinstance(part, (nn.Linear, nn.Conv2d)) and part.bias is not None:
+            nn.init.zeros_(part.bias)
         if isinstance(part, nn.Linear):
             nn.init.xavier_uniform_(part.weight, generator=generator)
-            if part.bias is not None:
-                nn.init.zeros_(part.bias)
         elif isinstance(part, nn.MultiheadAttention):
             nn.init.xavier_uniform_(part.in_proj_weight, generator=generator)
             nn.init.zeros_(part.in_proj_bias)
         elif isinstance(part, nn.Embedding):
             nn.init.normal_(part.weight, std=_EMBEDDING_STD, generator=generator)
         elif isinstance(part, nn.Conv2d):
-            _draw_kernels(part, generator)
+            if part.kernel_size == part.stride and part.kernel_size[0] > 1:
+                nn.init.xavier_uniform_(part.weight.data.flatten(1), generator=generator)
+            else:
+                nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu", generator=generator)
     for name, weight in module.named_parameters():
         leaf = name.rsplit(".", 1)[-1]
         if leaf in ("cls_token", "mask_token", "position_embeddings", "class_embedding"):
             nn.init.normal_(weight, std=_EMBEDDING_STD, generator=generator)
 
 
-def _draw_kernels(conv: nn.Conv2d, generator: torch.Generator) -> None:
-    is_patch_projection = conv.kernel_size == conv.stride and conv.kernel_size[0] > 1
-    if is_patch_projection:
-        nn.init.xavier_uniform_(conv.weight.data.flatten(1), generator=generator)
-    else:
-        nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu", generator=generator)
-    if conv.bias is not None:
-        nn.init.zeros_(conv.bias)
-
-
 def tokens(model: Any, images: Tensor) -> Tensor:  # noqa: ANN401  # as `fresh` gives it
-    """Tokens after the final norm, class token first, [batch 1+cells width].
+    """Tokens of a transformer after the final norm, class token first, [batch 1+cells width].
 
-    Args:
-        model: A transformer.
-        images: Normalised, [batch 3 side side], of any side that is a multiple of the patch size.
+    The images are normalised, [batch 3 side side], of any side that is a multiple of the patch size.
     """
-    is_beit = isinstance(model, BeitForMaskedImageModeling)
-    # BEiT's positions are relative and follow the side by themselves.
-    options = {} if is_beit else {"interpolate_pos_encoding": True}
-    output = (model.beit if is_beit else model)(images, **options)
-    hidden: Tensor = output.last_hidden_state
-    if isinstance(model, ViTModel):
-        return hidden
-    norm = model.layernorm if is_beit else model.post_layernorm  # What transformers gives is not normed here.
-    return torch.as_tensor(norm(hidden))
+    if isinstance(model, BeitForMaskedImageModeling):
+        # BEiT's positions are relative and follow the side by themselves.
+        return torch.as_tensor(model.layernorm(model.beit(images).last_hidden_state))
+    hidden: Tensor = model(images, interpolate_pos_encoding=True).last_hidden_state
+    # What transformers gives of CLIP is not normed here.
+    return hidden if isinstance(model, ViTModel) else torch.as_tensor(model.post_layernorm(hidden))
 
 
 def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  # as `fresh` gives it
@@ -118,21 +105,13 @@ def sine_positions(cells: int, width: int) -> Tensor:
     return torch.cat([torch.zeros(1, 1, width), grid.float()], dim=1)
 
 
-def perceptron(widths: Sequence[int], *, last_norm: bool) -> nn.Sequential:
-    """Linear layers without bias, batch norm and ReLU between them (the MLPs of MoCo-v3).
-
-    Args:
-        widths: From input to output.
-        last_norm: Whether a batch norm without weights follows the last layer.
-    """
+def perceptron(*widths: int) -> nn.Sequential:
+    """An MLP of MoCo-v3: layers without bias, batch norm and ReLU between them, bare batch norm behind."""
     layers: list[nn.Module] = []
-    for index, (before, after) in enumerate(pairwise(widths)):
-        layers.append(nn.Linear(before, after, bias=False))
-        if index < len(widths) - 2:
-            layers += [nn.BatchNorm1d(after), nn.ReLU()]
-        elif last_norm:
-            layers.append(nn.BatchNorm1d(after, affine=False))
-    return nn.Sequential(*layers)
+    for before, after in pairwise(widths[:-1]):
+        layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU()]
+    last = [nn.Linear(widths[-2], widths[-1], bias=False), nn.BatchNorm1d(widths[-1], affine=False)]
+    return nn.Sequential(*layers, *last)
 
 
 class Prototypes(nn.Module):

@@ -57,9 +57,7 @@ def make_optimiser(module: nn.Module, how: Optimisation) -> torch.optim.Optimize
     for name, weight in module.named_parameters():
         if weight.requires_grad:
             groups[weight.ndim > 1 and not any(word in name for word in _UNDECAYED)].append(weight)
-    options: list[dict[str, Any]] = [
-        {"params": weights, "decayed": decayed} for decayed, weights in groups.items() if weights
-    ]
+    options = [{"params": weights, "decayed": decayed} for decayed, weights in groups.items() if weights]
     if how.kind == "sgd":
         return torch.optim.SGD(options, how.learning_rate, momentum=how.betas[0], nesterov=True)
     return torch.optim.AdamW(options, how.learning_rate, betas=how.betas)
@@ -95,12 +93,7 @@ class StepOutcome:
 
 
 class Objective(nn.Module, ABC):
-    """A pretraining objective of a backbone.
-
-    Attributes:
-        backbone: The network that is exported.
-        optimisation: How its weights move.
-    """
+    """A pretraining objective of the backbone that is exported."""
 
     def __init__(self, spec: BackboneSpec, backbone: PreTrainedModel, optimisation: Optimisation) -> None:
         super().__init__()

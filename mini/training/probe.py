@@ -27,13 +27,8 @@ Features = NDArray[np.float32]
 def make_probe(train: Pictures, test: Pictures, side: int) -> Callable[[Objective], dict[str, float]]:
     """A probe of an objective's backbone: accuracies from 0 to 1 by classifier and pooling.
 
-    Args:
-        train: Images whose labels the classifiers know.
-        test: Images on which they are scored, of the same classes.
-        side: Side in pixels at which the network sees them, whole.
-
-    Raises:
-        InputError: The test images have a class that the others have not.
+    The network sees the images whole, at a side in pixels. Raises InputError: the test images have a class
+    that the training images, whose labels the classifiers know, have not.
     """
     unknown = sorted(set(test.labels.tolist()) - set(train.labels.tolist()))
     if unknown:
@@ -43,12 +38,9 @@ def make_probe(train: Pictures, test: Pictures, side: int) -> Callable[[Objectiv
         known, asked = (features(objective, pictures, side) for pictures in (train, test))
         scores: dict[str, float] = {}
         for pooling, bank in known.items():
-            guesses = {
-                "knn": nearest_classes(bank, train.labels, asked[pooling]),
-                "ridge": ridge_classes(bank, train.labels, asked[pooling]),
-            }
-            for classifier, guessed in guesses.items():
-                scores[f"{classifier}_{pooling}"] = float((guessed == test.labels).mean())
+            for name, classify in (("knn", nearest_classes), ("ridge", ridge_classes)):
+                guessed = classify(bank, train.labels, asked[pooling])
+                scores[f"{name}_{pooling}"] = float((guessed == test.labels).mean())
         return scores
 
     return probe
@@ -59,16 +51,15 @@ def features(objective: Objective, pictures: Pictures, side: int) -> dict[str, F
     was_training = objective.training
     objective.eval()
     generator = seeded("probe", device=objective.mean.device)
-    vectors_by_pooling: dict[str, list[Features]] = {}
-    for start in range(0, len(pictures), BATCH):
-        indices = np.arange(start, min(start + BATCH, len(pictures)))
+    by_pooling: dict[str, list[Features]] = {}
+    for indices in np.split(np.arange(len(pictures)), range(BATCH, len(pictures), BATCH)):
         pixels = pictures.take(indices).images.to(objective.mean.device)
         images = objective.normalised(augment(pixels, TrainingView(side=side), generator))
         with torch.no_grad():
             for pooling, vector in vectors(objective.backbone, images).items():
-                vectors_by_pooling.setdefault(pooling, []).append(vector.float().cpu().numpy())
+                by_pooling.setdefault(pooling, []).append(vector.float().cpu().numpy())
     objective.train(was_training)
-    return {pooling: np.concatenate(parts) for pooling, parts in vectors_by_pooling.items()}
+    return {pooling: np.concatenate(parts) for pooling, parts in by_pooling.items()}
 
 
 def nearest_classes(bank: Features, labels: NDArray[np.int64], asked: Features) -> NDArray[np.int64]:

@@ -54,8 +54,7 @@ Probe = Callable[[Objective], HistoryRow]
 
 CPU = torch.device("cpu")
 
-COLLAPSED = 0.02
-"""Spread of the features under which they are nearly the same for all images; at random it is about 1."""
+COLLAPSED = 0.02  # spread under which features are nearly the same for all images; at random about 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +77,9 @@ class Watcher(Protocol):
 
     def stepped(self, step: int) -> None:
         """So many steps are done; after a checkpoint was found, the first call says how many were."""
-        ...
 
     def noted(self, row: HistoryRow) -> None:
         """The history has one more row."""
-        ...
 
 
 def train(
@@ -98,25 +95,19 @@ def train(
     All draws of a step come from a generator that is seeded by the schedule's seed and the step, so the
     number of steps is all the random state there is, and a training that was interrupted goes on exactly.
 
-    Args:
-        objective: With fresh weights, on any device.
-        data: What to train on.
-        schedule: Steps, batch, seed, device.
-        checkpoint: What is written every so often, and gone on from if it is there.
-        watcher: Told every step.
-        probe: Gives numbers about the features, which go into the history; never trains anything.
-
-    Returns:
-        The history: ``step``, ``loss``, ``rate`` and the objective's metrics every ``log_every`` steps and at
-        the end, and what the probe says (in the row of its step).
-
-    Raises:
-        InputError: The batch does not fit the data, the checkpoint is another's, or the loss is not finite.
+    Gives the history: ``step``, ``loss``, ``rate`` and the objective's metrics every ``log_every`` steps and
+    at the end, and what the probe says (in the row of its step). Raises InputError: the batch does not fit
+    the data, the checkpoint is another's, or the loss is not finite.
     """
     device = schedule.device
     order = Order(len(data), schedule.batch_size, schedule.seed)
     objective.to(device).train()
-    _choose_attention(objective, schedule)
+    is_short = schedule.dtype == torch.bfloat16
+    if device.type == "cpu" and is_short:
+        # the backward of fused attention takes half of the time of a whole step there
+        for part in objective.modules():
+            if isinstance(part, PreTrainedModel):
+                part.set_attn_implementation("eager")
     batches = TrainingBatches(data, device)
     optimiser = make_optimiser(objective, objective.optimisation)
     step, history = 0, []
@@ -124,7 +115,6 @@ def train(
         step, history = state["step"], state["history"]
         objective.load_state_dict(state["objective"])
         optimiser.load_state_dict(state["optimiser"])
-    is_short = schedule.dtype == torch.bfloat16
     gpus = [device] if device.type == "cuda" else []
     watcher.stepped(step)
     while step < schedule.steps:
@@ -133,7 +123,7 @@ def train(
         batch = batches.of(order.indices(step))
         with (
             torch.random.fork_rng(gpus),
-            torch.autocast(schedule.device.type, torch.bfloat16, enabled=is_short),
+            torch.autocast(device.type, torch.bfloat16, enabled=is_short),
         ):
             torch.manual_seed(generator.initial_seed())  # BEiT's stochastic depth has no generator of its own
             outcome = objective(batch, moment)
@@ -152,17 +142,6 @@ def train(
             states = {"objective": objective.state_dict(), "optimiser": optimiser.state_dict()}
             checkpoint.save({"step": step, "history": history} | states)
     return history
-
-
-def _choose_attention(objective: Objective, schedule: Schedule) -> None:
-    """Attention in plain products where the fused one is slow: its backward in bfloat16 on a CPU.
-
-    There it takes half of the time of a whole step.
-    """
-    if schedule.device.type == "cpu" and schedule.dtype == torch.bfloat16:
-        for part in objective.modules():
-            if isinstance(part, PreTrainedModel):
-                part.set_attn_implementation("eager")
 
 
 def _update(

@@ -9,7 +9,7 @@ import torch
 
 from perf import on_gpu
 from perf.__main__ import main as perf
-from perf.on_gpu import GpuStep, main, steps
+from perf.on_gpu import main, steps
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -18,9 +18,9 @@ def python(code: str) -> tuple[str, ...]:
 
 def test_each_step_is_run_and_its_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = {
-        "fine": GpuStep((python("print(1)"), python("print(2)")), 60),
-        "broken": GpuStep((python("raise SystemExit(3)"), python("print('never')")), 60),
-        "slow": GpuStep((python("import time; time.sleep(60)"),), 1),
+        "fine": (60, (python("print(1)"), python("print(2)"))),
+        "broken": (60, (python("raise SystemExit(3)"), python("print('never')"))),
+        "slow": (1, (python("import time; time.sleep(60)"),)),
     }
     monkeypatch.setattr(on_gpu, "steps", lambda output, batch: planned)
     assert main(["--output", str(tmp_path)]) == 1
@@ -39,7 +39,7 @@ def test_unknown_steps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_options_of_its_commands_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only where there is a card do they begin to work."""
-    every = [words for step in steps(tmp_path, 8).values() for words in step.commands]
+    every = [words for _, commands in steps(tmp_path, 8).values() for words in commands]
     assert {words[2] for words in every} == {"pytest", "perf", "benchmark"}
     if not torch.cuda.is_available():
         (budgets,) = [words[3:] for words in every if words[2] == "perf"]

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-Note = Mapping[str, object]
-"""Facts about an image for the annotation files; plain containers and numbers, so that it can be pickled."""
+# Facts about an image for the annotation files; plain containers and numbers, so that it can be pickled.
+Note = Mapping[str, Any]
 
 JPEG_QUALITY = 92
 
@@ -77,17 +77,13 @@ def outlines(mask: Mask) -> list[list[Point]]:
     loops = []
     while following:
         first = next(iter(following))
-        loop, point = [], first
-        while True:
-            loop.append(point)
-            ends = following[point]
-            after = ends.pop()
-            if not ends:
-                del following[point]
-            point = after
-            if point == first:
-                break
-        loops.append(_corners(loop))
+        loop = [first]
+        while len(loop) == 1 or loop[-1] != first:
+            ends = following[loop[-1]]
+            if len(ends) == 1:
+                del following[loop[-1]]
+            loop.append(ends.pop())
+        loops.append(_corners(loop[:-1]))
     return loops
 
 
@@ -110,25 +106,19 @@ def _edges(mask: Mask) -> list[tuple[Point, Point]]:
 
 
 def _corners(loop: list[Point]) -> list[Point]:
-    count = len(loop)
-    return [
-        (x, y)
-        for i, (x, y) in enumerate(loop)
-        if not (
-            loop[i - 1][0] == x == loop[(i + 1) % count][0] or loop[i - 1][1] == y == loop[(i + 1) % count][1]
-        )
-    ]
-
-
-def _turns_right(loop: list[Point]) -> bool:
-    """Whether an outline runs around the mask rather than around a hole (y is down)."""
-    return sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(loop, loop[1:] + loop[:1], strict=True)) > 0
+    around = zip(loop[-1:] + loop[:-1], loop, loop[1:] + loop[:1], strict=True)
+    return [at for before, at, after in around if before[0] != after[0] and before[1] != after[1]]
 
 
 def _segmentation(mask: Mask) -> list[list[int]] | dict[str, list[int]]:
     """A mask in COCO's terms: polygons, or run lengths where it has holes, which polygons cannot have."""
+
+    def area(loop: list[Point]) -> int:
+        """Twice the area within an outline, negative around a hole (y is down)."""
+        return sum(x * v - u * y for (x, y), (u, v) in zip(loop, loop[1:] + loop[:1], strict=True))
+
     loops = outlines(mask)
-    if all(_turns_right(loop) for loop in loops):
+    if all(area(loop) > 0 for loop in loops):
         return [[value for point in loop for value in point] for loop in loops]
     return _run_lengths(mask)
 
@@ -147,12 +137,10 @@ def annotation(mask: Mask, category_id: int, *, crowd: bool = False) -> Note:
 
 def instances(notes: Iterable[Note], first: int, step: int) -> dict[str, object]:
     """The images and numbered annotations of a COCO file from ``image`` and ``annotations`` of each note."""
-    images: list[Note] = []
-    annotations: list[Note] = []
+    images, annotations = [], list[Note]()
     for note in notes:
-        image = cast("Note", note["image"])
-        images.append(image)
-        for region in cast("list[Note]", note["annotations"]):
+        images.append(note["image"])
+        for region in note["annotations"]:
             number = first + step * len(annotations)
-            annotations.append({**region, "image_id": image["id"], "id": number})
+            annotations.append({**region, "image_id": note["image"]["id"], "id": number})
     return {"images": images, "annotations": annotations}

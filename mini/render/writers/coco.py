@@ -22,29 +22,20 @@ _LEAST_AREA = 40  # objects of which fewer pixels are seen are not annotated
 _CROWD_EVERY = COCO_IMAGES // COCO_CROWDS
 
 
-@dataclass(frozen=True, slots=True)
-class Category:
-    """A COCO category and the class that is drawn for it."""
-
-    id: int
-    name: str
-    supercategory: str
-    class_name: str
-
-
+# COCO's id, name and super-category of each, and the class that is drawn for it
 CATEGORIES = (
-    Category(2, "bicycle", "vehicle", "bicycle"),
-    Category(3, "car", "vehicle", "car"),
-    Category(5, "airplane", "vehicle", "plane"),
-    Category(8, "truck", "vehicle", "truck"),
-    Category(9, "boat", "vehicle", "boat"),
-    Category(16, "bird", "animal", "songbird"),
-    Category(18, "dog", "animal", "dog"),
-    Category(19, "horse", "animal", "horse"),
-    Category(22, "elephant", "animal", "elephant"),
-    Category(25, "giraffe", "animal", "giraffe"),
-    Category(47, "cup", "kitchen", "mug"),
-    Category(62, "chair", "furniture", "chair"),
+    (2, "bicycle", "vehicle", "bicycle"),
+    (3, "car", "vehicle", "car"),
+    (5, "airplane", "vehicle", "plane"),
+    (8, "truck", "vehicle", "truck"),
+    (9, "boat", "vehicle", "boat"),
+    (16, "bird", "animal", "songbird"),
+    (18, "dog", "animal", "dog"),
+    (19, "horse", "animal", "horse"),
+    (22, "elephant", "animal", "elephant"),
+    (25, "giraffe", "animal", "giraffe"),
+    (47, "cup", "kitchen", "mug"),
+    (62, "chair", "furniture", "chair"),
 )
 _VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
 
@@ -67,7 +58,7 @@ def _draw_objects(
     columns = -(-len(categories) // 2)
     cells = rng.permutation(2 * columns)[: len(categories)]
     for index, cell in zip(categories, cells, strict=True):
-        individual = draw_individual(rng, class_index(CATEGORIES[index].class_name))
+        individual = draw_individual(rng, class_index(CATEGORIES[index][-1]))
         extent = (0.85 * width / columns * rng.uniform(0.8, 1.35), 0.5 * height * rng.uniform(0.8, 1.35))
         figure = draw_figure(rng, individual, (round(extent[0]), round(extent[1])), _VIEW)
         column, row = int(cell) // 2, int(cell) % 2
@@ -82,10 +73,8 @@ def object_scene(number: int) -> ObjectScene:
     rng = generator(Namespace.OBJECTS, number)
     crowd = number % _CROWD_EVERY == _CROWD_EVERY - 1
     # The first category walks through all of them, so that each is there.
-    categories = [
-        number % len(CATEGORIES),
-        *rng.integers(len(CATEGORIES), size=int(rng.integers(1, 5))).tolist(),
-    ]
+    more = rng.integers(len(CATEGORIES), size=int(rng.integers(1, 5)))
+    categories = [number % len(CATEGORIES), *more.tolist()]
     if crowd:
         categories = [*categories[:3], categories[0], categories[0]]
     size = draw_size(rng, SIZES)
@@ -97,21 +86,16 @@ def object_scene(number: int) -> ObjectScene:
 
 
 def _annotations(scene: ObjectScene) -> list[Note]:
-    count = len(scene.categories)
-    groups = [(number,) for number in range(1, count + 1)]
+    members = [[number] for number, _ in enumerate(scene.categories, 1)]
+    if scene.crowd:
+        members[-2:] = [[number for (number,) in members[-2:]]]
     notes = []
-    members: list[tuple[int, ...]] = [*groups[:-2], (count - 1, count)] if scene.crowd else [*groups]
     for numbers in members:
         mask = np.isin(scene.rendering.figures, numbers)
         if np.count_nonzero(mask) >= _LEAST_AREA:
-            category = CATEGORIES[scene.categories[numbers[0] - 1]]
-            notes.append(annotation(mask, category.id, crowd=len(numbers) > 1))
+            category = scene.categories[numbers[0] - 1]
+            notes.append(annotation(mask, CATEGORIES[category][0], crowd=len(numbers) > 1))
     return notes
-
-
-def _image_id(number: int) -> int:
-    """An id with gaps, as COCO's are."""
-    return 139 + 857 * number
 
 
 def _render(root: Path, unit: int) -> list[Note]:
@@ -119,9 +103,10 @@ def _render(root: Path, unit: int) -> list[Note]:
     for number in range(unit * _UNIT, (unit + 1) * _UNIT):
         scene = object_scene(number)
         height, width = scene.rendering.figures.shape
-        name = f"{_image_id(number):012d}.jpg"
+        image_id = 139 + 857 * number  # with gaps, as COCO's are
+        name = f"{image_id:012d}.jpg"
         save_jpeg(root / "coco" / "images" / "val2017" / name, scene.rendering.pixels)
-        image = {"license": 1, "file_name": name, "height": height, "width": width, "id": _image_id(number)}
+        image = {"license": 1, "file_name": name, "height": height, "width": width, "id": image_id}
         notes.append({"image": image, "annotations": _annotations(scene)})
     return notes
 
@@ -132,8 +117,7 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
         "licenses": [{"url": "https://www.apache.org/licenses/LICENSE-2.0", "id": 1, "name": "Apache-2.0"}],
         **instances((note for unit in notes for note in unit), first=900_001, step=7),
         "categories": [
-            {"supercategory": category.supercategory, "id": category.id, "name": category.name}
-            for category in CATEGORIES
+            {"supercategory": group, "id": number, "name": name} for number, name, group, _ in CATEGORIES
         ],
     }
     save_json(root / "coco" / "annotations" / "instances_val2017.json", content)

@@ -1,11 +1,10 @@
 """The video dataset, in DAVIS-2017's layout: articulated figures before a moving camera."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from mini.render import counts
@@ -37,11 +36,11 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A sequence: its actors, back to front, and whether they pass behind a post."""
+    """A sequence: its actors, back to front, and the posts behind which they pass, as shares of the width."""
 
     name: str
     actors: tuple[Actor, ...]
-    post: float | None = None
+    posts: tuple[float, ...] = ()
 
 
 SEQUENCES = (
@@ -52,7 +51,7 @@ SEQUENCES = (
             Actor("lizard", (0.7, 0.65), (-0.35, 0.0), 0.65, -40),
         ),
     ),
-    Clip("car-street", (Actor("car", (0.3, 0.55), (0.4, 0.03), 0.62),), 0.55),
+    Clip("car-street", (Actor("car", (0.3, 0.55), (0.4, 0.03), 0.62),), (0.55,)),
     Clip("dog-meadow", (Actor("dog", (0.35, 0.5), (0.3, 0.0), 0.75),)),
     Clip(
         "fish-school",
@@ -62,7 +61,7 @@ SEQUENCES = (
             Actor("shark", (0.4, 0.75), (0.2, -0.15), 0.7, -8),
         ),
     ),
-    Clip("heron-lake", (Actor("heron", (0.6, 0.5), (-0.22, 0.0), 0.8),), 0.27),
+    Clip("heron-lake", (Actor("heron", (0.6, 0.5), (-0.22, 0.0), 0.8),), (0.27,)),
     Clip(
         "horse-giraffe",
         (Actor("giraffe", (0.62, 0.47), (-0.2, 0.0), 0.85), Actor("horse", (0.3, 0.58), (0.35, 0.0), 0.6)),
@@ -72,23 +71,13 @@ SEQUENCES = (
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What stays over a sequence: scenery, its post if any, light, and the camera's path."""
+    """What stays over a sequence: scenery, its posts, light, and the camera's path."""
 
     world: Image.Image
-    post: Prop | None
+    posts: tuple[Prop, ...]
     light: Light
     pan: tuple[float, float]
     zoom: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Cast:
-    """An actor and what it keeps over a sequence; phases are radians, one a joint."""
-
-    actor: Actor
-    figure: Figure
-    phases: NDArray[np.float64]
-    strides: float
 
 
 def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, float, float]) -> _Stage:
@@ -98,12 +87,13 @@ def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, 
     world = Image.fromarray(
         np.ascontiguousarray((np.clip(canvas.pixels, 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0))
     )
-    post = None if sequence.post is None else draw_pole(rng, sequence.post * SIZE[0], SIZE[1])
+    posts = tuple(draw_pole(rng, post * SIZE[0], SIZE[1]) for post in sequence.posts)
     pan = (float(rng.uniform(20, 60) * rng.choice([-1, 1])), float(rng.uniform(-10, 10)))
-    return _Stage(world, post, light, pan, float(rng.uniform(-0.12, 0.12)))
+    return _Stage(world, posts, light, pan, float(rng.uniform(-0.12, 0.12)))
 
 
-def _build_cast(rng: np.random.Generator, actor: Actor) -> _Cast:
+def _build_cast(rng: np.random.Generator, actor: Actor) -> Callable[[float, float], Figure]:
+    """The actor at a time from 0 to 1 and a zoom of the camera."""
     individual = draw_individual(rng, class_index(actor.class_name))
     template = individual.template
     # Side views walk the way they face; figures on the ground head along their travel.
@@ -113,22 +103,19 @@ def _build_cast(rng: np.random.Generator, actor: Actor) -> _Cast:
     rest = (0.0,) * len(template.parts)
     extent = actor.size * SIZE[1]
     figure, _ = placed(Figure(individual, rest, camera), (extent * 1.25, extent))
-    return _Cast(actor, figure, rng.uniform(0, 2 * np.pi, len(template.parts)), float(rng.uniform(0.8, 1.4)))
+    phases, strides = rng.uniform(0, 2 * np.pi, len(template.parts)), float(rng.uniform(0.8, 1.4))
+    swings = np.minimum([part.swing for part in template.parts], 45)
 
+    def act(time: float, zoom: float) -> Figure:
+        angles = 0.75 * swings * np.sin(phases + 2 * np.pi * strides * time)
+        turned = replace(camera, rotation=camera.rotation + actor.turn * time)
+        x, y = (s + t * time for s, t in zip(actor.start, actor.travel, strict=True))
+        # The centre of the resting figure follows the path; it is the origin of the placed figure.
+        to_origin = rotation(actor.turn * time).scaled(zoom).apply(*figure.offset)
+        offset = (x * SIZE[0] + to_origin[0], y * SIZE[1] + to_origin[1])
+        return Figure(individual, tuple(angles.tolist()), turned, figure.scale * zoom, offset)
 
-def _act(cast: _Cast, time: float, zoom: float) -> Figure:
-    """The actor at a time from 0 to 1."""
-    actor, figure = cast.actor, cast.figure
-    swings = np.array([part.swing for part in figure.individual.template.parts])
-    swings = np.minimum(swings, 45)
-    angles = 0.75 * swings * np.sin(cast.phases + 2 * np.pi * cast.strides * time)
-    turn = rotation(actor.turn * time)
-    camera = Camera(figure.camera.rotation + actor.turn * time, figure.camera.mirror)
-    x, y = (s + t * time for s, t in zip(actor.start, actor.travel, strict=True))
-    # The centre of the resting figure follows the path; it is the origin of the placed figure.
-    to_origin = turn.scaled(zoom).apply(*figure.offset)
-    offset = (x * SIZE[0] + to_origin[0], y * SIZE[1] + to_origin[1])
-    return Figure(figure.individual, tuple(float(a) for a in angles), camera, figure.scale * zoom, offset)
+    return act
 
 
 def _look(stage: _Stage, time: float) -> tuple[Field, tuple[Prop, ...], float]:
@@ -140,10 +127,7 @@ def _look(stage: _Stage, time: float) -> tuple[Field, tuple[Prop, ...], float]:
     view = stage.world.transform(
         SIZE, Image.Transform.AFFINE, (1 / zoom, 0, left, 0, 1 / zoom, top), Image.Resampling.BICUBIC
     )
-    posts: tuple[Prop, ...] = ()
-    if stage.post is not None:
-        frame = stage.post.frame.moved(-shift[0], 0)
-        posts = (Prop(stage.post.shape, frame, stage.post.material),)
+    posts = tuple(replace(post, frame=post.frame.moved(-shift[0], 0)) for post in stage.posts)
     return np.asarray(view, np.float32).transpose(2, 0, 1) / np.float32(255), posts, zoom
 
 
@@ -152,12 +136,12 @@ def video_frames(index: int) -> list[Rendering]:
     sequence = SEQUENCES[index]
     rng = generator(Namespace.VIDEO, index)
     casts = [_build_cast(rng, actor) for actor in sequence.actors]
-    stage = _build_stage(rng, sequence, casts[-1].figure.individual.materials[0].colour)
+    stage = _build_stage(rng, sequence, casts[-1](0, 1).individual.materials[0].colour)
     frames = []
     for number in range(counts.FRAMES_PER_SEQUENCE):
         time = number / (counts.FRAMES_PER_SEQUENCE - 1)
         backdrop, posts, zoom = _look(stage, time)
-        figures = tuple(_act(cast, time, zoom) for cast in casts)
+        figures = tuple(act(time, zoom) for act in casts)
         frames.append(render(PaintedScene(backdrop, (), figures, posts, stage.light), rng))
     return frames
 
@@ -173,8 +157,7 @@ def _render(root: Path, unit: int) -> list[Note]:
 
 
 def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    names = sorted(sequence.name for sequence in SEQUENCES)
-    save_text(root / "DAVIS" / "ImageSets" / "2017" / "val.txt", names)
+    save_text(root / "DAVIS" / "ImageSets" / "2017" / "val.txt", sorted(clip.name for clip in SEQUENCES))
 
 
 WRITER = Writer("davis", (counts.FRAMES_PER_SEQUENCE,) * counts.SEQUENCES, _render, _finish)

@@ -22,14 +22,12 @@ def imagenet_still(namespace: Namespace, class_index: int, number: int) -> Still
 def _render(root: Path, unit: int) -> list[Note]:
     class_index, validation = divmod(unit, 2)
     wnid = TEMPLATES[class_index].wnid
-    namespace = Namespace.IMAGENET_VAL if validation else Namespace.IMAGENET_TRAIN
-    for number in range(VAL_PER_CLASS if validation else TRAIN_PER_CLASS):
-        if validation:
-            serial = class_index * VAL_PER_CLASS + number + 1
-            path = root / "imagenet" / "val" / wnid / f"ILSVRC2012_val_{serial:08d}.JPEG"
-        else:
-            path = root / "imagenet" / "train" / wnid / f"{wnid}_{number + 1}.JPEG"
-        save_jpeg(path, imagenet_still(namespace, class_index, number).rendering.pixels)
+    split, namespace = (("train", Namespace.IMAGENET_TRAIN), ("val", Namespace.IMAGENET_VAL))[validation]
+    for number in range(WRITER.images[unit]):
+        serial = class_index * VAL_PER_CLASS + number + 1
+        name = f"ILSVRC2012_val_{serial:08d}" if validation else f"{wnid}_{number + 1}"
+        pixels = imagenet_still(namespace, class_index, number).rendering.pixels
+        save_jpeg(root / "imagenet" / split / wnid / f"{name}.JPEG", pixels)
     return []
 
 

@@ -1,7 +1,6 @@
 """The part dataset, in PartImageNet's layout, with its names of super-categories and parts."""
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ _VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
 _UNIT = 8
 _LEAST_AREA = 16  # parts of which fewer pixels are seen are not annotated
 
+# super-category, classes, and images a class
 _PLAN = (
     ("Quadruped", ("horse", "dog", "elephant", "giraffe"), 3),
     ("Bird", ("songbird", "heron"), 5),
@@ -24,7 +24,6 @@ _PLAN = (
     ("Snake", ("snake",), 8),
     ("Car", ("car", "truck"), 4),
 )
-"""Super-category, classes, and images a class."""
 
 _PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "Quadruped": {
@@ -45,24 +44,20 @@ _PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     # "Tier" is how the official file spells it.
     "Car": {"Body": ("body", "cabin", "cargo", "window", "lamp"), "Tier": ("wheel", "hub")},
 }
+# super-category and part of each category id, from 0
 CATEGORIES = tuple((group, part) for group, parts in _PARTS.items() for part in parts)
-"""Super-category and part of each category id, from 0."""
-
-
-@cache
-def items() -> tuple[tuple[str, str, int, str], ...]:
-    """Super-category, class name, number in the class and split of each image."""
-    return tuple(
-        (group, name, number, ("train", "train", "test", "train", "val")[number % 5])
-        for group, names, count in _PLAN
-        for name in names
-        for number in range(count)
-    )
+# super-category, class name, number in the class and split of each image
+_ITEMS = tuple(
+    (group, name, number, ("train", "train", "test", "train", "val")[number % 5])
+    for group, names, count in _PLAN
+    for name in names
+    for number in range(count)
+)
 
 
 def part_still(position: int) -> Still:
-    """The picture of that position in ``items``; every picture shows another individual."""
-    _, name, number, _ = items()[position]
+    """The picture of that position, from 0; every picture shows another individual."""
+    _, name, number, _ = _ITEMS[position]
     rng = generator(Namespace.PARTS, class_index(name), number)
     return draw_still(rng, draw_individual(rng, class_index(name)), draw_size(rng, SIZES), _VIEW)
 
@@ -82,7 +77,7 @@ def _annotations(group: str, still: Still) -> list[Note]:
 def _render(root: Path, unit: int) -> list[Note]:
     notes: list[Note] = []
     for position in range(unit * _UNIT, (unit + 1) * _UNIT):
-        group, name, number, split = items()[position]
+        group, name, number, split = _ITEMS[position]
         still = part_still(position)
         wnid = TEMPLATES[class_index(name)].wnid
         file = f"{wnid}_{number + 1}.JPEG"
@@ -104,4 +99,4 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
         save_json(root / "PartImageNet" / f"{split}.json", content | {"categories": categories})
 
 
-WRITER = Writer("partimagenet", (_UNIT,) * (len(items()) // _UNIT), _render, _finish)
+WRITER = Writer("partimagenet", (_UNIT,) * (len(_ITEMS) // _UNIT), _render, _finish)

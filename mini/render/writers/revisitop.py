@@ -48,17 +48,11 @@ _ROLES = (
 _DISTRACTORS = counts.DISTRACTORS // len(CLASSES)
 
 
-def _class_of(unit: int) -> int:
-    return class_index(CLASSES[unit % len(CLASSES)])
-
-
 @cache
 def shots() -> tuple[Shot, ...]:
     """All pictures; the numbers in their names are shuffled, so that name order tells no roles."""
-    slots = [(unit, role, i) for unit in range(counts.IDENTITIES) for i, role in enumerate(_ROLES)]
-    slots += [
-        (counts.IDENTITIES + k, "distractor", i) for k in range(len(CLASSES)) for i in range(_DISTRACTORS)
-    ]
+    roles = [_ROLES] * counts.IDENTITIES + [("distractor",) * _DISTRACTORS] * len(CLASSES)
+    slots = [(unit, role, i) for unit, of_unit in enumerate(roles) for i, role in enumerate(of_unit)]
     order = generator(Namespace.RETRIEVAL_NAMES).permutation(len(slots))
     return tuple(
         Shot(unit, role, number, f"{CLASSES[unit % len(CLASSES)]}_{int(serial):06d}")
@@ -68,7 +62,7 @@ def shots() -> tuple[Shot, ...]:
 
 def _individual(unit: int, number: int) -> Individual:
     """Whom a picture shows: the unit's own individual, or for a distractor another one."""
-    index = _class_of(unit)
+    index = class_index(CLASSES[unit % len(CLASSES)])
     if unit < counts.IDENTITIES:
         return draw_individual(generator(Namespace.RETRIEVAL_IDENTITIES, unit), index)
     rng = generator(Namespace.RETRIEVAL_IDENTITIES, unit, number)
@@ -78,18 +72,15 @@ def _individual(unit: int, number: int) -> Individual:
     return draw_individual(rng, index, _individual(twin, 0).materials)
 
 
-def _variation(shot: Shot) -> Variation:
-    if shot.role == "junk":
-        return _HIDDEN if shot.number % 2 else _TINY
-    if shot.role == "distractor":
-        return _HARD if shot.number // 2 % 2 else _EASY
-    return _HARD if shot.role == "hard" else _EASY
-
-
 def retrieval_still(shot: Shot) -> Still:
     """The picture of a shot."""
     rng = generator(Namespace.RETRIEVAL_VIEWS, shot.unit, shot.number)
-    return draw_still(rng, _individual(shot.unit, shot.number), draw_size(rng, SIZES), _variation(shot))
+    if shot.role == "junk":
+        variation = _HIDDEN if shot.number % 2 else _TINY
+    else:
+        is_hard = shot.number // 2 % 2 if shot.role == "distractor" else shot.role == "hard"
+        variation = _HARD if is_hard else _EASY
+    return draw_still(rng, _individual(shot.unit, shot.number), draw_size(rng, SIZES), variation)
 
 
 def _query_box(still: Still) -> list[float]:
@@ -98,13 +89,9 @@ def _query_box(still: Still) -> list[float]:
     left, top, right, bottom = mask_box(mask)
     height, width = mask.shape
     margin = 0.04 * max(right - left, bottom - top)
-    box = (
-        max(0, left - margin),
-        max(0, top - margin),
-        min(width, right + margin),
-        min(height, bottom + margin),
-    )
-    return [round(float(value), 1) for value in box]
+    least = max(0, left - margin), max(0, top - margin)
+    most = min(width, right + margin), min(height, bottom + margin)
+    return [round(float(value), 1) for value in (*least, *most)]
 
 
 def _render(root: Path, unit: int) -> list[Note]:
@@ -121,20 +108,14 @@ def _render(root: Path, unit: int) -> list[Note]:
 def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
     database = sorted((shot for shot in shots() if shot.role != "query"), key=lambda shot: shot.name)
     queries = sorted((note for unit in notes for note in unit), key=lambda note: str(note["name"]))
-    truth = [
-        {
-            "bbx": query["box"],
-            **{
-                role: [
-                    i for i, shot in enumerate(database) if shot.unit == query["unit"] and shot.role == role
-                ]
-                for role in ("easy", "hard", "junk")
-            },
-        }
-        for query in queries
-    ]
+
+    def truth(query: Note) -> dict[str, object]:
+        shots = [(index, shot.role) for index, shot in enumerate(database) if shot.unit == query["unit"]]
+        roles = ("easy", "hard", "junk")
+        return {"bbx": query["box"], **{name: [i for i, role in shots if role == name] for name in roles}}
+
     content = {
-        "gnd": truth,
+        "gnd": [truth(query) for query in queries],
         "imlist": [shot.name for shot in database],
         "qimlist": [query["name"] for query in queries],
     }
@@ -143,7 +124,4 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
     path.write_bytes(pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
 
 
-_SIZES_OF_UNITS = tuple(
-    int(count) for count in np.bincount([shot.unit for shot in shots()], minlength=counts.IDENTITIES)
-)
-WRITER = Writer("roxford5k", _SIZES_OF_UNITS, _render, _finish)
+WRITER = Writer("roxford5k", tuple(np.bincount([shot.unit for shot in shots()]).tolist()), _render, _finish)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import cast
+
+import numpy as np
 
 from mini.render import counts
 from mini.render.individual import draw_individual
@@ -38,12 +39,11 @@ def image_note(category: int, number: int, still: Still) -> Note:
     rendering = still.rendering
     height, width = rendering.figures.shape
     box = mask_box(rendering.mask(1))
-    points = landmark_points(still.figure)
-    seen = visible_landmarks(rendering, still.figure, 1)
-    slots: dict[str, list[int] | None] = {str(slot): None for slot in range(_SLOTS)}
-    for slot, ((x, y), visible) in enumerate(zip(points, seen, strict=True)):
-        if visible:
-            slots[str(slot)] = [int(x), int(y)]
+    points = landmark_points(still.figure).astype(int).tolist()
+    slots = dict.fromkeys(map(str, range(_SLOTS)))
+    slots |= {
+        str(slot): points[slot] for slot in np.flatnonzero(visible_landmarks(rendering, still.figure, 1))
+    }
     return {
         "filename": f"2026_{category * counts.IMAGES_PER_CATEGORY + number + 1:06d}.jpg",
         "src_database": "layerboard mini",
@@ -68,7 +68,7 @@ def _render(root: Path, unit: int) -> list[Note]:
     for number in range(counts.IMAGES_PER_CATEGORY):
         still = spair_still(unit, number)
         note = image_note(unit, number, still)
-        folder, name = CATEGORIES[unit], Path(str(note["filename"]))
+        folder, name = CATEGORIES[unit], Path(note["filename"])
         save_jpeg(root / "SPair-71k" / "JPEGImages" / folder / name, still.rendering.pixels)
         save_json(root / "SPair-71k" / "ImageAnnotation" / folder / f"{name.stem}.json", note)
         notes.append(note)
@@ -76,30 +76,19 @@ def _render(root: Path, unit: int) -> list[Note]:
 
 
 def _points(note: Note) -> dict[str, list[int]]:
-    slots = cast("dict[str, list[int] | None]", note["kps"])
-    return {slot: point for slot, point in slots.items() if point is not None}
+    return {slot: point for slot, point in note["kps"].items() if point is not None}
 
 
 def _box_area(note: Note) -> int:
-    left, top, right, bottom = cast("list[int]", note["bndbox"])
-    return (right - left) * (bottom - top)
-
-
-def _scale_variation(source: Note, target: Note) -> int:
-    """0, 1 or 2: boxes of similar, different, very different area."""
-    areas = sorted((_box_area(source), _box_area(target)))
-    return sum(areas[1] > limit * areas[0] for limit in (1.6, 2.6))
-
-
-def _flags(source: Note, target: Note, field: str) -> int:
-    """0 neither, 1 the source, 2 the target, 3 both."""
-    return cast("int", source[field]) + 2 * cast("int", target[field])
+    left, top, right, bottom = note["bndbox"]
+    return int((right - left) * (bottom - top))
 
 
 def _pair_note(pair_id: int, source: Note, target: Note) -> Note:
     src, trg = _points(source), _points(target)
     shared = [slot for slot in src if slot in trg]
-    stems = [Path(str(note["filename"])).stem for note in (source, target)]
+    stems = [Path(note["filename"]).stem for note in (source, target)]
+    small, large = sorted((_box_area(source), _box_area(target)))
     return {
         "pair_id": pair_id,
         "filename": f"{pair_id:06d}-{stems[0]}-{stems[1]}:{source['category']}",
@@ -117,9 +106,11 @@ def _pair_note(pair_id: int, source: Note, target: Note) -> Note:
         "kps_ids": shared,
         "mirror": 0,
         "viewpoint_variation": 2 if source["pose"] != target["pose"] else 0,
-        "scale_variation": _scale_variation(source, target),
-        "truncation": _flags(source, target, "truncated"),
-        "occlusion": _flags(source, target, "occluded"),
+        # areas of the boxes are similar, different, very different
+        "scale_variation": sum(large > limit * small for limit in (1.6, 2.6)),
+        # 0 neither, 1 the source, 2 the target, 3 both
+        "truncation": source["truncated"] + 2 * target["truncated"],
+        "occlusion": source["occluded"] + 2 * target["occluded"],
     }
 
 
@@ -139,7 +130,7 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
     names = []
     for pair_id, (source, target) in enumerate(pairs, 1):
         note = _pair_note(pair_id, source, target)
-        names.append(str(note["filename"]))
+        names.append(note["filename"])
         save_json(root / "SPair-71k" / "PairAnnotation" / "test" / f"{names[-1]}.json", note)
     save_text(root / "SPair-71k" / "Layout" / "large" / "test.txt", names)
 

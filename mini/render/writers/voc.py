@@ -24,6 +24,7 @@ _UNIT = 8  # images of a unit
 _LEAST_AREA = 40  # figures of which fewer pixels are seen have no class
 _MOST = 3  # figures of an image at most
 
+# VOC's numbers of the classes, and what is drawn for each
 CLASSES = (
     (1, "plane"),
     (2, "bicycle"),
@@ -34,20 +35,14 @@ CLASSES = (
     (12, "dog"),
     (13, "horse"),
 )
-"""VOC's numbers of the classes, and what is drawn for each."""
-
 _VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
 
 
 def labelled_scene(split: Namespace, number: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """An image, uint8 [height width 3], and the class of each pixel, uint8 [height width]; 255 for none.
-
-    Args:
-        split: `Namespace.SCENES_TRAIN` or `Namespace.SCENES_VAL`.
-        number: Which of its images; the first figure walks through the classes.
-    """
+    """An image, uint8 [height width 3], and the class of each pixel, uint8 [height width]; 255 for none."""
     rng = generator(split, number)
     count = int(rng.integers(1, _MOST + 1))
+    # The first figure walks through the classes.
     drawn = [number % len(CLASSES), *rng.integers(len(CLASSES), size=count - 1).tolist()]
     size = draw_size(rng, SIZES)
     figures = tuple(_figure(rng, size, CLASSES[kind][1], index, count) for index, kind in enumerate(drawn))
@@ -61,9 +56,7 @@ def labelled_scene(split: Namespace, number: int) -> tuple[NDArray[np.uint8], ND
 def class_mask(figures: NDArray[np.int16], classes: Sequence[int]) -> NDArray[np.uint8]:
     """The class of each pixel; none (255) along the outlines of figures and where little of one is seen.
 
-    Args:
-        figures: [height width] number of the figure that is seen at each pixel, from 1; 0 for none.
-        classes: Class of each figure.
+    ``figures`` [height width] are numbers of ``classes``, from 1; 0 for none.
     """
     mask = np.asarray([0, *classes], np.uint8)[figures]
     areas = np.bincount(figures.ravel(), minlength=len(classes) + 1)
@@ -97,38 +90,28 @@ def _props(
     return tuple(draw_prop(rng, centre, float(rng.uniform(*extent))) for centre in places)
 
 
-def _splits() -> tuple[tuple[Namespace, str, int], ...]:
-    return (Namespace.SCENES_TRAIN, "train", SCENES_TRAIN), (Namespace.SCENES_VAL, "val", SCENES_VAL)
-
-
-def _ids(split: str, count: int) -> list[str]:
-    """Ids like VOC's, years and numbers."""
-    year = {"train": 2007, "val": 2008}[split]
-    return [f"{year}_{3 * number + 32:06d}" for number in range(count)]
+# ids like VOC's, years and numbers
+_TRAIN, _VAL = (
+    [f"{year}_{3 * number + 32:06d}" for number in range(count)]
+    for year, count in ((2007, SCENES_TRAIN), (2008, SCENES_VAL))
+)
 
 
 def _render(root: Path, unit: int) -> list[Note]:
-    images = [
-        (space, name, index)
-        for space, split, count in _splits()
-        for index, name in enumerate(_ids(split, count))
-    ]
     masks = root / _ROOT / "SegmentationClass"
     masks.mkdir(parents=True, exist_ok=True)
-    for space, name, number in images[unit * _UNIT : (unit + 1) * _UNIT]:
-        pixels, classes = labelled_scene(space, number)
+    for place in range(unit * _UNIT, (unit + 1) * _UNIT):
+        name = (_TRAIN + _VAL)[place]
+        space = Namespace.SCENES_TRAIN if place < SCENES_TRAIN else Namespace.SCENES_VAL
+        pixels, classes = labelled_scene(space, place if place < SCENES_TRAIN else place - SCENES_TRAIN)
         save_jpeg(root / _ROOT / "JPEGImages" / f"{name}.jpg", pixels)
         write_mask(masks / f"{name}.png", classes)
     return []
 
 
 def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    del notes
-    lists = root / _ROOT / "ImageSets" / "Segmentation"
-    every = {split: _ids(split, count) for _, split, count in _splits()}
-    every["trainval"] = sorted(name for ids in every.values() for name in ids)
-    for split, ids in every.items():
-        save_text(lists / f"{split}.txt", ids)
+    for split, ids in (("train", _TRAIN), ("val", _VAL), ("trainval", sorted(_TRAIN + _VAL))):
+        save_text(root / _ROOT / "ImageSets" / "Segmentation" / f"{split}.txt", ids)
 
 
 WRITER = Writer("voc", (_UNIT,) * ((SCENES_TRAIN + SCENES_VAL) // _UNIT), _render, _finish)

@@ -207,8 +207,8 @@ def test_outlines_and_runs_of_a_mask_with_a_hole() -> None:
     assert len(outlines(mask)) == 2
     holed = annotation(mask, 1)["segmentation"]
     assert holed == annotation(mask, 1, crowd=True)["segmentation"]
-    assert holed["size"] == [5, 6]  # type: ignore[index]
-    assert sum(holed["counts"]) == mask.size  # type: ignore[index]
-    assert holed["counts"][:2] == [6, 3]  # type: ignore[index]
+    assert holed["size"] == [5, 6]
+    assert sum(holed["counts"]) == mask.size
+    assert holed["counts"][:2] == [6, 3]
     full = annotation(np.ones((2, 2), bool), 1, crowd=True)
     assert full["segmentation"] == {"counts": [0, 4], "size": [2, 2]}
