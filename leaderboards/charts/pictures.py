@@ -43,14 +43,12 @@ def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str
 
 
 def _beside(panels: Sequence[Spec], columns: int) -> Spec:
-    """Panels in lines, with one legend below all."""
     shared = {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "shared")}
     nothing = {"data": {"values": []}, "mark": "point", "width": WIDTH, "height": 1}
     return {"concat": [*panels] or [nothing], "columns": columns, "spacing": 12, "resolve": shared}
 
 
 def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    """Layers in a frame of their own below their name."""
     title = {"title": {"text": name, "limit": width}} if name else {}
     return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
 
@@ -120,7 +118,6 @@ def _across(values: "pd.Series[float]", title: str, most: int) -> Spec:
 
 
 def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:
-    """The vertical axis, whose ends are round numbers around all values."""
     return _axis("y", title, {"domain": [*_ends(values)], "nice": ticks}, {"tickCount": ticks})
 
 
@@ -165,7 +162,6 @@ def _frame(encoding: Spec) -> Spec:
 
 
 def _bar(ends: tuple[str, str], unit: str) -> Spec:
-    """What colours say: the lowest, the highest, and of what."""
     low, high = map(json.dumps, ends)
     legend = {
         "direction": "horizontal",
@@ -222,7 +218,6 @@ class _Layout:
     in_line: int
 
     def spot(self, small: SmallMap) -> Spot:
-        """Row and column of a map."""
         return self.rows.index(small.row), self.columns.index(small.column)
 
     def panel(self, group: str, addresses: Sequence[str], more: Spec) -> Spec:
@@ -239,7 +234,6 @@ class _Layout:
 
 
 def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
-    """An axis of names at the middles of maps."""
     scale = {"domain": [*names], "paddingInner": round(gap, 4), "paddingOuter": 0}
     return {"field": field, "type": "nominal", "title": None, "scale": scale, "axis": axis | {"grid": False}}
 
@@ -264,7 +258,6 @@ def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
 
 
 def _maps(maps: Maps) -> Spec:
-    """Maps with the names of their rows, columns and groups, and what their colours say."""
     layout = _layout(maps.maps)
     ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
     unit = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
@@ -281,7 +274,6 @@ def _maps(maps: Maps) -> Spec:
 
 
 def _gallery(gallery: Gallery) -> Spec:
-    """Images under veils, each image also bare."""
     firsts = {small.panel: small for small in reversed(gallery.maps)}
     bare = [
         SmallMap(group, firsts[group].row, "image", np.zeros(pixels.shape[:2]))

@@ -88,7 +88,6 @@ def _slim(element: ET.Element) -> None:
 
 
 def _blank(element: ET.Element) -> bool:
-    """Whether nothing is seen of an element."""
     if element.tag == "path":
         painted = {element.get("fill", "none"), element.get("stroke", "none")} != {"none"}
         return not element.get("d") or not painted or element.get("display") == "none"

@@ -49,7 +49,6 @@ def plain(text: str) -> str:
 
 
 def _block(block: Block, page: Page) -> str:
-    """The text of a block of a page; "" for one that Markdown does not show."""
     if isinstance(block, blocks.Heading):
         return f"{'#' * block.level} {plain(block.text)}"
     if isinstance(block, blocks.Text):
@@ -68,7 +67,6 @@ def _line(text: str) -> str:
 
 
 def _piece(piece: Piece) -> str:
-    """A piece of a paragraph."""
     if isinstance(piece, blocks.Break):
         return "\n"
     if isinstance(piece, blocks.Strong):

@@ -63,7 +63,6 @@ def _best(board: Board, rows: pd.DataFrame) -> list[bool]:
 
 
 def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:
-    """Sort key of a row: column, backbone, pooling, layer."""
     task, other, tap = str(row["task"]), str(row["other"]), row["tap"]
     layer = Layer.of_record(int(row["layer"]), tap)
     return (

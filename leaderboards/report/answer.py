@@ -89,6 +89,5 @@ def _cost(answer: Answer, label: str, costs: BackboneCosts) -> list[str]:
 
 
 def _listed(names: Sequence[str], most: int) -> str:
-    """Names, of many the first few."""
     text = ", ".join(names[:most])
     return f"{text} and {len(names) - most} more" if len(names) > most else text

@@ -24,7 +24,6 @@ INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's t
 
 
 def _tip(field: str, title: str = "", form: str = "") -> Spec:
-    """A line of what is told of a mark."""
     return {"field": field} | ({"title": title} if title else {}) | ({"format": form} if form else {})
 
 
@@ -78,7 +77,6 @@ def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
 
 
 def _ramp(field: str, title: str) -> Spec:
-    """Colours of a heat map."""
     legend = {"orient": "top", "gradientLength": 180, "titleLimit": 400}
     return {"field": field, "type": "quantitative", "title": title, "legend": legend}
 

@@ -67,7 +67,6 @@ def _rows(frame: pd.DataFrame) -> list[Row]:
 
 
 def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> Row:
-    """What fills the open places of all charts of a task."""
     floor = float(column["floor"])
     return {
         "metric": column["metric"],
@@ -92,7 +91,6 @@ def _others(board: ReportFrames, best: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def _ranking(board: ReportFrames, best: pd.DataFrame, words: Row) -> Spec:
-    """Who may be the best."""
     spreads = (best["ci_high"] - best["ci_low"]) / 2
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
@@ -102,7 +100,6 @@ def _ranking(board: ReportFrames, best: pd.DataFrame, words: Row) -> Spec:
 
 
 def _series(names: Sequence[str], content: Content) -> Row:
-    """Colours, shapes and dashes of backbones."""
     series = looks(names, content.labels).values()
     return {
         "backbones": [*names],
@@ -114,7 +111,6 @@ def _series(names: Sequence[str], content: Content) -> Row:
 
 
 def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
-    """The lines of the best backbones of a task."""
     names = [str(name) for name in best["backbone"]][:SERIES]
     drawn, others = layers[layers["backbone"].isin(names)], _others(content.frames, best, "place")
     others = others[others["backbone"].isin(names) & others["layer"].notna()]
@@ -131,7 +127,6 @@ def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: R
 def _tradeoff(
     content: Content, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: Row
 ) -> Spec:
-    """Quality and one cost; the best backbones have colours."""
     names = [str(name) for name in best["backbone"]][:SERIES]
     name, title = axis
     costs = content.costs.layers[["backbone", "layer", name]]
@@ -162,7 +157,6 @@ def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, 
 
 
 def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
-    """One backbone in every task."""
     most = layers.groupby("column")["value"].transform("max")
     share = np.where(most > 0, 100 * layers["value"] / most, 0.0)
     least = share.min()
@@ -173,7 +167,6 @@ def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
 
 
 def _alike(matrices: Sequence[BlockCka]) -> Spec:
-    """Matrices side by side."""
     panels = []
     for matrix in matrices:
         rows = [

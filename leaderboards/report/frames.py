@@ -69,7 +69,6 @@ def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
 
 
 def _backbone(backbone: BoardBackbone, facts: Facts) -> tuple[object, ...]:
-    """A row of `BACKBONES`; weights are NaN where they are not known."""
     weights = np.nan if facts.parameters is None else float(facts.parameters)
     known = (facts.supervision, facts.licence, weights)
     return (backbone.label, backbone.name, backbone.family, *known, backbone.depth)
@@ -84,7 +83,6 @@ def _column(column: Column) -> tuple[object, ...]:
 
 
 def _best(column: Column, ties: Ties) -> pd.DataFrame:
-    """The best layers of a column, the highest first."""
     rows = column.best.sort_values("value", ascending=False, kind="stable")
     choices = [column.honest.get(name) for name in rows["backbone"]]
     marks = dict.fromkeys(ties.apart, WORSE) | dict.fromkeys(ties.tied, MAYBE)
@@ -98,7 +96,6 @@ def _best(column: Column, ties: Ties) -> pd.DataFrame:
 
 
 def _layers(column: Column) -> pd.DataFrame:
-    """Every block of every backbone in one column, in order."""
     rows = column.candidates
     best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
     fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)

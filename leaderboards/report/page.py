@@ -53,7 +53,6 @@ def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
 
 
 def _lead(content: Content) -> str:
-    """What was measured, in a sentence."""
     frames = content.frames
     if frames.best.empty:
         return "This suite has no scores; what its analyses found is below."
@@ -118,7 +117,6 @@ def _table_blocks(content: Content) -> list[Block]:
 
 
 def _data(content: Content) -> dict[str, Any]:
-    """What the page's script draws."""
     frames, costs = content.frames, content.costs
     named = {name: getattr(frames, name) for name in ("backbones", "columns", "best", "layers", "published")}
     labels = [*frames.backbones["backbone"]]

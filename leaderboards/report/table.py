@@ -52,12 +52,10 @@ def best_table(frames: ReportFrames) -> Markup:
 
 
 def _known(values: "pd.Series[Any]") -> bool:
-    """Whether something is known of any."""
     return bool(values.notna().any()) and any(str(value) not in ("", "nan") for value in values)
 
 
 def _weights(count: object) -> str:
-    """Weights as a whole number; "" where they are not known."""
     return "" if math.isnan(float(str(count))) else f"{float(str(count)):.0f}"
 
 

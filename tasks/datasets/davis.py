@@ -86,7 +86,6 @@ DAVIS_2017_VAL = DavisEntry()
 
 
 def _objects(video: Video) -> int:
-    """Number of objects in the first mask; raises InputError where there is none."""
     number = object_count(read_mask(video.masks[0]))
     if not number:
         raise InputError(

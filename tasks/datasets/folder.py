@@ -61,7 +61,6 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
 
 
 def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
-    """All images of a folder, without classes."""
     samples = tuple(FileSample(path, f"{tree.root}/{path}") for path in tree.images)
     tables = (path for path in tree.others if path.endswith(".csv") and "/" not in path)
     table = next((path for path in tables if path not in METADATA), None)
@@ -132,7 +131,6 @@ def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _require_leaves(root: Path, labels: set[str]) -> None:
-    """Raise InputError where a class folder lies in another one."""
     for label in sorted(labels):
         parents = PurePosixPath(label).parents
         above = next((parent for parent in parents if str(parent).removeprefix(".") in labels), None)
@@ -172,7 +170,6 @@ def _classes(
 
 
 def _require_splits(root: str, named: set[str]) -> None:
-    """Raise InputError for a split of no known name, or queries without train."""
     unknown = sorted(repr(split) for split in named - {*SPLITS}) if named != {""} else []
     if unknown or (named != {""} and TRAIN not in named):
         what = some(unknown) or "no train"

@@ -67,7 +67,6 @@ def read_hub_dataset(text: str) -> Classification:
 
 
 def _load(spec: HubSpec) -> dict[str, Table]:
-    """The splits of a dataset by name; raises InputError."""
     import datasets
 
     try:
@@ -150,7 +149,6 @@ def _choose_column(option: str, kind: str, columns: list[str], admitted: list[st
 
 
 def _class_names(values: Sequence[object], kind: object, column: str, where: str) -> list[str]:
-    """The class name of each row; raises InputError for rows without a label."""
     names: list[str] | None = getattr(kind, "names", None)
     valid = [
         (isinstance(value, int) and 0 <= value < len(names)) if names else isinstance(value, str | int)

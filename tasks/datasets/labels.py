@@ -91,7 +91,6 @@ def _text(path: Path) -> str:
 
 
 def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Line number and cells of each row by column."""
     text = _text(path)
     delimiter = max(DELIMITERS, key=text.lstrip().partition("\n")[0].count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
@@ -226,7 +225,6 @@ def _normal(path: str) -> str:
 
 
 def _require_same(path: str, *said: tuple[LabelRow, Path]) -> None:
-    """Raise InputError where two rows of tables say different things of an image."""
     texts = (
         f"{' in '.join(filter(None, (row.label, row.split)))!r} in line {row.number} of {table}"
         for row, table in said

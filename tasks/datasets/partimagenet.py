@@ -87,7 +87,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         return {"files": paths}
 
     def _splits(self, root: Path) -> list[str]:
-        """The partitions that are there; raises InputError where none is."""
         splits = [split for split in self.splits if is_file(root / f"{split}.json")]
         if not splits:
             wanted = " or ".join(f"{split}.json" for split in self.splits)
@@ -99,7 +98,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     def _sample(
         self, by_class: Mapping[str, Sequence["_Item"]], groups: Mapping[str, Sequence[str]]
     ) -> list["_Item"]:
-        """The sample of every super-category, in the entry's order."""
         sampled: list[_Item] = []
         for name in groups if self.by_partition else sorted(groups):
             rank = {wnid: position for position, wnid in enumerate(groups[name])}

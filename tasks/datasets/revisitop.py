@@ -133,7 +133,6 @@ def _box(value: object, where: str) -> Box:
 
 
 def _indices(value: object, size: int, where: str) -> NDArray[np.int64]:
-    """Checked indices into a database of that size."""
     try:
         indices = np.asarray(value).ravel()
     except ValueError as error:

@@ -185,7 +185,6 @@ def require_limits(content: bytes) -> None:
 
 
 def _taken(stack: list[_Value], wanted: list[pickletools.StackObject]) -> list[_Value]:
-    """What an instruction takes off the stack, lowest first, without the mark."""
     above: list[_Value] = []
     if pickletools.markobject in wanted:
         wanted = wanted[: wanted.index(pickletools.markobject)]

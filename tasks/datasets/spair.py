@@ -144,7 +144,6 @@ class _PairReader:
         self.images: dict[str, tuple[int, tuple[int, int]]] = {}  # number and size
 
     def read(self, path: Path) -> KeypointPair:
-        """One pair annotation, checked; raises InputError."""
         pair, where = fields.read_json(path), str(path)
         category = require_inside(fields.get_text(pair, "category", where), where)
         # The archive has a colon before the category; systems that cannot hold one put another sign there.
@@ -193,7 +192,6 @@ class _PairReader:
         return tuple(point in aware for point in ids)
 
     def _number(self, side: _Side, key: str, where: str) -> int:
-        """Number of an image, which is there in the stated size; raises InputError."""
         if side.image not in self.images:
             path = self._root / side.image
             if not is_file(path):
@@ -210,7 +208,6 @@ class _PairReader:
 
 
 def _read_side(pair: JsonObject, side: str, category: str, where: str) -> _Side:
-    """The fields of one image: ``<side>_imname``, ``_imsize``, ``_bndbox`` and ``_kps``."""
     name = require_inside(fields.get_text(pair, f"{side}_imname", where), where)
     width, height, _ = fields.get_numbers(pair, f"{side}_imsize", 3, where)
     left, top, right, bottom = fields.get_numbers(pair, f"{side}_bndbox", 4, where)
@@ -225,7 +222,6 @@ def _read_side(pair: JsonObject, side: str, category: str, where: str) -> _Side:
 
 
 def _point(value: object, size: tuple[int, int], where: str) -> list[float]:
-    """A keypoint of an image of the (width, height), checked; raises InputError."""
     point = fields.numbers(value)
     if point is None or len(point) != 2:
         raise InputError(f"expected keypoints (x, y) as {where}, found {storage.describe(value)}")

@@ -65,7 +65,6 @@ def _knn_answer(examples: ExampleSet, index: int) -> tuple[str, bool]:
 
 
 def _at_layers(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
-    """At which layers an example is right."""
     layers = np.array(examples.layers)
     good, bad = layers[right].tolist(), layers[~right].tolist()
     if not good or not bad:
@@ -149,7 +148,6 @@ def clusters(every: Sequence[ExampleSet], pictures: SharedPictures) -> tuple[str
 
 
 def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
-    """What the clusters of a layer hold."""
     numbers = examples.drawn("cluster")[row]
     groups = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers[numbers >= 0])]
     groups.sort(key=lambda group: -len(group))

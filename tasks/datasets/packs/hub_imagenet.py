@@ -108,7 +108,6 @@ def _require_columns(file: str, name: str) -> None:
 
 
 def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
-    """Tables by split; raises InputError."""
     import datasets
 
     try:
@@ -139,7 +138,6 @@ def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _stored(table: Any, field: str) -> Any:  # noqa: ANN401  # the library has no types
-    """Path or bytes of the image of each row."""
     from pyarrow import compute
 
     return compute.struct_field(table.data.column("image"), field)

@@ -111,7 +111,6 @@ class ShardRows:
 
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
-    """The shards of a dataset, as the manifest says; raises InputError."""
     shards = []
     for packed in dataset.shards:
         shard = read_shard(_whole(folder, packed))
@@ -131,7 +130,6 @@ def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
 
 
 def _whole(folder: Path, packed: PackedShard) -> Path:
-    """The file of a shard; raises InputError unless it is there with all its bytes."""
     file = folder / packed.name
     try:
         size = file.stat().st_size

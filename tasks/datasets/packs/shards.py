@@ -77,7 +77,6 @@ def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Seq
 
 
 def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # pyarrow has no types of its own
-    """Columns of a shard, as ``datasets`` reads them."""
     text, binary, integer = ({"dtype": kind, "_type": "Value"} for kind in ("string", "binary", "int64"))
     stored = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     rest = [("size", pa.int64(), integer), ("digest", pa.string(), text)]
@@ -91,7 +90,6 @@ def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # pyarrow has no ty
 
 
 def _groups(rows: Sequence[PackedFile]) -> Iterator[list[PackedFile]]:
-    """Rows of one row group after the other."""
     group: list[PackedFile] = []
     held = 0
     for row in rows:
@@ -149,7 +147,6 @@ def read_shard(file: Path) -> Shard:
 
 
 def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  # pyarrow
-    """Where the bytes of each row begin in the file."""
     starts, row = [], 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

@@ -156,7 +156,6 @@ def _others(folder: Path, known: Collection[str]) -> list[str]:
 
 
 def _is_written(file: Path, data: Path, shard: ShardPlan) -> bool:
-    """Whether a shard is there with these files, none of which is newer."""
     try:
         time = file.stat().st_mtime_ns
         stored = read_shard(file)
