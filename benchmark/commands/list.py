@@ -99,7 +99,14 @@ def list_command(request: ListRequest) -> None:
     console = Console(highlight=False)
     if request.name is not None:
         spec = _find(request.name)
-        console.print(_sheet(details(spec))) if not request.json else say_json(facts(spec))
+        if request.json:
+            say_json(facts(spec))
+            return
+        columns = (Column(style="bold", no_wrap=True), Column(overflow="fold"))
+        table = Table(*columns, box=None, pad_edge=False, show_header=False)
+        for title, value in details(spec).items():
+            table.add_row(title, str(value))
+        console.print(table)
         return
     specs = request.select if request.what == "backbones" else ()
     if request.json:
@@ -295,14 +302,6 @@ def weights(number: int | None) -> str:
         if number >= unit:
             return f"{number / unit:.{0 if number >= 100 * unit else 1}f} {name}"
     return f"{number}"
-
-
-def _sheet(rows: Row) -> Table:
-    columns = (Column(style="bold", no_wrap=True), Column(overflow="fold"))
-    table = Table(*columns, box=None, pad_edge=False, show_header=False)
-    for title, value in rows.items():
-        table.add_row(title, str(value))
-    return table
 
 
 def _table(rows: Sequence[Row]) -> Table:

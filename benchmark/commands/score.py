@@ -4,10 +4,10 @@ Numbers that decide a score have no default here: where none is given, the proto
 """
 
 import json
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
 from rich.console import Console
@@ -25,67 +25,58 @@ from zoo.errors import InputError
 if TYPE_CHECKING:
     from benchmark.scores.exported.report import Cell, ScoreReport
 
-
 OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
 LABELLED = "An .npz with train, train_labels, test and test_labels (whole numbers)."
 WIDEST = 10_000  # characters of a line of a table
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreRequest(ABC):
+class ScoreRequest:
     """What is scored, and how: a form, whose docstring is the help of its command."""
 
+    code: ClassVar[str] = ""  # of `benchmark.scores.exported`, the function that takes all options in order
     json: Plain[bool] = Option(False, "For machines: scores, parameters and details.")
 
-    @abstractmethod
     def report(self) -> "ScoreReport":
         """The scores; raises InputError."""
+        module, _, name = self.code.partition(":")
+        function = getattr(import_module(f"benchmark.scores.exported.{module}"), name)
+        report: ScoreReport = function(*(value for name, value in vars(self).items() if name != "json"))
+        return report
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnnRequest(ScoreRequest):
     """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
 
+    code = "classification:score_knn"
     features: OnePath = Option(..., LABELLED, positional=False)
     k: Wholes = Option((), "Neighbours.", usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
         None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
 
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.classification import score_knn
-
-        return score_knn(self.features, self.k, self.temperature)
-
 
 @dataclass(frozen=True, kw_only=True)
 class FewShotRequest(ScoreRequest):
     """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
 
+    code = "classification:score_few_shot"
     features: OnePath = Option(..., LABELLED, positional=False)
     shots: Wholes = Option((), "Items a class.", usual=OF_PROTOCOL)
     penalty: Plain[float | None] = Option(
         None, "Of the squared weights.", parsers.positive, usual="chosen on held-out shots"
     )
 
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.classification import score_few_shot
-
-        return score_few_shot(self.features, self.shots, self.penalty)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LinearRequest(ScoreRequest):
     """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
 
+    code = "classification:score_linear"
     features: OnePath = Option(..., LABELLED, positional=False)
     epochs: Plain[int | None] = Option(None, "How often each item is seen.", least=1, usual=OF_PROTOCOL)
     seed: Plain[int | None] = Option(None, "Of the order and the held-out items.", least=0, usual=OF_PROTOCOL)
-
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.classification import score_linear
-
-        return score_linear(self.features, self.epochs, self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,15 +100,11 @@ class RetrievalRequest(ScoreRequest):
 class DavisRequest(ScoreRequest):
     """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
 
+    code = "davis:score_davis"
     ground_truth: OnePath = Option(..., "DAVIS root, or a folder of <sequence>/*.png.", positional=False)
     predictions: OnePath = Option(
         ..., "Folder of <sequence>/*.png, pixel values are object ids.", positional=False
     )
-
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.davis import score_davis
-
-        return score_davis(self.ground_truth, self.predictions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +200,7 @@ class ClusteringRequest(ScoreRequest):
 class CkaRequest(ScoreRequest):
     """Linear CKA of every representation with every other one."""
 
+    code = "cka:score_cka"
     features: Paths = Option(..., "Two or more .npy files [n ...] of the same samples.", positional=False)
     estimator: Plain[CkaEstimator] = Option(
         "unbiased", "HSIC; paper: unbiased, of Gram matrices scaled to [0, 1]."
@@ -220,11 +208,6 @@ class CkaRequest(ScoreRequest):
     batch_size: Plain[int | None] = Option(
         None, "Rows of a batch, in the given order.", least=4, usual="all rows; for paper its protocol's"
     )
-
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.cka import score_cka
-
-        return score_cka(self.features, self.estimator, self.batch_size)
 
 
 def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
