@@ -90,11 +90,7 @@ def _checked(name: str, results: list[EvalResult]) -> str:
 def _entry(row: Mapping[str, Any], dataset: str, task: str) -> str:
     """One score as the content of a file of ``.eval_results``."""
     try:
-        from huggingface_hub import (
-            EvalResultEntry,
-            eval_result_entries_to_yaml,
-            parse_eval_result_entries,
-        )
+        from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml, parse_eval_result_entries
     except ImportError as error:
         raise InputError(
             "the installed huggingface_hub knows no .eval_results; install a newer one, or leave "

@@ -6,12 +6,11 @@ from typing import Literal
 
 from leaderboards.board import Board
 from leaderboards.sections.best import best_blocks
-from leaderboards.sections.ceilings import ceiling_blocks
 from leaderboards.sections.layers import layer_blocks
 from leaderboards.sections.published import published_blocks
 from leaderboards.sections.seen import seen_blocks
 from leaderboards.sections.similarity import similarity_blocks
-from leaderboards.sections.sizes import size_blocks
+from leaderboards.sections.sizes import ceiling_blocks, size_blocks
 from leaderboards.sections.transforms import set_blocks, transform_blocks
 from leaderboards.sections.variants import variant_blocks
 from tasks.blocks import Block
