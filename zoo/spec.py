@@ -142,46 +142,55 @@ class Stage:
 class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
 
+    ``name`` is short and unique, such as ``dino-b16``; ``dino-b16@448px`` at another input size. ``family`` is
+    one of `FAMILIES` or any other word; ``supervision`` and ``data`` say in a few words what it learned from.
     ``checkpoint`` is the format of its weights: ``transformers``; ``original``, a state dict under the names
     of the authors' code (`zoo.load.convert`); ``packaged``, files that come with this package; ``generated``,
     files written from a seed, none of a random floor; ``object``, a Python object (`zoo.load.own`);
     ``module``, a network of this process (`zoo.load.module`); or ``timm``, a network that timm builds.
     ``repository`` is a Hub id, a local directory in Hugging Face format, or a file of weights as the authors
     publish it; of packaged and generated weights the Python function that gives their directory and revision,
-    of an object that which gives it; "" where no repository has the weights and the file must be given.
+    of an object that which gives it; "" where no repository has the weights: ``original`` says where they are.
+
+    A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
+    come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
+    ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are what a Python object
+    shows inside its blocks, beside probabilities; None for nothing, and for all that its kind has otherwise.
+    ``stem_width`` (channels) and ``stem_stride`` (input pixels a cell) are of layer 0, None where they are
+    those of the first stage. ``input_size`` is the side in pixels at which it is evaluated; every view scales
+    with it. ``fixed_size`` says that it takes squares of that side only, not all multiples of the patch.
+    ``mean`` and ``std`` normalise RGB in [0, 1]. ``parameters`` are weights as it is run, without heads.
     """
 
-    name: str  # short and unique, such as dino-b16; dino-b16@448px beside it at another input size
-    family: str  # group in the tables: one of FAMILIES, or any other word for somebody's own
-    supervision: str  # what it learned from, in a few words: labels, texts, images alone
+    name: str
+    family: str
+    supervision: str
     repository: str
     revision: str | None = None  # pinned commit; where it is None, it is resolved and recorded when loaded
     checkpoint: CheckpointFormat = "transformers"
     model_types: tuple[str, ...] = ()  # that config.json or a state dict may be of; () for anything
-    stages: tuple[Stage, ...]  # a plain ViT has one
-    # What somebody's own shows inside its blocks, beside probabilities. Where it is None: nothing of a Python
-    # object, all TRANSFORMER_TAPS of a transformer, all CONVNET_TAPS of a ConvNet.
+    stages: tuple[Stage, ...]
     taps: tuple[Tap, ...] | None = None
     mlp_width: int | None = None  # channels inside the MLP of a plain ViT; None for 4 x the width
-    heads: int | None  # attention heads, of the last stage where stages differ; None for a ConvNet
-    prefix_tokens: int  # before the patch tokens, class and registers; 0 for a ConvNet
-    has_cls: bool  # whether the first prefix token is a class token
-    has_final: bool  # whether a final norm exists, so that the layer final does
-    stem_width: int | None = None  # channels of layer 0; None where they are the first stage's
-    stem_stride: int | None = None  # input pixels a cell of layer 0; None where they are the first stage's
-    input_size: int = 224  # side in pixels at which it is evaluated; every view scales with it
+    heads: int | None
+    prefix_tokens: int
+    has_cls: bool
+    has_final: bool
+    stem_width: int | None = None
+    stem_stride: int | None = None
+    input_size: int = 224
     trained_size: int | None = None  # side of images its checkpoint must be for; None where not compared
-    fixed_size: bool = False  # whether it takes squares of input_size only, not all multiples of the patch
+    fixed_size: bool = False
     interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
-    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of the input normalisation, RGB in [0, 1]
+    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
     licence: str = "unknown"  # SPDX id or name of the weights' licence
     gated: bool = False  # whether the repository gives its files only to who has accepted its terms
-    data: str = "unknown"  # what it was trained on, in a few words
+    data: str = "unknown"
     seen: Training | None = None  # of the datasets of tasks; None where nobody has said
-    parameters: int | None = None  # weights as it is run, without heads and other towers
+    parameters: int | None = None
     paper: str = ""  # reference of the training method
-    original: str = ""  # where the authors' file is, for a backbone without a repository
+    original: str = ""
     trained: bool = True  # False for seeded random weights; tables then call the backbone untrained
 
     @property

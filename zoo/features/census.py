@@ -1,7 +1,6 @@
 """What a forward reads, computes and holds, counted operation by operation while it runs, on any network."""
 
 import weakref
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -28,13 +27,7 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
         self._alive: dict[int, int] = {}
         self._now = self._most = 0
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401  # whatever an operation gives
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
         options = kwargs or {}
         for value in tree_iter((args, options)):
             if isinstance(value, nn.Parameter):
@@ -51,12 +44,11 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
         """Count its memory, until nobody holds it any more."""
         storage = result.untyped_storage()
         key = storage._cdata
-        if key in self._of_weights or key in self._alive:
-            return
-        self._alive[key] = storage.nbytes()
-        self._now += storage.nbytes()
-        self._most = max(self._most, self._now)
-        weakref.finalize(storage, self._release, key)
+        if key not in self._of_weights and key not in self._alive:
+            self._alive[key] = storage.nbytes()
+            self._now += storage.nbytes()
+            self._most = max(self._most, self._now)
+            weakref.finalize(storage, self._release, key)
 
     def _release(self, key: int) -> None:
         self._now -= self._alive.pop(key)

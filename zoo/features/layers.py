@@ -48,10 +48,8 @@ def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
     """Rows and columns of the coarsest grid for a batch of images, uint8 [batch 3 height width]."""
     patch = spec.patch_size
     if pixels.ndim != 4 or pixels.shape[1] != 3 or pixels.dtype != torch.uint8:
-        raise InputError(
-            f"{spec.name} takes uint8 pixels [batch 3 height width], not "
-            f"{pixels.dtype} {tuple(pixels.shape)}."
-        )
+        kind = f"{pixels.dtype} {tuple(pixels.shape)}"
+        raise InputError(f"{spec.name} takes uint8 pixels [batch 3 height width], not {kind}.")
     height, width = pixels.shape[2:]
     if spec.fixed_size and (height, width) != (spec.input_size, spec.input_size):
         raise InputError(

@@ -54,15 +54,12 @@ def _preprocessing(
     repository: str, checkpoint: Checkpoint, architecture: Architecture
 ) -> tuple[Normalisation, int | None]:
     """Normalisation, and the side of the training images in pixels where the file says it."""
+    usual = architecture.normalisation
     if checkpoint.preprocessor is None:
-        _LOG.warning(
-            "%s has no preprocessor_config.json: mean %s and std %s are assumed, as usual for its model type",
-            repository,
-            architecture.normalisation.mean,
-            architecture.normalisation.std,
-        )
-        return architecture.normalisation, None
-    path, usual = checkpoint.preprocessor, architecture.normalisation
+        assumed = f"mean {usual.mean} and std {usual.std} are assumed, as usual for its model type"
+        _LOG.warning("%s has no preprocessor_config.json: %s", repository, assumed)
+        return usual, None
+    path = checkpoint.preprocessor
     values = read_json(path)
     size = values.get("crop_size") or values.get("size")
     if isinstance(size, dict):
