@@ -142,15 +142,15 @@ class Stage:
 class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
 
-    ``name`` is short and unique, such as ``dino-b16``; ``dino-b16@448px`` at another input size. ``family`` is
-    one of `FAMILIES` or any other word; ``supervision`` and ``data`` say in a few words what it learned from.
+    ``name`` is short and unique, such as ``dino-b16``; ``dino-b16@448px`` at another size. ``family`` is one
+    of `FAMILIES` or any other word; ``supervision`` and ``data`` say in a few words what it learned from.
     ``checkpoint`` is the format of its weights: ``transformers``; ``original``, a state dict under the names
     of the authors' code (`zoo.load.convert`); ``packaged``, files that come with this package; ``generated``,
     files written from a seed, none of a random floor; ``object``, a Python object (`zoo.load.own`);
     ``module``, a network of this process (`zoo.load.module`); or ``timm``, a network that timm builds.
     ``repository`` is a Hub id, a local directory in Hugging Face format, or a file of weights as the authors
     publish it; of packaged and generated weights the Python function that gives their directory and revision,
-    of an object that which gives it; "" where no repository has the weights: ``original`` says where they are.
+    of an object that which gives it; "" where no repository has them: ``original`` says where they are.
 
     A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
     come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
