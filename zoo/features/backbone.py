@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from zoo.errors import InputError
@@ -101,7 +100,9 @@ class RandomFloor(Backbone):
         return without_weights(f"{self.spec.name} has no weights.")
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
-        digests = [_digest(image) for image in pixels.cpu().numpy()]
+        # of its shape and pixels
+        known = [str(image.shape).encode() + image.tobytes() for image in pixels.cpu().numpy()]
+        digests = [int.from_bytes(hashlib.blake2b(one, digest_size=16).digest(), "big") for one in known]
         prefix = self.spec.prefix_tokens
         for layer in wanted:
             shape = prefix + cells[0] * cells[1], self.spec.stage_of(layer).width
@@ -112,8 +113,3 @@ class RandomFloor(Backbone):
             tokens = torch.from_numpy(drawn).to(self.device, self.dtype)
             cls = tokens[:, 0] if self.spec.has_cls else None
             visitor(LayerFeatures(layer, cls, grid_of(tokens, prefix, cells)))
-
-
-def _digest(image: NDArray[np.uint8]) -> int:
-    shape_and_pixels = str(image.shape).encode() + np.ascontiguousarray(image).tobytes()
-    return int.from_bytes(hashlib.blake2b(shape_and_pixels, digest_size=16).digest(), "big")

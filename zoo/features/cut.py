@@ -94,18 +94,16 @@ class CutBackbone:
             )
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
-                if isinstance(self.view, Tiles):
-                    for tiles, size in zip(pixels, sizes, strict=True):
-                        yield self._pooled(self._assembled(tiles, size, self.view))
-                else:
+                if not isinstance(self.view, Tiles):
                     yield self._pooled(self._show(torch.cat(pixels)))
-
-    def _assembled(self, tiles: Tensor, size: tuple[int, int], view: Tiles) -> LayerFeatures:
-        """One grid of an image that is shown in tiles, which have no class token in common."""
-        if self.pooling == "cls":
-            raise InputError(f"{self.spec.name} is shown images in tiles, which have no one class token")
-        grid = view.assemble(self._show(tiles).grid, view.geometry(size).size)
-        return LayerFeatures(self.layer, None, grid[None])
+                    continue
+                if self.pooling == "cls":
+                    raise InputError(
+                        f"{self.spec.name} is shown images in tiles, which have no one class token"
+                    )
+                for tiles, size in zip(pixels, sizes, strict=True):
+                    grid = self.view.assemble(self._show(tiles).grid, self.view.geometry(size).size)
+                    yield self._pooled(LayerFeatures(self.layer, None, grid[None]))
 
     def _pooled(self, features: LayerFeatures) -> Tensor:
         if self.pooling == "mean":

@@ -95,7 +95,12 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
-    if _is_program(path):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_program = any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        is_program = False  # no zip that can be read: loading says so
+    if is_program:  # as OpenAI publishes CLIP: loading it would run it
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
             f"torch.save(torch.jit.load('{path.name}', map_location='cpu').state_dict(), 'weights.pth') and "
@@ -118,15 +123,6 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
     return content
-
-
-def _is_program(path: Path) -> bool:
-    """Whether a zip holds a program of TorchScript, as OpenAI publishes CLIP: loading it would run it."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name.endswith("/constants.pkl") for name in archive.namelist())
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return False  # No zip that can be read: loading says so.
 
 
 def digest(paths: Iterable[Path]) -> str:

@@ -229,19 +229,17 @@ def _described(net: nn.Module) -> Iterator[object]:
     """Name, class and settings of each module, and the code of each class that is not torch's."""
     kinds: dict[str, type] = {}
     for path, module in net.named_modules():
-        settings = [(name, value) for name, value in vars(module).items() if _is_plain(value)]
-        settings = sorted((pair for pair in settings if pair[0] != "training"), key=str)
-        yield path, _name(type(module)), settings
+        settings = []
+        for name, value in vars(module).items():
+            parts = value if isinstance(value, tuple | list) else (value,)
+            if name != "training" and all(isinstance(part, PLAIN) for part in parts):
+                settings.append((name, value))
+        yield path, _name(type(module)), sorted(settings, key=str)
         kinds |= {_name(kind): kind for kind in type(module).__mro__}
     for name, kind in sorted(kinds.items()):
         if not name.startswith(("torch.", "builtins.")):
             functions = (value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType))
             yield name, [list(_code(function.__code__)) for function in functions]
-
-
-def _is_plain(value: object) -> bool:
-    parts: Iterable[object] = value if isinstance(value, tuple | list) else (value,)
-    return all(isinstance(part, PLAIN) for part in parts)
 
 
 def _code(code: CodeType) -> Iterator[object]:
