@@ -36,7 +36,7 @@ class WorkerSlot:
 
 
 class JobQueue(ABC, Generic[Job, Result]):
-    """Where workers find their jobs. Its methods are never called at the same time."""
+    """Where workers find their jobs. No two of its methods are called at the same time."""
 
     def open(self, slots: Sequence[WorkerSlot]) -> None:
         """Hear where the workers are, before the first one comes."""
@@ -62,6 +62,28 @@ class JobQueue(ABC, Generic[Job, Result]):
     @abstractmethod
     def give_back(self, key: int) -> None:
         """Hear that the worker of a job was lost."""
+
+    def dispatch(self, workers: "Sequence[Worker[Job, Result]]") -> None:
+        """Let workers do all jobs, and end them; what one of them raises ends all, and is raised."""
+        self.open([worker.slot for worker in workers])
+        shared = _SharedQueue(self)
+        serve = shared.serve
+        threads = [threading.Thread(target=serve, args=each, daemon=True) for each in enumerate(workers)]
+        try:
+            for thread in threads:
+                thread.start()
+            with shared.changed:
+                shared.changed.wait_for(lambda: shared.over)  # here, where Ctrl-C reaches it
+        except BaseException as error:
+            shared.stop(error)
+        finally:
+            for worker in workers:
+                worker.end()
+            for thread in threads:
+                if thread.is_alive():
+                    thread.join(PAUSE)
+        if shared.error is not None:
+            raise shared.error
 
 
 class ListQueue(JobQueue[Job, Result]):
@@ -136,28 +158,6 @@ class Worker(ABC, Generic[Job, Result]):
     @abstractmethod
     def end(self) -> None:
         """Stop at once, whatever it does."""
-
-
-def dispatch(workers: Sequence[Worker[Job, Result]], queue: JobQueue[Job, Result]) -> None:
-    """Let workers do the jobs of a queue, and end them; what one of them raises ends all, and is raised."""
-    queue.open([worker.slot for worker in workers])
-    shared = _SharedQueue(queue)
-    threads = [threading.Thread(target=shared.serve, args=each, daemon=True) for each in enumerate(workers)]
-    try:
-        for thread in threads:
-            thread.start()
-        with shared.changed:
-            shared.changed.wait_for(lambda: shared.over)  # here, where Ctrl-C reaches it
-    except BaseException as error:
-        shared.stop(error)
-    finally:
-        for worker in workers:
-            worker.end()
-        for thread in threads:
-            if thread.is_alive():
-                thread.join(PAUSE)
-    if shared.error is not None:
-        raise shared.error
 
 
 class _SharedQueue(Generic[Job, Result]):

@@ -6,27 +6,17 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from queue import Empty
 from types import ModuleType
 from typing import Any
 
-from benchmark.engines.base import (
-    Engine,
-    Job,
-    JobQueue,
-    Result,
-    Work,
-    Worker,
-    WorkerDiedError,
-    WorkerSlot,
-    dispatch,
-)
+from benchmark.engines.base import Engine, Job, JobQueue, Result, Work, Worker, WorkerDiedError, WorkerSlot
 from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -63,25 +53,18 @@ class ProcessEngine(Engine):
         relay = threading.Thread(target=_relay, args=(queue, over, report), daemon=True)
         relay.start()
         start = queue, self._threads, pickle.dumps(function)
+        workers: list[_Process[Job, Result]] = []
+        # processes do not run the user's script, which may lack a guard, a second time
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            with _without_main():
-                slots = self._slots[: jobs.width]
-                workers: list[_Process[Job, Result]] = [_Process(slot, *start) for slot in slots]
-            dispatch(workers, jobs)
+            try:
+                workers += [_Process(slot, *start) for slot in self._slots[: jobs.width]]
+            finally:
+                sys.modules["__main__"] = main
+            jobs.dispatch(workers)
         finally:
             over.set()
             relay.join(timeout=5)
-
-
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Processes that start meanwhile do not run the user's script, which may lack a guard, a second time."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
 
 
 class _Process(Worker[Job, Result]):

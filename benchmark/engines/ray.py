@@ -11,7 +11,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,7 +32,6 @@ from benchmark.engines.base import (
     WorkerDiedError,
     WorkerLostError,
     WorkerSlot,
-    dispatch,
 )
 from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 from benchmark.request import Request
@@ -66,7 +65,7 @@ class RayEngine(Engine):
                 _Remote(number, slot, sent, listening)
                 for number, slot in enumerate(self._slots()[: jobs.width])
             ]
-            dispatch(workers, jobs)
+            jobs.dispatch(workers)
 
     def _slots(self) -> list[WorkerSlot]:
         """A slot for each GPU of the cluster, or for each worker."""
@@ -186,22 +185,26 @@ def _cluster(request: Request) -> Iterator[None]:
         yield
         return
     folder = None if request.address else _short_folder()
-    settings = {"RAY_USAGE_STATS_ENABLED": "0"}  # no statistics are sent, and the token is told to it alone
-    if not os.environ.get("RAY_AUTH_MODE"):
-        settings["RAY_AUTH_TOKEN"] = TOKEN
+    environment = dict(os.environ)
+    if folder is not None:  # no statistics are sent, and the token is told to this cluster alone
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        if not os.environ.get("RAY_AUTH_MODE"):
+            os.environ["RAY_AUTH_TOKEN"] = TOKEN
     # Ray ends a process on SIGTERM in its own way; commands do so in theirs
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if main else None
-    with _environment({} if request.address else settings):
-        try:
-            _connect(request, folder)
-            if before is not None:
-                signal.signal(signal.SIGTERM, before)
-            yield
-        finally:
-            ray.shutdown()
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+    try:
+        _connect(request, folder)
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+        yield
+    finally:
+        ray.shutdown()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        for name in [name for name in os.environ if name.startswith("RAY_")]:  # what Ray set meanwhile, too
+            del os.environ[name]
+        os.environ.update({name: value for name, value in environment.items() if name.startswith("RAY_")})
 
 
 def _connect(request: Request, folder: Path | None) -> None:
@@ -224,19 +227,6 @@ def _connect(request: Request, folder: Path | None) -> None:
             ray.shutdown()
             if not left:
                 raise WorkerDiedError(f"Ray does not start on this machine: {_last_line(error)}") from error
-
-
-@contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Change the environment for a while; what Ray sets meanwhile goes away, too."""
-    before = dict(os.environ)
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name in [name for name in os.environ if name.startswith("RAY_")]:
-            del os.environ[name]
-        os.environ.update({name: value for name, value in before.items() if name.startswith("RAY_")})
 
 
 def _short_folder() -> Path:

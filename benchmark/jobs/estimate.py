@@ -17,9 +17,8 @@ from zoo.view.views import View
 # multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut
 SPEED = {"cpu": 5e10, "cuda": 1e13}
 OVERHEAD = {"cpu": 2e-3, "cuda": 5e-4}  # seconds an image beside the forward: decoding, measuring, writing
-ITEM_SECONDS = (
-    5e-5  # that a score takes for each image of a layer and pooling, with its share of the interval
-)
+# that a score takes for each image of a layer and pooling, with its share of the interval
+ITEM_SECONDS = 5e-5
 USUAL_PHOTO = (640, 480)  # pixels that images are taken to have; to look would mean to open them
 
 

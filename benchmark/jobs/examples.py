@@ -1,6 +1,6 @@
 """What a task predicted for its examples, as a file beside the records, and the small pictures of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from math import inf, isnan
 from pathlib import Path
@@ -37,8 +37,9 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     if examples is None or not job.setup.keeps_examples or not predicting:
         path.unlink(missing_ok=True)
         return
-    drawn = _drawn(job, predicting)
-    every = [outcome.outcome.predicted for outcome in predicting]
+    drawn, every = _drawn(job, predicting), [outcome.outcome.predicted for outcome in predicting]
+    pictures = examples.pictures([every[row] for row in drawn])
+    names = list(islice(pictures, MOST))  # the most needed ones come first
     arrays: Arrays = {
         "version": np.asarray(VERSION),
         "layer": np.asarray([outcome.layer.index for outcome in predicting], np.int64),
@@ -47,7 +48,8 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         "drawn": np.isin(np.arange(len(predicting)), drawn),
         **{name: np.stack([predicted[name] for predicted in every]) for name in every[0]},
         **examples.facts(),
-        **_pictures(examples.pictures([every[row] for row in drawn]), folder),
+        "picture": np.asarray(names, str),
+        NAMES: np.asarray([_thumbnail(pictures[name], folder) for name in names], str),
     }
     data = job.setup.plan.recipe.location
     if data.catalogue.class_names and not data.images:
@@ -74,13 +76,6 @@ def _drawn(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> list[int]:
         return -inf if isnan(first) else first  # what is no number is the lowest
 
     return sorted({*(blocks[round(share * (len(blocks) - 1))] for share in SHARES), max(blocks, key=value)})
-
-
-def _pictures(pictures: Mapping[str, Sample], folder: Path) -> Arrays:
-    """Names of the pictures that are most needed, and of their files."""
-    names = list(islice(pictures, MOST))
-    files = [_thumbnail(pictures[name], folder) for name in names]
-    return {"picture": np.asarray(names, str), NAMES: np.asarray(files, str)}
 
 
 def _thumbnail(sample: Sample, folder: Path) -> str:
