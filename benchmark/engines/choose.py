@@ -59,10 +59,8 @@ def device_name(device: torch.device) -> str:
 def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     """The engine that a request names, a process for each of several devices, or what suits.
 
-    Backbones are those that have something to do, devices what `find_devices` gives of the request.
-
-    Raises:
-        InputError: Ray is not installed, or a network of this process is wanted in others.
+    Backbones are those that have something to do, devices what `find_devices` gives of the request. Raises
+    InputError where Ray is not installed, or a network of this process is wanted in others.
     """
     elsewhere = request.engine not in ("auto", "local") or len(devices) > 1
     if elsewhere and (staying := _staying(backbones)):
@@ -117,11 +115,7 @@ def _staying(backbones: Specs) -> list[BackboneSpec]:
 
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
-    """The devices that a request names; the first is also that of what is done once for all backbones.
-
-    Raises:
-        InputError: One is not there, or they do not go together with each other or with the engine.
-    """
+    """The devices that a request names, the first also for what is done once for all; raises InputError."""
     engine, names = request.engine, request.devices
     if request.address and engine != "ray":
         raise InputError("--address is that of a Ray cluster; give --engine ray, too, or leave it out")

@@ -60,16 +60,12 @@ def run_pass(
     workers: int,
     report: Reporter,
 ) -> PassResult:
-    """Show every image of the shards that a listener misses to the backbone, once.
+    """Show every image of the shards that a listener misses to the backbone, once; raises InputError.
 
     Memory is bounded by a batch of so many images of the input size, what measurers keep of their group, and
     one shard's results. A listener that raises is left out from then on and keeps why; the others go on. A
     batch that does not fit into memory is shown in smaller ones, down to one image. The source's view is
     scaled to the backbone.
-
-    Raises:
-        InputError: An image cannot be read where none may be left out, or does not fit into memory; or images
-            that must be shown together do not.
     """
     spec, images, unreadable = backbone.spec, 0, []
     shards = sorted(set().union(*(each.missing for each in listeners)))
@@ -126,8 +122,7 @@ class BatchSplitter:
     def show(self, batch: Batch, listeners: Sequence[Listener], before: Seen | None = None) -> None:
         """Run the backbone on a batch, and hand listeners its layers that they have not seen before.
 
-        Raises:
-            InputError: One image, or images that must be shown together, do not fit into memory.
+        InputError is raised where one image, or images that must be shown together, do not fit into memory.
         """
         pieces = list(_split(batch, self._limit))
         if len(pieces) == 1:

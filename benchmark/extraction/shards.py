@@ -67,11 +67,7 @@ class Shards:
         return self.arrays(index, [name])[name]
 
     def arrays(self, index: int, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
-        """Some or all arrays of a shard, which is opened once: that takes longer than reading small arrays.
-
-        Raises:
-            KeyError: One is not there.
-        """
+        """Some or all arrays of a shard by one opening, which takes longest; raises KeyError."""
         arrays: dict[str, NDArray[np.generic]] = {}
         with safe_open(self._known[index], framework="numpy") as file:
             for name in file.keys() if names is None else names:

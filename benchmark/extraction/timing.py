@@ -23,13 +23,10 @@ NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
 def measure_cost(backbone: Backbone, rule: CostConfig) -> MeasuredCosts:
-    """Measure what a backbone costs on its device, while nothing else should compute.
+    """Measure what a backbone costs on its device, while nothing else should compute; raises InputError.
 
     Batches of 1, 2, 4, ... images that lie on the device already are shown at the backbone's input size; the
     time of a layer is from the start of a forward, normalisation included, to the moment when it is there.
-
-    Raises:
-        InputError: The backbone shows something else than its spec says.
     """
     spec = backbone.spec
     layers = tuple(layer for layer in spec.layers if layer.index > 0)

@@ -77,11 +77,7 @@ class Forecast:
 
 
 def forecast(request: Request, report: Reporter) -> Forecast:
-    """Plan a run, show some images to some backbones, and say what all of it would take; keeps nothing.
-
-    Raises:
-        InputError: The request is wrong.
-    """
+    """Plan a run, show some images to some backbones, and say what all would take; raises InputError."""
     begin, imports = perf_counter(), process_time()
     run = prepare(request, *understand(request, report, writes=False))
     planned = perf_counter() - begin

@@ -46,10 +46,7 @@ def understand(
     Gives the plan, the name under which records are filed, and where backbones run. Protocols stand in place
     of those that the request names. Where nothing ``writes``, the folders of the run are neither made nor
     tried, and nothing is written but to the cache, what a run would fetch or render: weights, and the mini
-    suite's data.
-
-    Raises:
-        InputError: The request is wrong.
+    suite's data. Raises InputError where the request is wrong.
     """
     suite, devices = choose_suite(request), find_devices(request)
     if writes:
@@ -79,11 +76,7 @@ def identified(
 
 
 def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
-    """Identify backbones and images of what was understood, and find out what is not there; writes nothing.
-
-    Raises:
-        InputError: An image cannot be found.
-    """
+    """What is not there of what was understood; writes nothing, raises InputError for a lost image."""
     setups, failures = identified(plan, request, suite, devices[0])
     current: list[ResultFiles] = []
     comparisons = _comparisons(plan, setups, current)

@@ -120,10 +120,7 @@ def sum_fields(
     """Show images to a backbone that gives gradients, each once, and add the fields of layers up.
 
     At most ``batch_size`` images are shown together. A batch whose gradients do not fit into memory is shown
-    in halves, down to one image, and so are those after it.
-
-    Raises:
-        InputError: The gradients of a single image do not fit into memory.
+    in halves, down to one image, or InputError is raised, and so are those after it.
     """
     sums = FieldSums()
     for event in events:

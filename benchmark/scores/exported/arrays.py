@@ -30,11 +30,7 @@ DAMAGE = (
 
 
 def read_archive(path: Path, names: Sequence[str]) -> dict[str, Array]:
-    """The arrays of those names from an .npz archive.
-
-    Raises:
-        InputError: A missing or damaged file, no archive, a missing array or one of Python objects.
-    """
+    """The arrays of those names from an .npz archive; raises InputError."""
     with _open(path) as stream, _readable(path):
         content = np.load(stream, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
@@ -58,11 +54,7 @@ def read_archive(path: Path, names: Sequence[str]) -> dict[str, Array]:
 
 
 def read_array(path: Path, mapped: bool = False) -> Array:
-    """The array of an .npy file; on request it stays on the disk and is mapped.
-
-    Raises:
-        InputError: A missing or damaged file, an archive, or an array of Python objects.
-    """
+    """The array of an .npy file; on request it stays on the disk and is mapped; raises InputError."""
     with _open(path) as stream, _readable(path):
         if mapped and stream.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
             with np.errstate(over="raise"):  # in the product of the lengths
@@ -81,10 +73,8 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     """Features, float32 or, as they are or on request, float64, checked to be numbers of the stated shape.
 
     The shape names the axes in brackets, such as ``[n dim]``; "..." stands for one axis or more. ``where``
-    is the name of the array and its file, for errors.
-
-    Raises:
-        InputError: Another shape or type, no number, or a value that is NaN, infinite or beyond float32.
+    is the name of the array and its file, for errors: InputError is raised for another shape or type, for no
+    number, and for a value that is NaN, infinite or beyond float32.
     """
     axes = shape.strip("[]").split()
     free = "..." in axes

@@ -67,10 +67,7 @@ def compare_arrays(
     """CKA of every array with every other one, as `score_cka` takes them; sources are their names in errors.
 
     Gives the matrix, the samples of a batch, one of which is in memory at a time, and how many samples were
-    compared.
-
-    Raises:
-        InputError: Something about the numbers is wrong.
+    compared; raises InputError.
     """
     n = _check(arrays, sources)
     config = config_of(PAPER if estimator == "paper" else STANDARD, "cka")

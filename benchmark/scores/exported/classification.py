@@ -79,10 +79,7 @@ def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None 
     """Top-1 in percent of closed-form probes, for every number of shots the mean of the draws.
 
     Shots beyond the smallest train class have no score. The penalty of the squared weights is chosen on
-    held-out shots if None.
-
-    Raises:
-        InputError: Something about the file, which is as for `score_knn`, or the numbers is wrong.
+    held-out shots if None. The file is as for `score_knn`; raises InputError.
     """
     given = _of_train_classes(_read(path, constant=False))
     rule = config_of(STANDARD, "fewshot")
@@ -112,10 +109,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     """Top-1 in percent of a trained linear layer, of the features as they are and standardised.
 
     What is None is the protocol's: how often each item is seen, and the seed of the order and of the held-out
-    items.
-
-    Raises:
-        InputError: Something about the file, which is as for `score_knn`, or the numbers is wrong.
+    items. The file is as for `score_knn`; raises InputError.
     """
     given = _of_train_classes(_read(path, constant=False))
     rule = config_of(STANDARD, "linear")

@@ -139,10 +139,8 @@ def score_by_pixels(
     """Mean IoU, over what truth or prediction shows, and accuracies in percent of a vote of pixels.
 
     The archive is that of `score_features`; masks have a whole number of pixels a cell, the same in train and
-    test. The view of the rule is not used. Images are drawn, and held out, by their places.
-
-    Raises:
-        InputError: Something about the file is wrong, or there is nothing to remember or to choose on.
+    test. The view of the rule is not used. Images are drawn, and held out, by their places. InputError is
+    raised, too, where there is nothing to remember or to choose on.
     """
     memory = memory or VOC_2012.memory
     (train, test), (known, truth) = _read(features)

@@ -39,14 +39,11 @@ def read_dataset(root: Path, split: str, protocol: str) -> KeypointTask:
 
 
 def score_features(features: Path, task: KeypointTask, view_size: int | None = None) -> ScoreReport:
-    """PCK in percent of matches between grids of features, image by image from the disk.
+    """PCK in percent of matches between grids of features, image by image from the disk; raises InputError.
 
     The folder has ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of the whole
     square view, whatever their number. The longer side of the image, which is centred there, has so many
     pixels as the view size says, or the protocol.
-
-    Raises:
-        InputError: A file is missing or wrong.
     """
     if view_size is not None and not 1 <= view_size <= LARGEST_VIEW:
         raise InputError(
@@ -74,13 +71,10 @@ def score_features(features: Path, task: KeypointTask, view_size: int | None = N
 
 
 def score_predictions(predictions: Path, task: KeypointTask) -> ScoreReport:
-    """PCK in percent of predicted keypoints.
+    """PCK in percent of predicted keypoints; raises InputError.
 
     They are a JSON object: for every pair's file name without its ending, [x, y] in pixels of the target
     image for each keypoint, in the order of the annotation.
-
-    Raises:
-        InputError: A pair is missing, or its points are.
     """
     content = read_json(predictions)
     given: dict[str, object] = {}
