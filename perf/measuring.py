@@ -45,9 +45,6 @@ class Row:
         return None if self.budget is None or self.value is None else self.budget.met(self.value)
 
 
-HEADERS = ("topic", "what", "measured", "budget", "met", "milliseconds and notes")
-
-
 def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, Any]]:
     """Rows with the names of their topics, for machines."""
     return [{"topic": topic, **asdict(row), "met": row.met} for topic, row in rows]
@@ -55,7 +52,8 @@ def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, Any]]:
 
 def as_table(rows: Iterable[Mapping[str, Any]], form: str = "simple") -> str:
     """Rows, as `as_data` gives them, as a table of the form that `tabulate` calls so."""
-    return tabulate(map(_cells, rows), HEADERS, tablefmt=form, disable_numparse=True)
+    headers = ("topic", "what", "measured", "budget", "met", "milliseconds and notes")
+    return tabulate(map(_cells, rows), headers, tablefmt=form, disable_numparse=True)
 
 
 def _cells(row: Mapping[str, Any]) -> Sequence[str]:

@@ -85,7 +85,6 @@ class Nothing:
     box: None = None
 
     def open(self) -> Image.Image:
-        """A black image."""
         return Image.new("RGB", (SIDE, SIDE))
 
     def signature(self) -> str:

@@ -11,16 +11,8 @@ from typing import Any
 
 from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
-
-@unique
-class MaterialSlot(IntEnum):
-    """Which of an individual's materials covers a part."""
-
-    MAIN = 0
-    SECOND = 1
-    ACCENT = 2
-    DARK = 3
-    LIGHT = 4
+# which of an individual's materials covers a part
+MaterialSlot = IntEnum("MaterialSlot", ["MAIN", "SECOND", "ACCENT", "DARK", "LIGHT"], start=0)
 
 
 @unique
@@ -106,14 +98,10 @@ def _part(line: dict[str, Any]) -> Part:
     return Part(**line)
 
 
-def _read() -> tuple[Template, ...]:
-    classes = json.loads((Path(__file__).parent / "figures.json").read_text(encoding="utf-8"))
-    return tuple(
-        Template(**drawn | {"facing": Facing(drawn["facing"]), "parts": tuple(map(_part, drawn["parts"]))})
-        for drawn in classes
-    )
-
-
-TEMPLATES = _read()  # sorted by wnid, so that a class index is the rank of the folder name
+# sorted by wnid, so that a class index is the rank of the folder name
+TEMPLATES = tuple(
+    Template(**drawn | {"facing": Facing(drawn["facing"]), "parts": tuple(map(_part, drawn["parts"]))})
+    for drawn in json.loads((Path(__file__).parent / "figures.json").read_text(encoding="utf-8"))
+)
 class_names = tuple(template.name for template in TEMPLATES)
 class_index = class_names.index  # index of a class name

@@ -28,20 +28,14 @@ class Piece:
 
 
 def missing_pieces(root: Path) -> tuple[Piece, ...]:
-    """Pieces of which a file is not there, or is not what was rendered; large ones first.
+    """Pieces of which a file is not there, or is not what was rendered: every byte is read.
 
-    Every byte is read. Large pieces come first, so that processes that share the work end together.
-
-    Raises:
-        InputError: Something else is at ``root``.
+    Large pieces come first, so that processes that share the work end together. Raises InputError: something
+    else is at ``root``.
     """
     _require_own(root)
-    missing = (
-        piece
-        for writer in WRITERS
-        for piece in _pieces(writer)
-        if not _is_intact(root, _manifest_path(root, piece))
-    )
+    pieces = [piece for writer in WRITERS for piece in _pieces(writer)]
+    missing = [piece for piece in pieces if not _is_intact(root, _manifest_path(root, piece))]
     return tuple(sorted(missing, key=lambda piece: -piece.images))
 
 
@@ -62,7 +56,10 @@ def finish(root: Path) -> None:
     for writer in WRITERS:
         path = root / MANIFESTS / f"{writer.name}.json"
         if not _is_intact(root, path):
-            notes = [_notes(root, piece) for piece in _pieces(writer)]
+            manifests = [_read_manifest(_manifest_path(root, piece)) for piece in _pieces(writer)]
+            notes = [manifest[1] for manifest in manifests if manifest is not None]
+            if len(notes) < len(manifests):
+                raise InputError(f"{root} was changed while it was read; run again")
             with temporary_folder(root.parent) as draft:
                 writer.finish(draft, notes)
                 _publish(draft, root, path, ())
@@ -76,13 +73,6 @@ def _pieces(writer: Writer) -> list[Piece]:
 
 def _manifest_path(root: Path, piece: Piece) -> Path:
     return root / MANIFESTS / f"{piece.dataset}-{piece.unit:03d}.json"
-
-
-def _notes(root: Path, piece: Piece) -> list[Note]:
-    manifest = _read_manifest(_manifest_path(root, piece))
-    if manifest is None:
-        raise InputError(f"{root} was changed while it was read; run again")
-    return manifest[1]
 
 
 def _publish(draft: Path, root: Path, path: Path, notes: Iterable[Note]) -> None:

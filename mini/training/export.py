@@ -25,8 +25,8 @@ class Card:
     supervision: str  # what it learned from
     paper: str  # where the method is from
     data: str  # what the images are
-    steps: int  # updates
-    batch_size: int  # images in each
+    steps: int
+    batch_size: int
     images: int  # different training images
     seed: int  # of weights, order and draws
     device: str  # where it was trained, in words
@@ -85,22 +85,21 @@ model = AutoModel.from_pretrained("path/to/this/directory", dtype=torch.float32)
 def text(card: Card) -> str:
     """The model card, in Markdown."""
     epochs = card.steps * card.batch_size / card.images
-    rows = [
-        ("objective", f"{card.objective} ({card.paper})"),
-        ("learned from", card.supervision),
-        ("data", card.data),
-        ("steps", f"{card.steps:,}"),
-        ("batch", f"{card.batch_size:,}"),
-        ("images seen", f"{card.steps * card.batch_size:,} ({epochs:.1f} epochs of {card.images:,})"),
-        ("seed", str(card.seed)),
-        ("device", card.device),
-        ("package", f"layerboard {card.version}, commit {card.commit or 'not known'}"),
-        ("weights", "float16"),
-    ]
-    if card.history:
-        last = {name: value for name, value in card.history[-1].items() if name != "step"}
-        rows += [(f"last {name}", f"{value:.4g}") for name, value in last.items()]
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    rows = {
+        "objective": f"{card.objective} ({card.paper})",
+        "learned from": card.supervision,
+        "data": card.data,
+        "steps": f"{card.steps:,}",
+        "batch": f"{card.batch_size:,}",
+        "images seen": f"{card.steps * card.batch_size:,} ({epochs:.1f} epochs of {card.images:,})",
+        "seed": card.seed,
+        "device": card.device,
+        "package": f"layerboard {card.version}, commit {card.commit or 'not known'}",
+        "weights": "float16",
+    }
+    for row in card.history[-1:]:
+        rows |= {f"last {name}": f"{value:.4g}" for name, value in row.items() if name != "step"}
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
     return (
         f"---\nlicense: {card.licence.lower()}\nlibrary_name: transformers\n---\n\n# {card.name}\n\n"
         "A small backbone of layerboard's mini suite, trained on rendered images. It shows how families "

@@ -21,9 +21,7 @@ class MaeRecipe:
     """Numbers of the objective."""
 
     optimisation: Optimisation = Optimisation(learning_rate=1.5e-3, weight_decay=0.05, betas=(0.9, 0.95))
-    view: TrainingView = TrainingView(
-        side=64, scale=(0.4, 1.0), flip=0.5
-    )  # what the network sees a quarter of
+    view: TrainingView = TrainingView(side=64, scale=(0.4, 1.0), flip=0.5)
     masked: float = 0.75  # share of the patches that are hidden
     width: int = 64  # channels of the decoder
     depth: int = 2  # its blocks

@@ -19,10 +19,7 @@ _EMBEDDING_STD = 0.02
 
 
 def fresh(spec: BackboneSpec, seed: int) -> Any:  # noqa: ANN401  # see below
-    """An untrained network of an entry, float32 on the CPU.
-
-    Its type is left open, since what it is made of differs from class to class.
-    """
+    """An untrained network of an entry, float32 on the CPU, of any class, since its parts differ by class."""
     shape = build(spec)
     model: PreTrainedModel = type(shape)(shape.config)
     if isinstance(model, ViTModel):

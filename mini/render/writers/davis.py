@@ -16,6 +16,7 @@ from mini.render.scene import Camera, Figure, PaintedScene, Rendering, placed, r
 from mini.render.seeds import Namespace, generator
 from mini.render.shapes import Field, rotation
 from mini.render.templates import Facing, class_index
+from mini.render.textures import Colour
 from mini.render.writers.base import Note, Writer, save_jpeg, save_text
 from tasks.datasets.masks import write_mask
 
@@ -69,18 +70,11 @@ SEQUENCES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """What stays over a sequence: scenery, its posts, light, and the camera's path."""
-
-    world: Image.Image
-    posts: tuple[Prop, ...]
-    light: Light
-    pan: tuple[float, float]
-    zoom: float
+# what the camera sees of the scenery at a time from 0 to 1: backdrop, posts before the actors, zoom
+Look = Callable[[float], tuple[Field, tuple[Prop, ...], float]]
 
 
-def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, float, float]) -> _Stage:
+def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: Colour) -> tuple[Light, Look]:
     canvas = Canvas(draw_backdrop(rng, _WORLD, unlike).pixels)
     light = draw_light(rng, 0.6)
     paint_props(canvas, scatter(rng, _WORLD, int(rng.integers(5, 12)), (20, 60)), light)
@@ -89,7 +83,19 @@ def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, 
     )
     posts = tuple(draw_pole(rng, post * SIZE[0], SIZE[1]) for post in sequence.posts)
     pan = (float(rng.uniform(20, 60) * rng.choice([-1, 1])), float(rng.uniform(-10, 10)))
-    return _Stage(world, posts, light, pan, float(rng.uniform(-0.12, 0.12)))
+    zooming = float(rng.uniform(-0.12, 0.12))
+
+    def look(time: float) -> tuple[Field, tuple[Prop, ...], float]:
+        zoom = 1 + zooming * (time - 0.5)
+        shift = [p * (time - 0.5) for p in pan]
+        left = (_WORLD[0] - SIZE[0] / zoom) / 2 + shift[0]
+        top = (_WORLD[1] - SIZE[1] / zoom) / 2 + shift[1]
+        to_world = (1 / zoom, 0, left, 0, 1 / zoom, top)
+        view = world.transform(SIZE, Image.Transform.AFFINE, to_world, Image.Resampling.BICUBIC)
+        before = tuple(replace(post, frame=post.frame.moved(-shift[0], 0)) for post in posts)
+        return np.asarray(view, np.float32).transpose(2, 0, 1) / np.float32(255), before, zoom
+
+    return light, look
 
 
 def _build_cast(rng: np.random.Generator, actor: Actor) -> Callable[[float, float], Figure]:
@@ -118,31 +124,18 @@ def _build_cast(rng: np.random.Generator, actor: Actor) -> Callable[[float, floa
     return act
 
 
-def _look(stage: _Stage, time: float) -> tuple[Field, tuple[Prop, ...], float]:
-    """What the camera sees of the scenery at a time: backdrop, posts before the actors, zoom."""
-    zoom = 1 + stage.zoom * (time - 0.5)
-    shift = [p * (time - 0.5) for p in stage.pan]
-    left = (_WORLD[0] - SIZE[0] / zoom) / 2 + shift[0]
-    top = (_WORLD[1] - SIZE[1] / zoom) / 2 + shift[1]
-    view = stage.world.transform(
-        SIZE, Image.Transform.AFFINE, (1 / zoom, 0, left, 0, 1 / zoom, top), Image.Resampling.BICUBIC
-    )
-    posts = tuple(replace(post, frame=post.frame.moved(-shift[0], 0)) for post in stage.posts)
-    return np.asarray(view, np.float32).transpose(2, 0, 1) / np.float32(255), posts, zoom
-
-
 def video_frames(index: int) -> list[Rendering]:
     """All frames of a sequence; figure k owns the pixels of object k."""
     sequence = SEQUENCES[index]
     rng = generator(Namespace.VIDEO, index)
     casts = [_build_cast(rng, actor) for actor in sequence.actors]
-    stage = _build_stage(rng, sequence, casts[-1](0, 1).individual.materials[0].colour)
+    light, look = _build_stage(rng, sequence, casts[-1](0, 1).individual.materials[0].colour)
     frames = []
     for number in range(counts.FRAMES_PER_SEQUENCE):
         time = number / (counts.FRAMES_PER_SEQUENCE - 1)
-        backdrop, posts, zoom = _look(stage, time)
+        backdrop, posts, zoom = look(time)
         figures = tuple(act(time, zoom) for act in casts)
-        frames.append(render(PaintedScene(backdrop, (), figures, posts, stage.light), rng))
+        frames.append(render(PaintedScene(backdrop, (), figures, posts, light), rng))
     return frames
 
 
