@@ -154,7 +154,7 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
         raise ValueError("expected values of the same items in all layers")
     totals = np.zeros((len(stratum), values.shape[1]))
     np.add.at(totals, unit, np.where(there, values, 0.0))
-    counts: Floats = np.bincount(unit, there[:, 0].astype(np.float64), len(stratum)).astype(np.float64)
+    counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
     trials = Trials(counts, np.where(((values == 0) | (values == HIT) | ~there).all(axis=0), HIT, np.nan))
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
