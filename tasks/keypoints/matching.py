@@ -88,9 +88,13 @@ class Matcher:
         self._view = view
         self._places: dict[tuple[bool, Key, Size], Places] = {}
         self._nearest: dict[tuple[Size, ...], Tensor] = {}
-        self._by_source = _grouped([(pair.source, pair.source_size) for pair in pairs])
-        self._by_target = _grouped([(pair.target, pair.target_size) for pair in pairs])
-        self._starts = np.cumsum([0, *(len(pair.source_points) for pair in pairs)])
+        self._by_source: dict[Key, list[int]] = {}  # places of the pairs that share an image
+        self._by_target: dict[Key, list[int]] = {}
+        for row, pair in enumerate(pairs):
+            self._by_source.setdefault((pair.source, pair.source_size), []).append(row)
+            self._by_target.setdefault((pair.target, pair.target_size), []).append(row)
+        self._counts = [len(pair.source_points) for pair in pairs]
+        self._starts = np.cumsum([0, *self._counts])
 
     def match(self, grids: Grids) -> FoundPoints:
         """Find all points, by the grids of all images as the layer has them."""
@@ -102,7 +106,7 @@ class Matcher:
             points, error = found, torch.linalg.vector_norm(found - in_image, dim=1)
         else:
             points = (found - offset) / scale
-            if self._isotropic:
+            if torch.equal(self._facts[2], self._facts[3]):  # every view shows both axes at one scale
                 error = torch.linalg.vector_norm(found - truth, dim=1) / scale[:, 0]
             else:
                 error = torch.linalg.vector_norm((found - truth) / scale, dim=1)
@@ -143,7 +147,7 @@ class Matcher:
         if self._config.unit != "tokens":
             vectors = normalize(vectors, dim=-1)
         by_target, by_pair = (order.to(vectors.device, non_blocking=True) for order in self._orders)
-        counts = [sum(self._counts(rows)) for rows in self._by_target.values()]
+        counts = [sum(self._counts[row] for row in rows) for rows in self._by_target.values()]
         parts = torch.split(vectors.index_select(0, by_target), counts)
         searched = [self._searched(unit, *each) for each in zip(self._by_target, parts, strict=True)]
         points = torch.cat([point for point, _ in searched]).index_select(0, by_pair)
@@ -180,11 +184,8 @@ class Matcher:
         On a CPU each pair is a product of its own, so that what is found for it does not depend, in the last
         bits, on the others; they are small there beside the search. On a device they are one.
         """
-        counts = self._counts(rows)
+        counts = [self._counts[row] for row in rows]
         return counts if grid.is_cpu else [sum(counts)]
-
-    def _counts(self, rows: Sequence[int]) -> list[int]:
-        return [len(self._pairs[row].source_points) for row in rows]
 
     def _placed(self, image: Key, grid: Tensor, *, source: bool) -> Places:
         """Where the points of a source lie on its grid, or the pixels to search on a target's."""
@@ -198,12 +199,6 @@ class Matcher:
                 there = places.searched_area(self._config, image[1], seen, size)
             self._places[source, image, size] = there.on(grid.device)
         return self._places[source, image, size]
-
-    @cached_property
-    def _isotropic(self) -> bool:
-        """Whether every view shows both axes at one scale."""
-        scales = (stated(self._view, pair.target_size).scale for pair in self._pairs)
-        return all(across == down for across, down in scales)
 
     @cached_property
     def _orders(self) -> tuple[Tensor, Tensor]:
@@ -237,14 +232,6 @@ class Matcher:
             )
             facts.append(np.concatenate([in_view.T, alike, in_image.T, sides]))
         return torch.from_numpy(np.concatenate(facts, axis=1))
-
-
-def _grouped(keys: Sequence[Key]) -> dict[Key, list[int]]:
-    """Places of each key, in the order in which keys come first."""
-    groups: dict[Key, list[int]] = {}
-    for row, key in enumerate(keys):
-        groups.setdefault(key, []).append(row)
-    return groups
 
 
 class CategoryMeasurer:

@@ -148,12 +148,24 @@ class KeypointTask(MeasuredTask):
         return [len(pair.source_points) for pair in self._ordered]
 
     @cached_property
+    def _owner(self) -> NDArray[np.int64]:
+        """For each point its pair among all, [points]."""
+        return np.repeat(np.arange(len(self._counts)), self._counts)
+
+    @cached_property
+    def _drawn(self) -> list[int]:
+        """Places of the examples among all pairs."""
+        return drawn([pair.key for pair in self._ordered], PAIRS, [pair.category for pair in self._ordered])
+
+    @cached_property
     def kinds(self) -> Mapping[str, NDArray[np.bool_]]:
         """Kinds of points, and which points of all pairs are of each."""
         return pair_kinds(self._ordered)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        pairs, examples = self.pairs[group.key], self.places[group.key]
+        pairs = self.pairs[group.key]
+        first = next(row for row, pair in enumerate(self._ordered) if pair.category == group.key)
+        examples = tuple(row - first for row in self._drawn if 0 <= row - first < len(pairs))
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
         return CategoryMeasurer(matcher, examples, KeptGrids(users=1))
 
@@ -210,28 +222,12 @@ class KeypointTask(MeasuredTask):
         """
         if not all("point" in m for m in measurements):
             return {}
-        flags = [
-            np.full(len(pair.source_points), row in self.places[name])
-            for name, pairs in self.pairs.items()
-            for row, pair in enumerate(pairs)
-        ]
-        rows = np.flatnonzero(np.concatenate(flags))
         points = np.concatenate([np.asarray(m["point"], np.float32) for m in measurements])
-        return {"point": points, "right": right[rows]} if len(rows) else {}
-
-    @cached_property
-    def places(self) -> dict[str, tuple[int, ...]]:
-        """For each category the examples, as places among its pairs."""
-        every = [(name, row) for name, pairs in self.pairs.items() for row in range(len(pairs))]
-        keys = [self.pairs[name][row].key for name, row in every]
-        chosen = {every[row] for row in drawn(keys, PAIRS, [name for name, _ in every])}
-        return {
-            name: tuple(row for row in range(len(pairs)) if (name, row) in chosen)
-            for name, pairs in self.pairs.items()
-        }
+        there = np.isin(self._owner, self._drawn)
+        return {"point": points, "right": right[there]} if there.any() else {}
 
     def facts(self) -> Predicted:
-        pairs = [self.pairs[name][row] for name, places in self.places.items() for row in places]
+        pairs = [self._ordered[row] for row in self._drawn]
         counts = [len(pair.source_points) for pair in pairs]
         return {
             "pair": np.asarray([pair.key for pair in pairs], str),
@@ -257,14 +253,10 @@ class KeypointTask(MeasuredTask):
 
     def _average(self, hits: Floats, points: NDArray[np.bool_]) -> float:
         """Mean of some points' hits, averaged as the primary metric."""
-        owner = np.repeat(np.arange(len(self._counts)), self._counts)
-        averages = pck_averages(hits[points], owner[points], [pair.category for pair in self._ordered])
-        means = {
-            "category": averages.point_category,
-            "image": averages.image_all,
-            "keypoint": averages.point_all,
-        }
-        return means[self.config.average]
+        categories = [pair.category for pair in self._ordered]
+        averages = pck_averages(hits[points], self._owner[points], categories)
+        means = {"category": "point_category", "image": "image_all", "keypoint": "point_all"}
+        return float(getattr(averages, means[self.config.average]))
 
     def _items(self, values: Mapping[str, Floats], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""
