@@ -90,7 +90,7 @@ class _Remote(Worker[Job, Result]):
         self._failures = self._waited = 0
 
     def ready(self) -> bool:
-        """Whether the actor is there; asks the cluster for one, which WorkerDiedError ends if none starts."""
+        """Whether the actor is there; asks for one, and waits; raises WorkerDiedError where none starts."""
         if self._actor is None:
             cards, threads = int(self.slot.device == "cuda"), self.slot.threads
             actor = ray.remote(num_cpus=threads, num_gpus=cards, scheduling_strategy="SPREAD")(_Actor)

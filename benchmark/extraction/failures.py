@@ -43,11 +43,11 @@ def free_unused(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
+# where features are scored or compared; a pass has advice of its own
 NO_MEMORY = (
     "out of memory; what was computed before it is kept: run again with fewer --workers or --layers, a "
     "smaller --limit, or another --device"
 )
-"""Where features are scored or compared; a pass has advice of its own."""
 
 
 class DiskFullError(InputError):
@@ -69,11 +69,7 @@ class Failure:
 
 
 def failure(error: Exception, backbone: str, task: str = "", key: str = "") -> Failure:
-    """The failure that an error is.
-
-    Raises:
-        DiskFullError: The disk is full: that ends the run, since nothing after it can be kept.
-    """
+    """The failure that an error is; a full disk is raised, since nothing after it can be kept."""
     if isinstance(error, DiskFullError):
         raise error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -13,8 +13,8 @@ from zoo.features.backbone import Backbone
 from zoo.features.census import Census, count_up_to
 from zoo.spec import Layer
 
+# no larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them
 LARGEST_BATCH = 4096
-"""No larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them."""
 
 NO_LIMIT = "no largest batch: a CPU has no memory of its own that a batch could fill"
 NO_WEIGHTS = "no weights were seen: the forward reads no parameters of torch"

@@ -188,5 +188,5 @@ class BackboneJobs:
         def placed(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
             return tuple(replace(job, setup=setup) for job in jobs)
 
-        passes, questions, scores = placed(self.passes), placed(self.questions), placed(self.scores)
-        return BackboneJobs(setup, passes, questions, scores, self.before)
+        jobs = placed(self.passes), placed(self.questions), placed(self.scores)
+        return BackboneJobs(setup, *jobs, self.before)

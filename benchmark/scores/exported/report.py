@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # A value of a JSON file; never NaN
+Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
 Cell = str | float | None
 
 
