@@ -242,13 +242,10 @@ def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[S
 
 def _side(size: int | Sequence[int]) -> int:
     """One side of a square given as a number or as a pair; InputError where the sides differ."""
-    if isinstance(size, int):
-        return size
-    first, second = size
+    first, second = (size, size) if isinstance(size, int) else size
     if first != second:
-        raise InputError(
-            f"Patches and training images must be square; the configuration says {first} x {second}."
-        )
+        sides = f"the configuration says {first} x {second}"
+        raise InputError(f"Patches and training images must be square; {sides}.")
     return int(first)
 
 
