@@ -45,9 +45,8 @@ class Backbone(ABC):
         `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
         leave out only who asked for them.
         """
-        if unknown := unknown_layer(self.spec, layers):
-            return unknown
-        return next(filter(None, map(self._refused, wanted_layers(self.spec, layers))), "")
+        wanted = wanted_layers(self.spec, layers)
+        return unknown_layer(self.spec, wanted) or next(filter(None, map(self._refused, wanted)), "")
 
     def receptive_fields(
         self, pixels: Tensor, layers: Collection[Layer], channels: Channels

@@ -84,10 +84,9 @@ class HookedBackbone(Backbone):
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
     def fields_refusal(self) -> str:
-        if self.dtype == torch.float32:
-            return ""
         name = str(self.dtype).removeprefix("torch.")
-        return f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
+        coarse = f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
+        return "" if self.dtype == torch.float32 else coarse
 
     def weights(self) -> Weights:
         return weights_of(self.spec, self._network.body)

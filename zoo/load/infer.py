@@ -62,9 +62,8 @@ def _preprocessing(
     path = checkpoint.preprocessor
     values = read_json(path)
     size = values.get("crop_size") or values.get("size")
-    if isinstance(size, dict):
-        size = size.get("height") or size.get("shortest_edge")
-    side = size if isinstance(size, int) else None
+    side = size.get("height") or size.get("shortest_edge") if isinstance(size, dict) else size
+    side = side if isinstance(side, int) else None
     factor = values.get("rescale_factor", 1 / 255) if values.get("do_rescale", True) else 1
     if not isinstance(factor, int | float) or not isfinite(factor) or factor <= 0:
         raise InputError(f"{path} should give a number above 0 as 'rescale_factor', not {factor!r}.")

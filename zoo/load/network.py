@@ -121,10 +121,9 @@ def _fill(
                 f"holds {kind}; give the checkpoint as it was trained, not quantised."
             )
     options: dict[str, Any] = {"add_pooling_layer": False} if architecture.pooling_option else {}
-    model: PreTrainedModel
     with quiet():
         try:
-            model, report = model_class(architecture).from_pretrained(
+            loaded: Any = model_class(architecture).from_pretrained(
                 None,
                 config=config,
                 state_dict=dict(tensors),
@@ -135,6 +134,8 @@ def _fill(
             )
         except (RuntimeError, ValueError, LookupError) as error:
             raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
+    model: PreTrainedModel
+    model, report = loaded
     misfits = [f"{key} {list(has)} for {list(want)}" for key, has, want in report["mismatched_keys"]]
     for verb, names in (
         ("lack", _needed(report["missing_keys"], NEVER_NEEDED)),

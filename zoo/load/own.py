@@ -122,9 +122,8 @@ class OwnBackbone(Backbone):
         self._summed: set[Layer] = set()
 
     def fields_refusal(self) -> str:
-        if callable(getattr(self._backbone, "receptive_fields", None)):
-            return ""
-        return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
+        lacks = f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
+        return "" if callable(getattr(self._backbone, "receptive_fields", None)) else lacks
 
     def weights(self) -> features.Weights:
         give = getattr(self._backbone, "weights", None)
@@ -137,9 +136,8 @@ class OwnBackbone(Backbone):
         return weights
 
     def _refused(self, layer: Layer) -> str:
-        if layer.tap == "probabilities" and not _shows_attention(self._backbone):
-            return f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
-        return ""
+        lacks = f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
+        return lacks if layer.tap == "probabilities" and not _shows_attention(self._backbone) else ""
 
     def _visit(
         self, pixels: Tensor, visitor: features.Visitor, wanted: tuple[Layer, ...], cells: Cells

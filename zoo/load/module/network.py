@@ -72,14 +72,13 @@ _COPIES: WeakValueDictionary[str, NetworkCopy] = WeakValueDictionary()
 
 def given(reference: str) -> NetworkCopy:
     """The network of that reference; raises InputError where there is none, or no longer."""
-    network = _COPIES.get(reference)
-    if network is None:
-        name = reference.removeprefix(MARK).partition("#")[0]
-        raise InputError(
-            f"the network {name} is not in this process; keep what from_module gave as long as it is run, "
-            "and run it in the process that made it"
-        )
-    return network
+    if network := _COPIES.get(reference):
+        return network
+    name = reference.removeprefix(MARK).partition("#")[0]
+    raise InputError(
+        f"the network {name} is not in this process; keep what from_module gave as long as it is run, and "
+        "run it in the process that made it"
+    )
 
 
 def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
