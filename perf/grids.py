@@ -49,9 +49,9 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
 
     milliseconds = take_turns(setting, {"category": measure}).milliseconds("category")
     pairs = images * (images - 1)
-    parts, of = (1, f"all {layers} layers together") if setting.card else (layers, f"a layer of {layers}")
+    parts, over = (1, f"all {layers} layers together") if setting.card else (layers, f"a layer of {layers}")
     yield Row(
-        f"SPair, a pair, {POINTS} points, 14 x 14 x {dim}, {of}",
+        f"SPair, a pair, {POINTS} points, 14 x 14 x {dim}, {over}",
         milliseconds / (pairs * parts),
         "ms",
         Budget(1.0),

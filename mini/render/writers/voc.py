@@ -100,10 +100,10 @@ _TRAIN, _VAL = (
 def _render(root: Path, unit: int) -> list[Note]:
     masks = root / _ROOT / "SegmentationClass"
     masks.mkdir(parents=True, exist_ok=True)
-    for place in range(unit * _UNIT, (unit + 1) * _UNIT):
-        name = (_TRAIN + _VAL)[place]
-        space = Namespace.SCENES_TRAIN if place < SCENES_TRAIN else Namespace.SCENES_VAL
-        pixels, classes = labelled_scene(space, place if place < SCENES_TRAIN else place - SCENES_TRAIN)
+    for number in range(unit * _UNIT, (unit + 1) * _UNIT):
+        name = (_TRAIN + _VAL)[number]
+        space = Namespace.SCENES_TRAIN if number < SCENES_TRAIN else Namespace.SCENES_VAL
+        pixels, classes = labelled_scene(space, number if number < SCENES_TRAIN else number - SCENES_TRAIN)
         save_jpeg(root / _ROOT / "JPEGImages" / f"{name}.jpg", pixels)
         write_mask(masks / f"{name}.png", classes)
     return []
