@@ -99,9 +99,8 @@ class RandomFloor(Backbone):
         return without_weights(f"{self.spec.name} has no weights.")
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
-        # of its shape and pixels
-        known = [str(image.shape).encode() + image.tobytes() for image in pixels.cpu().numpy()]
-        digests = [int.from_bytes(hashlib.blake2b(one, digest_size=16).digest(), "big") for one in known]
+        facts = [str(image.shape).encode() + image.tobytes() for image in pixels.cpu().numpy()]
+        digests = [int.from_bytes(hashlib.blake2b(fact, digest_size=16).digest(), "big") for fact in facts]
         prefix = self.spec.prefix_tokens
         for layer in wanted:
             shape = prefix + cells[0] * cells[1], self.spec.stage_of(layer).width
