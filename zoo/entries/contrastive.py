@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
 from zoo.entries.distilled import DINOV2, DINOV2_PARTS
-from zoo.entries.family import BASE, FAMILY, GIANT, HUGE, LARGE, SMALL, SO400M, NetworkSize, entry
+from zoo.entries.family import BASE, CENTRED, FAMILY, GIANT, HUGE, LARGE, SMALL, SO400M, NetworkSize, entry
 from zoo.seen import WEB_TEXTS
 from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
 
@@ -106,13 +106,11 @@ OPENAI = ("clip-b32", "clip-b16", "clip-l14")  # entries of OpenAI's own network
 # and is not supported. L/16 and B/32 are evaluated at the 256 px of their training. Revisions are those that
 # mteb pins.
 _SIGLIP = replace(
-    FAMILY,
+    CENTRED,
     family="SigLIP",
     supervision="image-text pairs, sigmoid loss",
     data="WebLI (English)",
     seen=WEB_TEXTS,
-    mean=HALF.mean,
-    std=HALF.std,
     paper="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023, arXiv:2303.15343",
     model_types=("siglip_vision_model",),
     prefix_tokens=0,
@@ -155,13 +153,11 @@ _AIMV2_H = NetworkSize((24,), (1536,), 12, mlp=4096)
 # block, and the blocks of lang and of spatial's G are scaled. Attention pooling and text towers are left out.
 # T, S, B and L of spatial are distilled from its G, which was refined with masks of SAM 2.1.
 _CORE = replace(
-    FAMILY,
+    CENTRED,  # core/vision_encoder/transforms.py of the authors
     family="PE",
     supervision="image-text pairs, captioned videos",
     data="5.4 G public image-text pairs, 22 M videos",
     seen=WEB_TEXTS,
-    mean=HALF.mean,  # core/vision_encoder/transforms.py of the authors
-    std=HALF.std,
     paper="Bolya et al., Perception Encoder: The best visual embeddings are not at the output of the "
     "network, 2025, arXiv:2504.13181",
     checkpoint="original",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from zoo.spec import IMAGENET, BackboneSpec, Stage
+from zoo.spec import HALF, IMAGENET, BackboneSpec, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ FAMILY = BackboneSpec(
     std=IMAGENET.std,
     licence="Apache-2.0",
 )
+
+CENTRED = replace(FAMILY, mean=HALF.mean, std=HALF.std)  # the same, of images from -1 to 1
 
 # Commits of repositories that entries are pinned to.
 _REVISIONS = {

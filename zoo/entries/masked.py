@@ -5,7 +5,7 @@ from dataclasses import replace
 from zoo import seen
 from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
 from zoo.entries.distilled import DINOV2_PARTS
-from zoo.entries.family import BASE, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
+from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
 from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
 from zoo.spec import HALF, BackboneSpec
 
@@ -27,13 +27,11 @@ _MAE = replace(
 # since: fine-tuned on ImageNet-22k, then on ImageNet-1k. It averages patch tokens before its last norm, so it
 # has no norm over all tokens.
 _BEIT = replace(
-    FAMILY,
+    CENTRED,
     family="BEiT",
     supervision="images of ImageNet-22k",
     data="ImageNet-22k",
     seen=replace(seen.IMAGENET_21K, listed=False),  # Its tokenizer is DALL-E's, trained on images of the web.
-    mean=HALF.mean,
-    std=HALF.std,
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
     model_types=("beit",),
     trained_size=224,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture
 from zoo.entries.distilled import DINOV2
-from zoo.entries.family import BASE, FAMILY, HUGE, LARGE, entry
+from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry
 from zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
-from zoo.spec import HALF, UNIT, BackboneSpec, Stage
+from zoo.spec import UNIT, BackboneSpec, Stage
 
 # C-RADIO: networks distilled from several teachers at once, of NVIDIA. One class token for each teacher
 # precedes the registers: the one that is read is that of the first teacher in the authors' list. Positions
@@ -90,7 +90,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
 def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
     """The random floor of a suite of that width, patch and input size in pixels; its ten blocks are draws."""
     return replace(
-        FAMILY,
+        CENTRED,
         name=name,
         family="random",
         supervision="none",
@@ -103,8 +103,6 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
         stages=(Stage(10, width, patch),),
         has_final=False,
         input_size=input_size,
-        mean=HALF.mean,
-        std=HALF.std,
         licence="none",
         paper="Walmer et al., Teaching Matters, CVPR 2023, arXiv:2212.03862",
         trained=False,
