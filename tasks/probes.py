@@ -169,7 +169,7 @@ LINEAR = {
         held_out=100,
         least=4,
         seed=0,
-    ),
+    )
 }
 
 
@@ -196,10 +196,7 @@ class LinearTask(LabelledTask):
         arrays = (labelled.labels, labelled.truth, held, labelled.train, labelled.test)
         labels, truth, chosen, train, test = (as_tensor(array, device) for array in arrays)
         correct = {}
-        for metric, (stored, asked) in {
-            "top1": (train, test),
-            "top1-bn": standardised(train, test),
-        }.items():
+        for metric, (stored, asked) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
             probe = fit_softmax(stored, labels, chosen, classes, self.config)
             correct[metric] = probe.correct(asked, truth).astype(np.float64)
         return labelled.outcome(correct)

@@ -36,12 +36,7 @@ class EvaluationProtocol:
         return configs[self.name] if self.name in configs else configs["standard"]
 
 
-STANDARD = EvaluationProtocol(
-    name="standard",
-    title="the clean practice; the default",
-    tasks=None,
-    unlike=(),
-)
+STANDARD = EvaluationProtocol(name="standard", title="the clean practice; the default", tasks=None, unlike=())
 
 PAPER = EvaluationProtocol(
     name="paper",

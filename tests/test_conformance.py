@@ -55,10 +55,7 @@ def test_a_difference_beyond_the_tolerance_never_reaches_the_page(measured: Meas
 
 
 def test_command_writes_and_checks(
-    measured: Measured,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    measured: Measured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(conformance, "measure", lambda: measured)
     monkeypatch.setattr(conformance, "PAGE", tmp_path / "docs" / "conformance.md")

@@ -11,12 +11,12 @@ VAGUE = ("one", "found", "of", "place", "told")
 """Names of variables that say nothing of what they hold."""
 
 EXCEPTIONS = {
-    "tasks/keypoints/matching.py": ("found",),  # points that were found, beside those that were sought
+    "tasks/keypoints/matching.py": ("found",)  # points that were found, beside those that were sought
 }
 """By file: where such a name is the noun."""
 
 SHORT = {
-    "tasks/metrics/arrays.py",  # names of types that all metrics share
+    "tasks/metrics/arrays.py"  # names of types that all metrics share
 }
 """Files under thirty lines that are nobody's part."""
 

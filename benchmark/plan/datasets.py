@@ -18,14 +18,7 @@ from tasks.datasets.imagenet import probe_subset
 from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from tasks.identity import own_name
 from tasks.registry import INSIDE, Role, TaskEntry, config_of, load_code
-from tasks.sources import (
-    IMAGES,
-    ClusteredRegions,
-    ProbedClasses,
-    ProbedImages,
-    probed_classes,
-    probed_images,
-)
+from tasks.sources import IMAGES, ClusteredRegions, ProbedClasses, ProbedImages, probed_classes, probed_images
 from zoo.errors import InputError, MissingDataError
 
 

@@ -121,10 +121,7 @@ def train(
         generator = seeded("step", schedule.seed, step, device=device)
         moment = Moment(step, schedule.steps, generator)
         batch = batches.of(order.indices(step))
-        with (
-            torch.random.fork_rng(gpus),
-            torch.autocast(device.type, torch.bfloat16, enabled=is_short),
-        ):
+        with torch.random.fork_rng(gpus), torch.autocast(device.type, torch.bfloat16, enabled=is_short):
             torch.manual_seed(generator.initial_seed())  # BEiT's stochastic depth has no generator of its own
             outcome = objective(batch, moment)
         _update(objective, optimiser, outcome, moment, schedule)

@@ -183,12 +183,7 @@ class QueryMeasurer(CellLabeller):
         self.take(layer, positions, most_similar(unit_vectors(grids), memory, self._most), labels, [grids])
 
     def take(
-        self,
-        layer: Layer,
-        positions: Sequence[int],
-        voters: Voters,
-        labels: Tensor,
-        grids: Sequence[Tensor],
+        self, layer: Layer, positions: Sequence[int], voters: Voters, labels: Tensor, grids: Sequence[Tensor]
     ) -> None:
         """Let voters, found by those grids of images, vote on all cells: [height width classes] an image.
 

@@ -30,16 +30,7 @@ from zoo.spec import Layer
 QUICK = "1,final"
 """Layers that keep a run short."""
 
-TASKS = (
-    "knn",
-    "retrieval",
-    "davis",
-    "spair",
-    "cluster-image",
-    "cluster-object",
-    "cluster-part",
-    "cka",
-)
+TASKS = ("knn", "retrieval", "davis", "spair", "cluster-image", "cluster-object", "cluster-part", "cka")
 
 VOLATILE = ["seconds", "date", "fingerprint"]
 KEY = [

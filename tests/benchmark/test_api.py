@@ -11,16 +11,7 @@ from benchmark.api import carry_out
 from benchmark.engines.progress import Silent
 from benchmark.request import Request
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import (
-    QUICK,
-    TASKS,
-    Tally,
-    assert_same_records,
-    files,
-    leave_pages_out,
-    run,
-    shards,
-)
+from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, leave_pages_out, run, shards
 from tests.zoo.reduced import reduce
 from zoo.errors import InputError
 from zoo.registry import find

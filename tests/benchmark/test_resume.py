@@ -17,11 +17,7 @@ pytestmark = pytest.mark.slow
 SHARDS = 13
 """Files that a backbone's passes leave: vectors of six sources, seven shards of dense tasks."""
 
-DEATHS = {
-    "in the first pass": 2,
-    "between two videos": 9,
-    "while scoring": SHARDS + 6,
-}
+DEATHS = {"in the first pass": 2, "between two videos": 9, "while scoring": SHARDS + 6}
 
 
 @dataclass(frozen=True)

@@ -72,10 +72,7 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
     }
 
 
-WHOLE = {
-    "inspect": ["filter-rank", "position-distance-rho"],
-    "residuals": ["phase-transition"],
-}
+WHOLE = {"inspect": ["filter-rank", "position-distance-rho"], "residuals": ["phase-transition"]}
 """Metrics of a backbone as a whole."""
 
 

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.literature import (
-    CHOICES,
-    COLUMNS,
-    FOLDER,
-    SOURCES,
-    all_published,
-    read_published,
-)
+from leaderboards.literature import CHOICES, COLUMNS, FOLDER, SOURCES, all_published, read_published
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K

@@ -152,9 +152,7 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [
-        (lambda rows: rows[(rows["backbone"] == "mini-dino") | (rows["task"] == "spair")], "has no score"),
-    ],
+    [(lambda rows: rows[(rows["backbone"] == "mini-dino") | (rows["task"] == "spair")], "has no score")],
 )
 def test_what_cannot_be_compared_is_a_sentence(two, tmp_path, change, words):
     with pytest.raises(InputError, match=f"mini-dino and mini-clip cannot be compared: .*{words}"):

@@ -16,12 +16,7 @@ from torch import Tensor
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
-from tasks.clustering import (
-    ClusterConfig,
-    ImageClusterTask,
-    RegionClusterTask,
-    region_weights,
-)
+from tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask, region_weights
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
 from tasks.protocols import STANDARD

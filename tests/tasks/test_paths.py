@@ -116,11 +116,7 @@ def test_size_and_resizing_are_two_choices() -> None:
     found = steps_between(primary("standard"), primary("insid3"))
     assert [choice.name for choice in found.choices][:2] == [SIZE, KIND]
     views = [found.stops[number].rule.view for number in found.path[:3]]
-    assert views == [
-        Letterbox(224),
-        OfTokens(Letterbox(768), 48),
-        OfTokens(Stretch(768, bilinear=True), 48),
-    ]
+    assert views == [Letterbox(224), OfTokens(Letterbox(768), 48), OfTokens(Stretch(768, bilinear=True), 48)]
     to_corner = steps_between(primary("standard"), primary("probe3d"))
     assert [to_corner.stops[number].rule.view for number in to_corner.path[:3]] == [
         Letterbox(224),

@@ -128,11 +128,7 @@ def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[N
     """J and F of a video that is propagated at once and scored at the end."""
     masks = [read_mask(path) for path in video.masks]
     labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
-    propagator = Propagation(
-        grids[0],
-        labels.to(grids),
-        rule.heard,
-    )
+    propagator = Propagation(grids[0], labels.to(grids), rule.heard)
     nothing = np.zeros_like(masks[0])
     predictions = [nothing, *(decode(propagator.step(grid), video.size, 8) for grid in grids[1:-1]), nothing]
     scores = score_video(predictions, masks)

@@ -159,15 +159,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     assert draw is not None
     problems = (CkaTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
     others = (RegionClusterTask, RetrievalTask, AttentionMapsTask, SaliencyTask)
-    problems = (
-        CkaTask,
-        FewShotTask,
-        LinearTask,
-        ImageClusterTask,
-        KeypointTask,
-        KnnTask,
-        PropagationTask,
-    )
+    problems = (CkaTask, FewShotTask, LinearTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
     beside = [
         f"{type(owner).__name__}.{field.name}"
         for owner in (*rules, draw)

@@ -12,14 +12,7 @@ from tasks.datasets.classes import Classification, ClassImages
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
 from tasks.protocols import STANDARD
-from tasks.sources import (
-    CHUNK,
-    IMAGES,
-    Batches,
-    ProbedClasses,
-    batch_slices,
-    probed_classes,
-)
+from tasks.sources import CHUNK, IMAGES, Batches, ProbedClasses, batch_slices, probed_classes
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys

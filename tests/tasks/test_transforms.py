@@ -16,13 +16,7 @@ from zoo.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("debias:20", 20),
-        ("debias:0", 0),
-        ("whiten", 0),
-        ("zscore", 0),
-    ],
+    ("text", "expected"), [("debias:20", 20), ("debias:0", 0), ("whiten", 0), ("zscore", 0)]
 )
 def test_names(text: str, expected: int) -> None:
     assert parse_transform(text) == text

@@ -242,11 +242,7 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Hiera": _hiera,
     "Pixio": _named("PixioModel"),
 }
-_ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
-    "Franca": _franca,
-    "CAPI": _capi,
-    "PE": _perception,
-}
+_ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {"Franca": _franca, "CAPI": _capi, "PE": _perception}
 
 
 def of(spec: BackboneSpec) -> Built:

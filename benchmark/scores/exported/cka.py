@@ -10,13 +10,7 @@ from torch import Tensor
 
 from benchmark.scores.exported.arrays import Array, as_floats, read_array
 from benchmark.scores.exported.report import Grid, ScoreReport
-from tasks.metrics.similarity import (
-    SMALLEST_BATCH,
-    CkaAccumulator,
-    centred_gram,
-    gram_matrix,
-    normalise,
-)
+from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, centred_gram, gram_matrix, normalise
 from tasks.protocols import PAPER, STANDARD
 from tasks.registry import config_of
 from tasks.sources import IMAGES

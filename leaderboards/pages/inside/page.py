@@ -23,13 +23,7 @@ from leaderboards.scores.frames import (
 )
 from leaderboards.sections.gaps import empty_analyses, gap_blocks
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
-from tasks.analyses.drawings.evidence import (
-    Array,
-    Evidence,
-    backbone_points,
-    choose,
-    matching,
-)
+from tasks.analyses.drawings.evidence import Array, Evidence, backbone_points, choose, matching
 from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, said, slug
 from zoo.references import find_object
 

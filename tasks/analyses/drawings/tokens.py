@@ -6,13 +6,7 @@ Source: Raghu et al., NeurIPS 2021, figures 9 and 11.
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.analyses.drawings.evidence import (
-    DrawnBackbone,
-    Evidence,
-    Floats,
-    at_depths,
-    deep,
-)
+from tasks.analyses.drawings.evidence import DrawnBackbone, Evidence, Floats, at_depths, deep
 from tasks.blocks import Block, Maps, SmallMap, own_span, said
 
 TOKENS = """\

@@ -131,10 +131,7 @@ def test_everything_can_be_shown(spec: BackboneSpec) -> None:
             "some/body is no repository of the registry; 'run --backbones some/body'",
         ),
         (("backbones", "--family", "dinov5"), "No backbone is of the family 'dinov5'; did you mean dinov3"),
-        (
-            ("backbones", "--max-parameters", "many"),
-            "takes a number such as 100M or 1.2G; found 'many'",
-        ),
+        (("backbones", "--max-parameters", "many"), "takes a number such as 100M or 1.2G; found 'many'"),
         (("backbones", "--family", "clip", "--max-parameters", "1K"), "passes all filters; leave one out"),
         (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),
         (("backbones", "dino-b16", "--licence", "mit"), "Filters are for 'list backbones' without a name"),

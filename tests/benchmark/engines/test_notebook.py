@@ -46,10 +46,7 @@ def test_one_line_is_written_over_and_goes_away(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(notebook.time, "monotonic", lambda: next(times))
     stream = io.StringIO()
     report = OneLine(stream)
-    with (
-        over_all(report, "all", 20, "images") as inner,
-        inner.bar("mini-fs  train", 10, "images") as advance,
-    ):
+    with over_all(report, "all", 20, "images") as inner, inner.bar("mini-fs  train", 10, "images") as advance:
         advance(5)
         report.say("a line that stays")
         advance(5)

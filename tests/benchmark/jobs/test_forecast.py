@@ -45,9 +45,7 @@ def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
     assert found["seconds"] > 0
     assert found["memory"] > 1e7
     steps = pd.DataFrame(found["steps"])
-    assert set(steps["what"]) == {
-        *("load", "pass", "scoring knn", "comparing cka", "start and pages"),
-    }
+    assert set(steps["what"]) == {*("load", "pass", "scoring knn", "comparing cka", "start and pages")}
     assert (steps["seconds"] >= 0).all()
     assert steps["seconds"].sum() == pytest.approx(found["seconds"])
 
@@ -109,7 +107,7 @@ def test_timing_ends_with_its_share_of_what_is_expected(
 
 def test_words_for_times_and_sizes() -> None:
     assert [as_time(one) for one in (59, 119, 150, 3 * 3600, 3 * 86400)] == [
-        *("59 s", "119 s", "2.5 minutes", "3.0 hours", "3.0 days"),
+        *("59 s", "119 s", "2.5 minutes", "3.0 hours", "3.0 days")
     ]
     assert [as_size(one) for one in (2e3, 2.5e6, 3e9, 4e12)] == ["2 kB", "2.5 MB", "3.0 GB", "4.0 TB"]
 

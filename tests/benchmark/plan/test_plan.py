@@ -8,13 +8,7 @@ import pytest
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
-from benchmark.scores.records import (
-    ResultFiles,
-    assess_outcomes,
-    is_current,
-    measured_items,
-    to_records,
-)
+from benchmark.scores.records import ResultFiles, assess_outcomes, is_current, measured_items, to_records
 from leaderboards.records.files import safe_name
 from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
 from tasks.clustering import RegionClusterTask

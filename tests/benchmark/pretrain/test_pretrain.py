@@ -128,10 +128,7 @@ def test_training_images_share_no_seed_with_evaluation_sets_or_each_other() -> N
     ("changes", "text"),
     [
         ({"objective": "simclr"}, "no objective is called 'simclr'"),
-        (
-            {"objective": "dino", "fraction": 0.1},
-            r"for methods that learn labels \(fs, resnet\)",
-        ),
+        ({"objective": "dino", "fraction": 0.1}, r"for methods that learn labels \(fs, resnet\)"),
         ({"objective": "mae", "pooling": "mean"}, "mae has no option 'pooling'"),
         ({"pooling": "max"}, "--pooling takes cls or mean; found 'max'"),
         ({"no_skip": 13}, "mini-fs has blocks 1 to 12; there is no block 13"),

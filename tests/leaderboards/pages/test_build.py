@@ -167,10 +167,7 @@ def test_sets_of_data_by_one_name_are_told_apart(tmp_path):
     def of(data, best):
         return layers([10.0, best], data=data)
 
-    one, both = (
-        frame(of("aaaa1111", 30.0)),
-        frame(of("aaaa1111", 30.0), of("bbbb2222", 50.0)),
-    )
+    one, both = (frame(of("aaaa1111", 30.0)), frame(of("aaaa1111", 30.0), of("bbbb2222", 50.0)))
     write_pages(both, tmp_path)
     rows = read_tidy(tmp_path / "mini.csv")
     assert sorted(zip(rows["data"], rows["value"], strict=True))[1::2] == [

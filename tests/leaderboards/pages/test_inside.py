@@ -91,10 +91,7 @@ def test_analyses_are_in_order_and_name_their_primary_metric_first():
 def test_views_are_what_has_numbers():
     cls = distances(DINO_HEADS, pooling="cls")
     own = [record(**DISTANCE | {"tap": "mlp", "value": NAN, "reason": "none"})]
-    assert views_of(frame(distances(DINO_HEADS), cls, own)) == [
-        ("cls", "attention"),
-        ("patch", "attention"),
-    ]
+    assert views_of(frame(distances(DINO_HEADS), cls, own)) == [("cls", "attention"), ("patch", "attention")]
 
 
 def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():

@@ -175,10 +175,7 @@ def test_the_mean_that_stands_in_for_the_class_token_is_called_global_average():
         layers([3.0], backbone="mini-resnet", family="ResNet", pooling="mean"),
     )
     column = Board.of(records).columns[0]
-    assert shown(layer_table(column))["backbone"].tolist() == [
-        "mini-dino",
-        "mini-resnet, global average",
-    ]
+    assert shown(layer_table(column))["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
     secondary = shown(layer_table(column, "mean"))
     assert secondary["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
     assert secondary["1"].tolist() == ["**2.0**", "**3.0**"]

@@ -6,19 +6,7 @@ import pytest
 from leaderboards.board import Board
 from leaderboards.pages.build import leaderboard_page
 from leaderboards.report.collapsible import Collapsible, CollapsibleWriter, collapsibles
-from tasks.blocks import (
-    Bullets,
-    Cell,
-    Code,
-    Heading,
-    Link,
-    Numbers,
-    Page,
-    Plot,
-    Strong,
-    Table,
-    Text,
-)
+from tasks.blocks import Bullets, Cell, Code, Heading, Link, Numbers, Page, Plot, Strong, Table, Text
 from tests.leaderboards.builder import floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.reader import Reader, page_html
 

@@ -27,15 +27,7 @@ def test_there_is_one_for_each_view_of_each_task(figures):
     assert sum(name.startswith("cka.") for name in figures) == 1
 
 
-KINDS = (
-    "best.knn",
-    "layers.knn",
-    "depth.davis",
-    "cost-ms.knn",
-    "cost-dim.davis",
-    "tasks.mini-dino",
-    "cka.",
-)
+KINDS = ("best.knn", "layers.knn", "depth.davis", "cost-ms.knn", "cost-dim.davis", "tasks.mini-dino", "cka.")
 
 
 @pytest.mark.parametrize("kind", KINDS)

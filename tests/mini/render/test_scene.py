@@ -7,12 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mini.render import (
-    TEMPLATES,
-    class_names,
-    counts,
-    sample_image,
-)
+from mini.render import TEMPLATES, class_names, counts, sample_image
 from mini.render.canvas import Canvas
 from mini.render.individual import PLAIN, Material, draw_individual
 from mini.render.lighting import draw_light

@@ -35,8 +35,7 @@ def steps(side: int, *, cyclic: bool) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("side", "expected"),
-    [(2, 0.8536), (7, 0.6016), (8, 0.5909), (14, 0.5601), (16, 0.5551), (28, 0.5404)],
+    ("side", "expected"), [(2, 0.8536), (7, 0.6016), (8, 0.5909), (14, 0.5601), (16, 0.5551), (28, 0.5404)]
 )
 def test_uniform_attention_depends_on_the_grid_alone(side: int, expected: float) -> None:
     assert distance(uniform((side, side)), (side, side)) == pytest.approx(expected, abs=5e-5)

@@ -6,13 +6,7 @@ import torch
 from torch.nn import functional
 
 from tasks.datasets.spair_facts import GROUPS, geometry_aware
-from tasks.metrics.correspondence import (
-    Axis,
-    PckAverages,
-    SoftArgmax,
-    least_errors,
-    pck_averages,
-)
+from tasks.metrics.correspondence import Axis, PckAverages, SoftArgmax, least_errors, pck_averages
 from tasks.metrics.spread import debiased, position_basis
 from tests.tasks.metrics.agreement import papers as agreement
 

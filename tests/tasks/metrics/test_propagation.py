@@ -106,10 +106,7 @@ def test_ties_of_a_still_video_all_count():
 
 def test_labels_stay_a_mixture_and_lengths_do_not_matter():
     features, labels = video(4, 5, 6, 7, 8)
-    one, two = (
-        Propagation(features[0], labels, HEARD),
-        Propagation(7 * features[0], labels, HEARD),
-    )
+    one, two = (Propagation(features[0], labels, HEARD), Propagation(7 * features[0], labels, HEARD))
     for frame in features[1:]:
         soft = one.step(frame)
         torch.testing.assert_close(soft.sum(-1), torch.ones(6, 7, dtype=torch.float64))

@@ -167,9 +167,7 @@ def scored(found: tuple[CapiTask, Sequence[Tensor], Sequence[Tensor]]) -> Outcom
     return outcome(*found, side=SIDE)
 
 
-def test_what_cannot_be_scored(
-    planted: Callable[..., tuple[CapiTask, list[Tensor], list[Tensor]]],
-) -> None:
+def test_what_cannot_be_scored(planted: Callable[..., tuple[CapiTask, list[Tensor], list[Tensor]]]) -> None:
     def nothing(train: Masks, val: Masks) -> None:
         del train, val
 

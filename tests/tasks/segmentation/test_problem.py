@@ -77,11 +77,7 @@ def measured(
 
 
 def outcomes(
-    problem: Problem,
-    train: Mapping[Layer, Grids],
-    val: Mapping[Layer, Grids],
-    batch: int = 3,
-    side: int = 8,
+    problem: Problem, train: Mapping[Layer, Grids], val: Mapping[Layer, Grids], batch: int = 3, side: int = 8
 ) -> dict[Layer, Outcome]:
     """Scores of layers from the grids of all images, whose view has so many pixels a side."""
     memory = measured(problem.memory, train, batch, side)
@@ -249,9 +245,7 @@ def test_images_without_a_class_have_no_effect(tmp_path: Path, labels: Callable[
     plain = SegmentationTask(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
     more = SegmentationTask(
         scenes(
-            tmp_path / "b",
-            np.concatenate([enlarged(train), void]),
-            np.concatenate([enlarged(val), void]),
+            tmp_path / "b", np.concatenate([enlarged(train), void]), np.concatenate([enlarged(val), void])
         ),
         rule(),
     )

@@ -9,8 +9,7 @@ from zoo.spec import Layer
 
 
 @pytest.mark.parametrize(
-    ("dim", "side", "k"),
-    [(64, 56, 4), (256, 56, 2), (512, 28, 2), (1024, 14, 1), (2048, 7, 1), (64, 2, 2)],
+    ("dim", "side", "k"), [(64, 56, 4), (256, 56, 2), (512, 28, 2), (1024, 14, 1), (2048, 7, 1), (64, 2, 2)]
 )
 def test_patchwise_vectors_are_means_after_space_to_depth(dim: int, side: int, k: int) -> None:
     """Of every stage of a ResNet-50, whose last stage has 2048 channels; k by hand."""

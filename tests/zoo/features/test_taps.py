@@ -181,10 +181,7 @@ def test_what_is_held_stays_as_it_was_shown(
         backbone = loaded
     spec = backbone.spec
     side = spec.input_size
-    layers = [
-        *spec.layers,
-        *(Layer(index, tap) for index in range(1, spec.depth + 1) for tap in spec.inside),
-    ]
+    layers = [*spec.layers, *(Layer(index, tap) for index in range(1, spec.depth + 1) for tap in spec.inside)]
     held: list[tuple[Layer, Tensor, Tensor]] = []
 
     def visitor(shown: Shown) -> None:

@@ -139,10 +139,7 @@ def test_preprocessor(
     ("name", "normalisation"), [("clip-b16", CLIP), ("beit-b16", HALF), ("mae-b16", IMAGENET)]
 )
 def test_assumed_normalisation_is_told(
-    name: str,
-    normalisation: object,
-    small: Callable[[str], Reduced],
-    caplog: pytest.LogCaptureFixture,
+    name: str, normalisation: object, small: Callable[[str], Reduced], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="zoo.load.infer"):
         spec = infer(str(small(name).folder), None, None)

@@ -165,11 +165,7 @@ def test_francas_file_of_another_size(name: str, tmp_path: Path, loader: Loader)
         ("pe-scaled", "pe-spatial-l14", "prefix tokens: 0, not 1; a class token: False, not True"),
         ("capi", "pe-core-l14", "its type is capi, not perception_encoder"),
         ("pe-scaled", "capi-l14-in1k", "its type is perception_encoder, not capi"),
-        (
-            "clip",
-            "pe-core-b16",
-            "its type is clip_vision_model, not perception_encoder|only known of",
-        ),
+        ("clip", "pe-core-b16", "its type is clip_vision_model, not perception_encoder|only known of"),
         ("pe-core", "clip-b16", "its type is perception_encoder, not clip_vision_model"),
         ("dinov2-gated", "franca-b14-in21k", "cannot be split|differs from the entry"),
     ],

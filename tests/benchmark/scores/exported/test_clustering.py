@@ -32,12 +32,7 @@ def test_separated_features_agree_with_the_reference(scores, archive, dtype):
     path = archive(features=data["features"].astype(dtype), labels=data["classes"])
     found = scores("clustering", "--features", path)
     rule = config_of(STANDARD, "cluster-image")
-    assert found["parameters"] == {
-        "features": str(path),
-        "k": 7,
-        "seed": rule.seed,
-        "n_init": rule.n_init,
-    }
+    assert found["parameters"] == {"features": str(path), "k": 7, "seed": rule.seed, "n_init": rule.n_init}
     for key, metric in KEYS.items():
         assert found["scores"][metric] == pytest.approx(100 * expected[key], abs=1e-6)
 

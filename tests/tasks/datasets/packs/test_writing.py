@@ -149,9 +149,7 @@ def test_a_card_of_ones_own_stays(packed: Packed, tmp_path: Path) -> None:
     assert len(read_manifest(tmp_path)) == 3
 
 
-def test_a_dataset_that_changes_while_it_is_packed_is_not_in_the_pack(
-    tmp_path: Path,
-) -> None:
+def test_a_dataset_that_changes_while_it_is_packed_is_not_in_the_pack(tmp_path: Path) -> None:
     fakes.write_fake_imagenet(tmp_path / "data")
     entry = next(one for one in DATASETS if one.name == "imagenet")
     plan = plan_dataset(tmp_path / "data", entry, SMALL)

@@ -50,7 +50,7 @@ AGREEMENT = Agreement(
     file="davis_jf",
     recipes={
         "two_sequences": "drawn discs and rectangles that move and cover each other; predictions shifted, "
-        "shrunk, or missing in some frames; one object leaves and comes back",
+        "shrunk, or missing in some frames; one object leaves and comes back"
     },
     compare=compare,
     notes=(
