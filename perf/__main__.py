@@ -22,13 +22,12 @@ from typing import Any
 import torch
 
 from benchmark.engines.choose import find_device
-from perf.attention import attention_rows
 from perf.board import board_rows
 from perf.commands import command_rows, engine_rows, mini_rows
 from perf.grids import keypoint_rows, region_rows, video_rows
 from perf.measuring import Machine, Row, Setting, as_data, as_table, this_machine
 from perf.memory import memory_rows
-from perf.passes import gram_rows, pass_rows, throughput_rows
+from perf.passes import attention_rows, gram_rows, pass_rows, throughput_rows
 from perf.report import report_rows
 from perf.segments import segment_memory_rows, segment_rows
 from perf.sets import set_memory_rows, set_rows

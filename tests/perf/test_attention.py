@@ -4,8 +4,8 @@ import torch
 
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
-from perf.attention import problems
 from perf.networks import SIDE
+from perf.passes import problems
 from tasks import sources
 from tests.benchmark.doubles import SPEC
 from zoo.features import AttentionMaps
