@@ -31,11 +31,8 @@ class ClassImages:
 
     def limited(self, limit: int) -> "ClassImages":
         """The first images of each class."""
-        rank = np.zeros(len(self.labels), np.int64)
-        for label in np.unique(self.labels):
-            (positions,) = np.nonzero(self.labels == label)
-            rank[positions] = np.arange(len(positions))
-        (first,) = np.nonzero(rank < limit)
+        places = [np.flatnonzero(self.labels == label)[:limit] for label in np.unique(self.labels)]
+        first = np.sort(np.concatenate([np.empty(0, np.int64), *places]))
         return ClassImages(tuple(self.samples[index] for index in first), self.labels[first], self.classes)
 
 

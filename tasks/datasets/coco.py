@@ -189,8 +189,7 @@ class CocoFile:
         """
         require_size(path, image.size, self.path.name)
         regions = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
-        usable = tuple(region for region in regions if region is not None)
-        return RegionImage(FileSample(key, str(path)), image.size, usable)
+        return RegionImage(FileSample(key, str(path)), image.size, tuple(filter(None, regions)))
 
     def _where(self, annotation: JsonObject) -> str:
         return f"annotation {annotation.get('id')} of {self.path}"

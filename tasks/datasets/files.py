@@ -20,15 +20,13 @@ from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
 from zoo.errors import InputError, MissingDataError
 
-IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
-"""What counts as an image in a class folder, in any case of letters."""
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, in any case of letters
 
+# what images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it
 FORMATS = (
     *("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF", "JPEG2000"),
     *(("AVIF",) if find_spec("PIL.AvifImagePlugin") else ()),
 )
-"""What images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it."""
-
 LONGEST_NAME = 255  # bytes of the name of a file or folder; more than that no file system takes
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
 _opening = threading.Lock()

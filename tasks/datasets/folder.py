@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from tasks.datasets import classes as classed
@@ -15,9 +16,7 @@ from zoo.errors import InputError
 OwnImages = Classification | Unlabelled
 
 TRAIN = "train"
-QUERY_SPLITS = ("val", "valid", "validation", "test")
-"""Names of the split of queries beside ``train``, in order of preference, in any case of letters."""
-
+QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, in any case of letters
 SPLITS = (TRAIN, *QUERY_SPLITS)
 
 NO_LABELS = Path("none")  # stands for a table of labels where folders are no classes
@@ -79,18 +78,14 @@ def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
 
 def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     """The class of each image by the folder that holds it, and remarks on that."""
-    tops: dict[str, list[str]] = {}
-    for path in tree.images:
-        tops.setdefault(path.split("/", 1)[0], []).append(path)
+    tops = {top: [*paths] for top, paths in groupby(tree.images, lambda path: path.partition("/")[0])}
     splits = _splits(tree.root, tops)
-    files, left_out = [], []
-    for top, paths in tops.items():
-        if splits and top not in splits:
-            left_out += paths
-            continue
-        for path in paths:
-            label, _, name = path.removeprefix(f"{top}/" if splits else "").rpartition("/")
-            files.append(LabelledFile(path, label, name, splits.get(top, "")))
+    left_out = [path for top, paths in tops.items() if splits and top not in splits for path in paths]
+    files = []
+    for path in sorted({*tree.images} - {*left_out}):
+        top, _, below = path.partition("/")
+        label, _, name = (below if splits else path).rpartition("/")
+        files.append(LabelledFile(path, label, name, splits.get(top, "")))
     labels = {file.label for file in files}
     _require_leaves(tree.root, labels)
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]

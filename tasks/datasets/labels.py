@@ -200,15 +200,14 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledF
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
     """Finds the image that a row names, if it is there; raises InputError where it may be several."""
     root = f"{tree.root.resolve()}/"
-    exact = {_normal(path): [path] for path in tree.images}
-    bare: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
     for path in tree.images:
-        bare.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
+        named.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
+    named |= {_normal(path): [path] for path in tree.images}  # with its ending, a name means one image
 
     def find(table: LabelTable, row: LabelRow) -> str | None:
         file = PurePosixPath(row.file.replace("\\", "/").removeprefix(root))
-        name = _normal(f"{table.prefix}{file}")
-        paths = exact.get(name) or bare.get(name, [])
+        paths = named.get(_normal(f"{table.prefix}{file}"), [])
         if len(paths) > 1:
             raise InputError(
                 f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "

@@ -30,14 +30,12 @@ def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
     Raises UnreadableImageError, and InputError for colours in place of what pixel values are.
     """
     with decoding(f"cannot decode mask {path}"), open_image(path) as image:
-        mode = image.mode
-        values = np.array(image, dtype=np.uint8) if mode in ("P", "L") else None
-    if values is None:
-        raise InputError(
-            f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
-            f"found mode {mode}; save the mask with its palette"
-        )
-    return values
+        if image.mode in ("P", "L"):
+            return np.array(image, dtype=np.uint8)
+    raise InputError(
+        f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
+        f"found mode {image.mode}; save the mask with its palette"
+    )
 
 
 def write_mask(path: Path, mask: NDArray[np.uint8]) -> None:

@@ -1,9 +1,10 @@
 """SPair-71k: ``PairAnnotation/<split>/*:<category>.json`` and ``JPEGImages/<category>/*.jpg``."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -54,16 +55,12 @@ class Keypoints(Data):
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
-        seen = Counter[str]()
-        first = []
-        for pair in self.pairs:
-            seen[pair.category] += 1
-            if seen[pair.category] <= limit:
-                first.append(pair)
+        seen = defaultdict[str, Iterator[int]](count)
+        first = tuple(pair for pair in self.pairs if next(seen[pair.category]) < limit)
         if len(first) == len(self.pairs):
             return self
         used = f"limited to {counted(limit, 'pair')} a category: {counted(len(first), 'pair')} used"
-        return replace(self, pairs=tuple(first), coverage=self.coverage.noted(used))
+        return replace(self, pairs=first, coverage=self.coverage.noted(used))
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,7 @@ class TableRows:
 
     def read(self, row: int) -> bytes:
         table, index = self._at(row)
-        content: bytes | None = (self._tables[table][index]["image"] or {}).get("bytes")
-        return content or b""
+        return bytes((self._tables[table][index]["image"] or {}).get("bytes") or b"")
 
 
 def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:

@@ -53,11 +53,9 @@ class Pack:
         self._folders = dict(folders)
 
     def folder(self, path: str) -> _Folder | None:
-        """The folder of that path."""
         return self._folders.get(path)
 
     def row(self, path: str) -> int | None:
-        """Row of the file of that path."""
         parent, _, name = path.rpartition("/")
         return self._folders[parent].files.get(name) if parent in self._folders else None
 

@@ -25,7 +25,6 @@ class ShardPlan:
 
     @property
     def bytes(self) -> int:
-        """Bytes of its files."""
         return sum(file.size for file in self.files)
 
 
@@ -39,7 +38,6 @@ class DatasetPlan:
 
     @property
     def bytes(self) -> int:
-        """Bytes of its files."""
         return sum(shard.bytes for shard in self.shards)
 
 
