@@ -134,15 +134,9 @@ def to_records(
         if outcome.other is not None:
             where |= {"other": spec.name, "other_layer": outcome.other.index, "other_tap": outcome.other.tap}
         for score in outcome.outcome.scores:
-            number = {
-                "metric": score.metric,
-                "primary": in_tables and score.head < 0 and score.metric == entry.metric,
-                "head": score.head,
-                "n": score.n,
-                "unit": score.unit,
-                **_number(score),
-            }
-            number |= assessed.get((place_of(outcome), score.statistic), {})
+            number = {name: getattr(score, name) for name in ("metric", "head", "n", "unit")}
+            number["primary"] = in_tables and score.head < 0 and score.metric == entry.metric
+            number |= _number(score) | {**assessed.get((place_of(outcome), score.statistic), {})}
             records.append(Record(**where, **number))  # type: ignore[arg-type]
         for metric, reason in _missing(outcome.outcome, entry).items():
             primary = in_tables and metric == entry.metric

@@ -112,10 +112,9 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     items. The file is as for `score_knn`; raises InputError.
     """
     given = _of_train_classes(_read(path, constant=False))
-    rule = config_of(STANDARD, "linear")
-    rule = replace(
-        rule, epochs=rule.epochs if epochs is None else epochs, seed=rule.seed if seed is None else seed
-    )
+    numbers = {"epochs": epochs, "seed": seed}
+    changes = {name: value for name, value in numbers.items() if value is not None}
+    rule = replace(config_of(STANDARD, "linear"), **changes)
     classes, labels, truth = int(given.labels.max()) + 1, as_tensor(given.labels), as_tensor(given.truth)
     held = as_tensor(held_out(given.labels, classes, rule))
     train, test = as_tensor(given.train.astype(np.float32)), as_tensor(given.test.astype(np.float32))

@@ -28,6 +28,13 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     }
     rows = {name: tuple(scores.get(column) for column in overall) for name, scores in objects.items()}
     names = [sequence.name for sequence in sequences]
+    listed = ground_truth / DAVIS_2017_VAL.subset
+    if listed.is_file():
+        every = {*map(str.strip, listed.read_text(encoding="utf-8", errors="replace").splitlines())} - {""}
+    else:
+        every = {*folder_names(annotation_folder(ground_truth))}
+    missing = sorted(every - {*names})
+    note = f"{len(missing)} of {len(every)} sequences have no prediction and do not count: {some(missing)}"
     return ScoreReport(
         command="davis",
         protocol="official",
@@ -37,7 +44,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
         scores=overall,
         grid=Grid("object", tuple(overall), {**rows, "all objects": tuple(overall.values())}),
         details={"sequences": names, "objects": objects},
-        notes=_left_out(ground_truth, names),
+        notes=(note,) if missing else (),
     )
 
 
@@ -54,18 +61,6 @@ def _score(sequence: PredictedSequence) -> VideoScores:
         return score_video(predictions, [read_mask(path) for path in sequence.truth])
     except ValueError as error:
         raise InputError(f"sequence {sequence.name}: {error}") from error
-
-
-def _left_out(ground_truth: Path, scored: list[str]) -> tuple[str, ...]:
-    """A sentence where sequences of the validation list, or of the folder, were not predicted."""
-    listed = ground_truth / DAVIS_2017_VAL.subset
-    if listed.is_file():
-        names = {*map(str.strip, listed.read_text(encoding="utf-8", errors="replace").splitlines())} - {""}
-    else:
-        names = {*folder_names(annotation_folder(ground_truth))}
-    missing = sorted(names - {*scored})
-    note = f"{len(missing)} of {len(names)} sequences have no prediction and do not count: {some(missing)}"
-    return (note,) if missing else ()
 
 
 def _columns(j: Statistics, f: Statistics) -> dict[str, float]:

@@ -1,15 +1,13 @@
 """Revisited Oxford and Paris for exported features or similarities."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmark.scores.exported.arrays import Floats, as_features, as_floats, read_archive, read_array
 from benchmark.scores.exported.report import Grid, ScoreReport
-from tasks.datasets.revisitop import Query, read_ground_truth
-from tasks.metrics.arrays import Integers
-from tasks.metrics.ranking import CUTOFFS, Difficulty, RetrievalScores, cosine, rank, revisited
+from tasks.datasets.revisitop import read_ground_truth
+from tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, rank, revisited
 from zoo.errors import InputError
 
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "medium", "hard")
@@ -52,7 +50,12 @@ def _report(similarity: Floats, path: Path, ground_truth: Path, kind: str) -> Sc
             f"{ground_truth}, found {similarity.shape[0]:,} and {similarity.shape[1]:,}; keep the order of "
             "imlist and qimlist"
         )
-    results = _results(rank(similarity), queries, ground_truth)
+    ranks = rank(similarity)
+    easy, hard, junk = ([query.relevance[kind] for query in queries] for kind in ("easy", "hard", "junk"))
+    try:
+        results = {name: revisited(ranks, easy, hard, junk, name) for name in DIFFICULTIES}
+    except ValueError as error:
+        raise InputError(f"expected a consistent ground truth in {ground_truth}, but {error}") from error
     rows: dict[str, tuple[float | None, ...]] = {
         name: (_percent(each.mean_ap), *(_percent(each.mean_precision(k)) for k in CUTOFFS), each.counted)
         for name, each in results.items()
@@ -77,16 +80,6 @@ def _report(similarity: Floats, path: Path, ground_truth: Path, kind: str) -> Sc
         },
         reason="; ".join(reasons),
     )
-
-
-def _results(
-    ranks: Integers, queries: Sequence[Query], ground_truth: Path
-) -> dict[Difficulty, RetrievalScores]:
-    easy, hard, junk = ([query.relevance[kind] for query in queries] for kind in ("easy", "hard", "junk"))
-    try:
-        return {name: revisited(ranks, easy, hard, junk, name) for name in DIFFICULTIES}
-    except ValueError as error:
-        raise InputError(f"expected a consistent ground truth in {ground_truth}, but {error}") from error
 
 
 def _percent(fraction: float) -> float | None:

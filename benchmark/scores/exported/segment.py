@@ -111,19 +111,9 @@ def score_features(
     labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
     how = config.vote
     how = replace(how, k=k or how.k, temperature=temperature or how.temperature)
-    tables = [
-        _voted(grid, truth, rows, labels, how)
-        for grid, truth in zip(test, judged.truth(masks[1]), strict=True)
-    ]
-    numbers = {
-        "features": str(features),
-        "k": how.k,
-        "temperature": how.temperature,
-        "memory": memory,
-        "seed": config.seed,
-        "cells": len(rows),
-        **judged.numbers(classes),
-    }
+    tables = [_voted(*pair, rows, labels, how) for pair in zip(test, judged.truth(masks[1]), strict=True)]
+    numbers: dict[str, Json] = {"features": str(features), "k": how.k, "temperature": how.temperature}
+    numbers |= {"memory": memory, "seed": config.seed, "cells": len(rows), **judged.numbers(classes)}
     return _report(tables, "hummingbird" if hummingbird else "standard", numbers, ())
 
 
@@ -158,16 +148,9 @@ def score_by_pixels(
         voters = _memory_of(train, known, pixels, rule)
     except ValueError as error:
         raise InputError(f"cannot score {features}: {error}") from error
-    numbers = {
-        "features": str(features),
-        "k": voters.k,
-        "distance": voters.distance,
-        "memory": memory,
-        "seed": rule.seed,
-        "cells": len(voters.rows),
-        "held_out": sorted(map(int, pixels.held_out)),
-        **judged.numbers(classes),
-    }
+    numbers: dict[str, Json] = {"features": str(features), "k": voters.k, "distance": voters.distance}
+    numbers |= {"memory": memory, "seed": rule.seed, "cells": len(voters.rows)}
+    numbers |= {"held_out": sorted(map(int, pixels.held_out)), **judged.numbers(classes)}
     note = f"{voters.k} cells vote, found by {voters.distance}, as fits held-out images of train best."
     tables = []
     for grid, mask in zip(test, truth, strict=True):

@@ -23,8 +23,8 @@ from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import Letterbox
 
+# what may stand before the category in a pair's file name: not every system can hold the official colon
 SEPARATORS = ":?_"
-"""What may stand before the category in a pair's file name: not every system can hold the official colon."""
 
 CategoryErrors = dict[str, NDArray[np.generic]]  # what a measurer of `KeypointTask` keeps of a category
 LARGEST_VIEW = 2048  # pixels of a side; each keypoint is compared with every pixel of the view
@@ -160,16 +160,14 @@ def _distances(
 def _report(
     task: KeypointTask, errors: Mapping[str, CategoryErrors], parameters: dict[str, Json]
 ) -> ScoreReport:
-    outcome = task.score(list(errors.values()))
-    scores = {score.metric: score.value for score in outcome.scores}
-    alphas = task.config.alphas
+    scores = {score.metric: score.value for score in task.score(list(errors.values())).scores}
+    columns = {f"PCK@{alpha:g}": alpha for alpha in task.config.alphas}
     categories: dict[str, dict[str, float]] = {}
     for name, of_category in errors.items():
         distances = np.asarray(of_category["error_box"], np.float64)
-        shares = {f"PCK@{alpha:g}": float(task.hits(distances, alpha).mean()) for alpha in alphas}
+        shares = {name: float(task.hits(distances, alpha).mean()) for name, alpha in columns.items()}
         categories[name] = {"pairs": len(task.pairs[name]), "keypoints": len(distances), **shares}
     coverage = task.data.coverage
-    columns = [f"PCK@{alpha:g}" for alpha in alphas]
     count = [sum(int(row[name]) for row in categories.values()) for name in ("pairs", "keypoints")]
     kinds = {
         "mean over categories": "",
