@@ -35,8 +35,7 @@ def find_device(name: str) -> torch.device:
         raise InputError(f"there is no device {name!r}; expected auto, cpu, cuda or cuda:N") from error
     if device.type not in ("cpu", "cuda"):
         raise InputError(f"device {name!r} is not supported; expected auto, cpu, cuda or cuda:N")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        count = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
         raise InputError(f"device {name!r} is not there: this machine has {count} CUDA devices")
     return device
 

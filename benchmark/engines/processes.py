@@ -31,12 +31,8 @@ class ProcessEngine(Engine):
 
     Small backbones on a CPU gain from it: most of their time is spent between matrix products that are too
     small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and end with
-    this one, however it ends.
-
-    Args:
-        processes: How many.
-        threads: Of torch in each; None for jobs that need no torch, which then is not imported.
-        devices: Of each; none: as the jobs say.
+    this one, however it ends. Each has so many threads of torch, which for None is not imported, and one of
+    the devices, or without any those that its jobs say.
     """
 
     def __init__(self, processes: int, threads: int | None, devices: Sequence[str] = ()) -> None:
@@ -68,8 +64,6 @@ class ProcessEngine(Engine):
 
 
 class _Process(Worker[Job, Result]):
-    """A process as a worker."""
-
     def __init__(self, slot: WorkerSlot, *start: Any) -> None:  # noqa: ANN401  # what `_started` takes
         self.slot = slot
         # the process watches one end and holds no other: when this process stops, that is closed, and by the

@@ -20,19 +20,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from benchmark.engines.base import (
-    LOSSES,
-    PAUSE,
-    Engine,
-    Job,
-    JobQueue,
-    Result,
-    Work,
-    Worker,
-    WorkerDiedError,
-    WorkerLostError,
-    WorkerSlot,
-)
+from benchmark.engines import base
+from benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
 from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 from benchmark.request import Request
 from zoo.errors import InputError, shortened
@@ -46,7 +35,7 @@ WAITING = "a worker waits for room on the Ray cluster"
 ATTEMPTS = 2  # to start a cluster of this machine: a busy machine may take longer than Ray waits
 
 
-class RayEngine(Engine):
+class RayEngine(base.Engine):
     """Actors of a cluster: one for each GPU, or ``--workers`` of one processor each where it has none.
 
     A lost actor costs what was unfinished of its piece, which another one does; a new actor takes its place
@@ -78,7 +67,7 @@ class RayEngine(Engine):
         return [WorkerSlot("cpu", 1)] * workers
 
 
-class _Remote(Worker[Job, Result]):
+class _Remote(base.Worker[Job, Result]):
     """An actor as a worker, or the one in its place."""
 
     def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: Listening) -> None:
@@ -97,7 +86,7 @@ class _Remote(Worker[Job, Result]):
             self._actor = actor.remote(self._function, self._number, threads)
             self._starting = self._actor.process.remote()
         if self._starting is not None:
-            there, _ = ray.wait([self._starting], timeout=PAUSE)
+            there, _ = ray.wait([self._starting], timeout=base.PAUSE)
             if not there:
                 self._waited += 1
                 if self._waited == PATIENCE:
@@ -108,7 +97,7 @@ class _Remote(Worker[Job, Result]):
             except RayError as error:
                 self._actor = None
                 self._failures += 1
-                if self._failures == LOSSES:
+                if self._failures == base.LOSSES:
                     line = _last_line(error)
                     raise WorkerDiedError(f"no worker starts on the Ray cluster: {line}") from error
             self._starting = None
@@ -128,7 +117,7 @@ class _Remote(Worker[Job, Result]):
         except RayError as error:
             self._actor = None
             self._listening.forget(self._number)
-            raise WorkerLostError(_last_line(error)) from error
+            raise base.WorkerLostError(_last_line(error)) from error
         return result
 
     def end(self) -> None:
@@ -145,7 +134,6 @@ class _Actor:
         self._function: Callable[[Any, Reporter], Any] | None = None
 
     def process(self) -> int:
-        """Number of its process."""
         return os.getpid()
 
     def do(self, job: bytes) -> Iterator[list[Message]]:

@@ -128,7 +128,12 @@ class BatchSplitter:
         if len(pieces) == 1:
             seen = dict(before or {listener.name: frozenset() for listener in listeners})
             if self._fits(batch, listeners, seen):
-                self._tell(batch)
+                if self._too_many > 0:
+                    self._say(
+                        f"{self._backbone.spec.name}: {self._too_many} images at once do not fit into the "
+                        f"memory of {self._backbone.device}; it goes on with batches of {len(batch.members)}"
+                    )
+                    self._too_many = -1  # it is said once
                 return
             # here, not in the handler: an error keeps what its forward has allocated
             free_unused(self._backbone.device)
@@ -196,15 +201,6 @@ class BatchSplitter:
                 f"{device}; --batch-size does not help here: take a smaller --input-size, or another --device"
             )
         return None
-
-    def _tell(self, batch: Batch) -> None:
-        """Say once that batches are smaller now."""
-        if self._too_many > 0:
-            self._say(
-                f"{self._backbone.spec.name}: {self._too_many} images at once do not fit into the memory of "
-                f"{self._backbone.device}; it goes on with batches of {len(batch.members)}"
-            )
-            self._too_many = -1
 
 
 def _pixels(batch: Batch) -> int:

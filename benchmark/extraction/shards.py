@@ -25,8 +25,8 @@ from zoo.spec import Layer
 
 SUFFIX = ".safetensors"
 
+# size and time of files that this process has written or checked: their bytes are read once
 _INTACT: dict[Path, tuple[int, int]] = {}
-"""Size and time of files that this process has written or checked: their bytes are read once."""
 
 
 class Shards:

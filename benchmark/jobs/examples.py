@@ -19,11 +19,9 @@ from tasks.examples import VERSION
 
 Arrays = dict[str, NDArray[np.generic]]
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""How deep the blocks lie that pictures are kept for, beside the best one: the first is 0, the last is 1."""
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # depths of blocks, first to last, that have pictures, as the best has
 
-_made: dict[tuple[Path, str, str], str] = {}
-"""Files of pictures that this process has written, by folder, path and signature of the image."""
+_made: dict[tuple[Path, str, str], str] = {}  # pictures written here, by folder, path and signature
 
 
 def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:

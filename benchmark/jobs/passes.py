@@ -99,10 +99,9 @@ def _shown(
     apart = of_maps and whole and largest > fitting
     for sitting in [others, of_maps] if apart else [listeners]:
         if sitting:
-            joint = source.joint and whole and sitting is not of_maps
+            images = replace(source, joint=source.joint and whole and sitting is not of_maps)
             maps = any(each in of_maps for each in sitting)
             size = min(request.batch_size, fitting) if maps else request.batch_size
-            images = replace(source, joint=joint)
             yield run_pass(images, sitting, backbone, size, request.workers, report)
 
 

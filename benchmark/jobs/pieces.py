@@ -25,8 +25,6 @@ ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """A shard that is to be computed."""
-
     order: int  # among those of its backbone that are
     job: Job
     number: int
@@ -151,7 +149,6 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         return self._seconds(left) / (1 + len(left.taken)) if left.shards else inf
 
     def _cut(self, left: _Left) -> tuple[BackboneJobs, list[_Shard]]:
-        """The next piece of a backbone."""
         share = sum(map(self._seconds, self._every)) / (ROUNDS * len(self._slots))
         enough = inf if len(self._slots) == 1 else max(LEAST_SECONDS, share)
         shards: list[_Shard] = []
