@@ -18,8 +18,7 @@ from zoo.spec import BackboneSpec, CheckpointFormat
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
     """The backbones asked for, and the random floor, as they are shown images; tells what was inferred.
 
-    Raises:
-        InputError: There is no such backbone, or no such layer of it, or it cannot have what is asked for.
+    Raises InputError where there is no such backbone or layer, or it cannot have what is asked for.
     """
     specs, named = _found(request.backbones or suite.backbones, request)
     specs = with_weights(specs, request.weights)
@@ -80,8 +79,7 @@ def _floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
     """Backbones with files of their own: a directory in Hugging Face format, or a file of the authors.
 
-    Raises:
-        InputError: A name is not among them, a path is not there, or features come from no file.
+    Raises InputError where a name is not among them, a path is not there, or features come from no file.
     """
     names = [spec.name for spec in specs]
     for name, path in weights.items():

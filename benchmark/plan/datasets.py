@@ -55,10 +55,7 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     """The user's own datasets by the names that records call them by, all read, before any work.
 
     Datasets that are called alike, such as two folders of one name, are called by these names in their
-    sources, too.
-
-    Raises:
-        InputError: One is not there or cannot be read, or two hold the same images under the same name.
+    sources, too. Raises InputError where one cannot be read, or two hold the same images under one name.
     """
     datasets: dict[str, OwnImages] = {}
     given: dict[str, str] = {}
@@ -144,11 +141,8 @@ def _readers_of(role: Role, at: DataLocation) -> list[Callable[[], Any]]:
 def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
     """Join tasks with data; each dataset is read once for all tasks that need it.
 
-    What the user named, if anything, are tasks, whose absent data is then an error, and groups of tasks, of
-    which those are run that have data.
-
-    Raises:
-        InputError: A named task has no data, or no task has any.
+    What the user named, if anything, are tasks, and groups of tasks, of which those are run that have data.
+    Raises InputError where a named task has no data, or no task has any.
     """
     named = bool(names)
     bound = PlannedTasks()
@@ -176,11 +170,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
 
 
 def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
-    """Whether a task is run on some data: not on labelled images where it is for others by default.
-
-    Raises:
-        MissingDataError: It needs labels that are not there.
-    """
+    """Whether a task is run on some data by default, or named; MissingDataError is raised for lost labels."""
     if not isinstance(data, ProbedImages) or isinstance(data, ProbedClasses):
         return named or task.default
     if task.labels:

@@ -30,9 +30,8 @@ class DataLocation:
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:
         """This location once for each protocol, with that one alone."""
-        return tuple(
-            replace(self, protocol=protocol, further=()) for protocol in (self.protocol, *self.further)
-        )
+        every = self.protocol, *self.further
+        return tuple(replace(self, protocol=protocol, further=()) for protocol in every)
 
 
 def find_data(
@@ -40,10 +39,8 @@ def find_data(
 ) -> DataLocation:
     """Where a request's data is; the mini suite's is rendered as far as it is not there, or damaged.
 
-    Protocols take the place of those that the request names.
-
-    Raises:
-        InputError: There is no such folder, or no such protocol.
+    Protocols take the place of those that the request names. Raises InputError for an unknown one, or where
+    there is no such folder.
     """
     named = dict.fromkeys(request.protocol or (suite.protocol,))
     protocol, *further = protocols or [find_protocol(name) for name in named]
@@ -66,10 +63,7 @@ def data_folder(data: Path) -> Path:
 
 
 def require_writable(output: Path, cache: Path) -> None:
-    """Raise InputError unless files can be written into both folders; missing ones are made.
-
-    What killed runs left there half written is removed.
-    """
+    """Make both folders, and remove what killed runs left there; InputError where one is not writable."""
     for folder, option in ((output, "--output"), (cache, "--cache")):
         try:
             folder.mkdir(parents=True, exist_ok=True)

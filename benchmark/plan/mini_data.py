@@ -12,15 +12,10 @@ from zoo.errors import InputError
 
 
 def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
-    """The folder of the mini suite's datasets; what is not there, or not as it was rendered, is rendered.
-
-    Raises:
-        InputError: The cache cannot hold them.
-    """
+    """The folder of the mini suite's datasets, which renders what is not there; raises InputError."""
     root = cache / "mini-data" / MINI_VERSION
     try:
-        missing = missing_pieces(root)
-        if missing:
+        if missing := missing_pieces(root):
             render(root, missing, workers, report)
         finish(root)
     except (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
@@ -29,11 +24,7 @@ def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
 
 
 def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
-    """Render pieces of the mini datasets, side by side in processes where several are allowed.
-
-    Raises:
-        WorkerDiedError: A process was ended from outside; the other pieces are kept.
-    """
+    """Render pieces, in processes side by side; WorkerDiedError where one was ended from outside."""
     processes = min(workers, len(pieces))
     engine: Engine = ProcessEngine(processes, threads=None) if processes > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)

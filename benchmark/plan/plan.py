@@ -40,9 +40,8 @@ class Pass:
 
     def serving(self, keys: Collection[str]) -> "Pass":
         """The plan for the tasks of those keys alone."""
-        vectors, measured = (
-            tuple(task for task in tasks if task.key in keys) for tasks in (self.vectors, self.measured)
-        )
+        vectors = tuple(task for task in self.vectors if task.key in keys)
+        measured = tuple(task for task in self.measured if task.key in keys)
         return Pass(self.source, vectors, measured)
 
 
@@ -88,11 +87,7 @@ class Plan:
         return [task.dataset for task in there or self.tasks.every]
 
     def signature(self, source: Source) -> str:
-        """Digest of a source's images: keys, sizes and times of their files, which are looked at once.
-
-        Raises:
-            InputError: An image cannot be found.
-        """
+        """Digest of a source's images: keys, sizes and times of files; raises InputError for a lost one."""
         if source.key not in self._signatures:
             groups = [(each.key, [sample.signature() for sample in each.samples]) for each in source.groups]
             self._signatures[source.key] = digest(source.name, groups)
@@ -124,9 +119,7 @@ def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
 def make_plan(recipe: PlanRecipe) -> Plan:
     """Read the datasets and group the tasks by the sources that they look at.
 
-    Raises:
-        InputError: There is no such task, no protocol speaks of one, a protocol speaks of none, or the data
-            of one is not there, or none is.
+    Raises InputError for an unknown task, one that no protocol speaks of, or without data, and for no task.
     """
     asked = find_tasks(recipe.tasks)
     for task in asked if recipe.tasks else ():
@@ -165,11 +158,7 @@ def _speech(protocol: EvaluationProtocol) -> str:
 
 
 def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
-    """One pass for each source; sources of one name in two views are kept apart.
-
-    Raises:
-        ValueError: Two tasks mean different images by one name and view.
-    """
+    """One pass for each source, of one name in one view; raises ValueError where images of these differ."""
     sources: dict[tuple[str, View], Source] = {}
     vectors: dict[tuple[str, View], list[Task]] = defaultdict(list)
     measured: dict[tuple[str, View], list[Task]] = defaultdict(list)

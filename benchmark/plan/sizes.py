@@ -21,12 +21,9 @@ def split_sizes(patterns: Sequence[str]) -> list[tuple[str, int | None]]:
 
 
 def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
-    """A backbone at another input size; its own for None.
+    """A backbone at another input size, its own for None; raises InputError where it takes one size only.
 
     That is the nearest multiple of its patch size: halves go up, one patch at least.
-
-    Raises:
-        InputError: It takes images of one size only, and it is another.
     """
     side = _nearest(spec, size)
     if spec.fixed_size and side != spec.input_size:
@@ -41,10 +38,8 @@ def at_sizes(
 ) -> tuple[list[tuple[BackboneSpec, int | None]], list[str]]:
     """A backbone once at each size, with the size that was asked for, and in words what is left out.
 
-    At its own size it keeps its name; at the others `zoo.spec.sized_name` gives it one.
-
-    Raises:
-        InputError: It takes images of one size only, and none of these is it.
+    At its own size it keeps its name; at the others `zoo.spec.sized_name` gives it one. InputError is raised
+    where it takes images of one size only, and none of these is it.
     """
     placed: dict[int, tuple[BackboneSpec, int | None]] = {}
     lines, unfit = [], []

@@ -41,11 +41,7 @@ class PlannedTasks:
         return [task for task in self.every if task.needs == needs]
 
     def add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
-        """Add tasks as they are run in another way; those that say why they are not are named as absent.
-
-        Raises:
-            InputError: No task is run in that way.
-        """
+        """Add tasks as they are run in another way, or why they are not; raises InputError where none is."""
         self.every += [task for task, reason in ways if not reason]
         reasons = {task.entry.name: reason for task, reason in ways}
         taken = {task.entry.name for task, reason in ways if not reason}  # by one protocol, if not by another
