@@ -83,12 +83,13 @@ def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[S
         for name, x, y in frame[["series", "x", "y"]].itertuples(index=False, name=None)
         if math.isfinite(x)
     ]
-    colour = places | {"color": series["color"]}
-    line: Spec = {"mark": {"type": "line", "strokeWidth": 1.8}}
-    line |= {"encoding": colour | {"strokeDash": series["strokeDash"]}}
-    points: Spec = {"mark": {"type": "point", "filled": True, "opacity": 1, "size": 28}}
-    points |= {"encoding": colour | {"shape": series["shape"]}}
-    return [{"data": {"values": rows}, "layer": [line, points] if kind == "lines" else [points]}]
+    marks = [("strokeDash", {"type": "line", "strokeWidth": 1.8})] if kind == "lines" else []
+    marks += [("shape", {"type": "point", "filled": True, "opacity": 1, "size": 28})]
+    drawn = [
+        {"mark": mark, "encoding": places | {name: series[name] for name in ("color", channel)}}
+        for channel, mark in marks
+    ]
+    return [{"data": {"values": rows}, "layer": drawn}]
 
 
 def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
@@ -97,13 +98,11 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     names = [name for name in every if name in drawn]
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
-    ranges = {
-        channel: [getattr(every[name], channel) for name in names]
+    scales = {
+        channel: {"domain": names, "range": [getattr(every[name], channel) for name in names]}
         for channel in ("color", "shape", "strokeDash")
     }
-    return {
-        channel: shared | {"scale": {"domain": names, "range": values}} for channel, values in ranges.items()
-    }
+    return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
 
 
 def _across(values: "pd.Series[float]", title: str, most: int) -> Spec:
@@ -163,16 +162,9 @@ def _frame(encoding: Spec) -> Spec:
 
 def _bar(ends: tuple[str, str], unit: str) -> Spec:
     low, high = map(json.dumps, ends)
-    legend = {
-        "direction": "horizontal",
-        "gradientLength": 150,
-        "gradientThickness": 10,
-        "gradientOpacity": 1,
-        "values": [0, 1],
-        "labelExpr": f"datum.value < 0.5 ? {low} : {high}",
-        "labelOverlap": False,
-        "titleLimit": WIDTH,
-    }
+    legend = {"direction": "horizontal", "gradientLength": 150, "gradientThickness": 10, "gradientOpacity": 1}
+    legend |= {"values": [0, 1], "labelExpr": f"datum.value < 0.5 ? {low} : {high}"}
+    legend |= {"labelOverlap": False, "titleLimit": WIDTH}
     field = {"field": "colour", "type": "quantitative", "title": unit or None}
     return field | {"scale": {"domain": [0, 1]}, "legend": legend}
 
@@ -225,10 +217,9 @@ class _Layout:
         scale = self.side / self.sheet.cell[1]
         height, width = (side * scale for side in self.sheet.shape)
         label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + GAP)}
-        axes = {
-            "x": _names("column", self.columns, GAP / (GAP + self.sheet.cell[1]), label | {"orient": "top"}),
-            "y": _names("row", self.rows, GAP / (GAP + self.sheet.cell[0]), {"labelLimit": LABELS}),
-        }
+        down, across = (GAP / (GAP + side) for side in self.sheet.cell)
+        axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}
+        axes["y"] = _names("row", self.rows, down, {"labelLimit": LABELS})
         drawn = [_image(address, width, height) for address in addresses]
         return _panel(group, width, height, [*drawn, _frame(axes | more)])
 

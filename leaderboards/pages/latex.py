@@ -7,15 +7,8 @@ import pandas as pd
 
 from tasks.blocks import Cell
 
-_SPECIAL = {
+_SPECIAL = {letter: rf"\{letter}" for letter in "{}$&#%_"} | {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
@@ -48,8 +41,7 @@ def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: s
     r"""A table float of text and `Cell`, found by ``\ref{tab:label}``; the first columns aligned left."""
     columns = "".join("l" if position < left else "r" for position in range(len(frame.columns)))
     heads = " & ".join(escaped(str(column)) for column in frame.columns)
-    cells = frame.itertuples(index=False, name=None)
-    rows = [" & ".join(map(latex_cell, row)) + r" \\" for row in cells]
+    rows = [" & ".join(map(latex_cell, row)) + r" \\" for row in frame.itertuples(index=False, name=None)]
     lines = [
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",

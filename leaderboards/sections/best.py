@@ -5,15 +5,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from leaderboards import display
 from leaderboards.board import Board
-from leaderboards.display import (
-    GLOBAL_AVERAGE,
-    pooling_name,
-    pooling_rank,
-    score_text,
-    signed_text,
-    task_display,
-)
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import is_floor
 from leaderboards.sections.means import mean_blocks, with_means
@@ -98,10 +91,9 @@ def best_blocks(board: Board) -> list[Block]:
     )
     apart = [column for column in board.columns if column.apart]
     honest = honest_table(board)
-    tasks = [task_display(name) for name in dict.fromkeys(column.task for column in board.columns)]
     legend = [
         {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
-        for task in tasks
+        for task in map(display.task_display, dict.fromkeys(column.task for column in board.columns))
     ]
     return [
         wrapped(reading),
@@ -131,21 +123,21 @@ def _pooling_note(board: Board) -> Text:
         averaged |= {name for name, pooling in taken.items() if pooling == "mean"}
         for pooling in {"cls" if pooling == "mean" else pooling for pooling in taken.values()}:
             tasks.setdefault(pooling, []).append(column.task)
-    uses = [
-        f"{', '.join(dict.fromkeys(tasks[pooling]))}: {pooling_name(pooling)}"
-        for pooling in sorted(tasks, key=pooling_rank)
-    ]
-    names = [label for name, label in labels.items() if name in averaged]
-    sentences = [*([FEATURES] if uses else []), *([AVERAGED] if names else [])]
-    return said(" ".join(sentences), uses="; ".join(uses), average=GLOBAL_AVERAGE, names=", ".join(names))
+    uses = "; ".join(
+        f"{', '.join(dict.fromkeys(tasks[pooling]))}: {display.pooling_name(pooling)}"
+        for pooling in sorted(tasks, key=display.pooling_rank)
+    )
+    names = ", ".join(label for name, label in labels.items() if name in averaged)
+    words = " ".join([*([FEATURES] if uses else []), *([AVERAGED] if names else [])])
+    return said(words, uses=uses, average=display.GLOBAL_AVERAGE, names=names)
 
 
 def _better_blocks(board: Board) -> list[Block]:
     """One line a column with the backbones that score higher in another pooling; none without any."""
     texts = {
         column.heading: [
-            f"{label} {score_text(better.value)} "
-            f"({better.layer}/{better.depth}, {pooling_name(better.pooling)})"
+            f"{label} {display.score_text(better.value)} "
+            f"({better.layer}/{better.depth}, {display.pooling_name(better.pooling)})"
             for name, label in board.labels.items()
             if (better := column.better_poolings.get(name))
         ]
@@ -171,12 +163,12 @@ def _tie_note(board: Board, *, compared: bool) -> Text:
     untested = {column.heading: board.ties[column.key].untested for column in board.columns}
     if any(untested.values()) and not compared:
         return said(NOTHING_COMPARED)
-    lines = [
+    lines = "; ".join(
         f"{heading} ({', '.join(label for name, label in labels.items() if name in names)})"
         for heading, names in untested.items()
         if names
-    ]
-    return said(UNTESTED, names="; ".join(lines)) if lines else Text(())
+    )
+    return said(UNTESTED, names=lines) if lines else Text(())
 
 
 def honest_table(board: Board) -> pd.DataFrame:
@@ -188,7 +180,7 @@ def honest_table(board: Board) -> pd.DataFrame:
         top = max((choice.score for choice in column.honest.values()), default=math.nan)
         return {
             name: Cell(
-                f"{score_text(choice.score)} ({signed_text(-choice.optimism)})",
+                f"{display.score_text(choice.score)} ({display.signed_text(-choice.optimism)})",
                 mark_of(best=choice.score == top, tied=False),
             )
             for name, choice in column.honest.items()

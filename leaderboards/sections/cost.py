@@ -41,23 +41,19 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
     rows = rows[rows["value"].notna()]
     if rows.empty:
         return []
-    blocks: list[Block] = [
-        Heading(2, f"On {device}"),
-        Table(whole_table(rows), caption=f"Each backbone as a whole on {device}"),
-    ]
+    whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
+    blocks: list[Block] = [Heading(2, f"On {device}"), whole]
     for metric, title in _TIMES.items():
-        times = Table(
-            up_to_table(rows[rows["metric"] == metric]), caption=f"{title}, up to each layer, on {device}"
-        )
-        blocks += [said("{title}, up to each layer:", title=title), times]
+        times = up_to_table(rows[rows["metric"] == metric])
+        table = Table(times, caption=f"{title}, up to each layer, on {device}")
+        blocks += [said("{title}, up to each layer:", title=title), table]
     return blocks
 
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
     """What each backbone costs as a whole, as text; rows are of one device and have numbers."""
-    return pd.DataFrame(
-        [_whole(rows[rows["backbone"] == backbone.name], backbone) for backbone in backbones_of(rows)]
-    )
+    backbones = backbones_of(rows)
+    return pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones])
 
 
 def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:

@@ -148,22 +148,19 @@ class _Backbone:
 
     def scores(self, stop: int, alternative: str = "") -> dict[Layer, float]:
         """Score of every layer by the rule of a stop, or an alternative metric, such as its ceiling."""
-        metric = f"{self._metric(stop)} {alternative}".strip()
+        metric = f"{step_metric(self._steps.scored[stop])} {alternative}".strip()
         rows = self._rows[(self._rows["metric"] == metric) & self._rows["value"].notna()]
         fields = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
         return {Layer(int(index), tap): float(value) for index, tap, value in fields}
 
     def items(self, stop: int, layer: Layer) -> tuple[Items, str]:
         """Items of a layer, and the metric of a stop's rule among their statistics."""
-        metric = self._metric(stop)
+        metric = step_metric(self._steps.scored[stop])
         row = self._rows[self._rows["metric"] == metric].iloc[0]
         key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"])
         if key not in self._items:
             self._items[key] = read_items(self._folder / scored_path(key, self.name))
         return self._items[key][layer.index, layer.tap, row["pooling"]], metric
-
-    def _metric(self, stop: int) -> str:
-        return step_metric(self._steps.scored[stop])
 
 
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
@@ -210,19 +207,13 @@ def decomposition_page(
     """The page of one task and two protocols, with what these do not do as their sources do."""
     first, second = names
     name = page_name(f"{suite}.decompose-{task}-{first}-{second}")
+    fixed_caption = FIXED.format(first=first)
     blocks: list[Block] = [said(READ.strip(), first=first, second=second)]
     for backbone in dict.fromkeys(change.backbone for change in changed):
-        rows = [change for change in changed if change.backbone == backbone]
-        best, fixed_layer = (
-            changes_table([row for row in rows if row.chosen == chosen], steps) for chosen in get_args(Chosen)
-        )
-        caption = FIXED.format(first=first)
-        blocks += [
-            Heading(2, backbone),
-            Table(best, left=4, caption=BEST),
-            Heading(3, caption),
-            Table(fixed_layer, left=4, caption=caption),
-        ]
+        parts = (Heading(2, backbone), BEST, "best"), (Heading(3, fixed_caption), fixed_caption, "fixed")
+        for heading, caption, chosen in parts:
+            rows = [row for row in changed if (row.backbone, row.chosen) == (backbone, chosen)]
+            blocks += [heading, Table(changes_table(rows, steps), left=4, caption=caption)]
     blocks += [Heading(2, "What the protocols are not"), Bullets(tuple(unlike))] if unlike else []
     blocks.append(Numbers(_numbers(changed, steps, task), name))
     return Page(name, f"{task}: from {first} to {second}", tuple(blocks))
@@ -230,14 +221,8 @@ def decomposition_page(
 
 def changes_table(changed: Sequence[Change], steps: Steps) -> pd.DataFrame:
     """What each choice changes, as text; the first row is the first protocol."""
-    start = changed[0]
-    rows = [
-        {
-            "layer": str(start.layers[0]),
-            "score": f"{start.before:.1f}",
-            "ceiling": fixed(start.ceiling_before, 1),
-        }
-    ]
+    layer, score, ceiling = changed[0].layers[0], changed[0].before, changed[0].ceiling_before
+    rows = [{"layer": str(layer), "score": f"{score:.1f}", "ceiling": fixed(ceiling, 1)}]
     for change in changed:
         choice = steps.choices[change.step - 1]
         interval = "" if math.isnan(change.low) else f" [{change.low:+.1f}, {change.high:+.1f}]"
@@ -263,11 +248,9 @@ def changes_table(changed: Sequence[Change], steps: Steps) -> pd.DataFrame:
 def _numbers(changed: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame:
     rows = []
     for change in changed:
-        choice = steps.choices[change.step - 1]
-        metric = steps.stops[steps.path[change.step]].rule.primary
-        words = {"choice": choice.name, "old": choice.old, "new": choice.new, "metric": metric}
-        before, after = map(str, change.layers)
-        layers = {"layer_before": before, "layer_after": after, "delta": change.delta}
-        rows.append({"task": task, **asdict(change), **words, **layers})
+        choice, stop = steps.choices[change.step - 1], steps.stops[steps.path[change.step]]
+        words = {"choice": choice.name, "old": choice.old, "new": choice.new, "metric": stop.rule.primary}
+        layers = dict(zip(("layer_before", "layer_after"), map(str, change.layers), strict=True))
+        rows.append({"task": task, **asdict(change), **words, **layers, "delta": change.delta})
     frame = pd.DataFrame(rows).drop(columns="layers")
     return frame.map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))

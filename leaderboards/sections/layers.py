@@ -5,15 +5,8 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed, pooling_name, pooling_rank, score_text
 from leaderboards.scores.column import Column
+from leaderboards.sections import tables
 from leaderboards.sections.provenance import partial_line, units_text
-from leaderboards.sections.tables import (
-    TURNS,
-    every_layer,
-    floor_sentence,
-    kind_table,
-    layer_table,
-    metrics_table,
-)
 from tasks.blocks import Block, Heading, Table, said, wrapped
 
 SHOWN_SHARE = 0.05  # blocks that fewer of the splits chose are not listed
@@ -58,7 +51,7 @@ def _column_blocks(column: Column) -> list[Block]:
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
     blocks: list[Block] = [Heading(3, title), *_pooling_blocks(column, None, title)]
-    chosen, metrics, kinds = choice_table(column), metrics_table(column), kind_table(column)
+    chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
     for pooling in column.other_poolings:
@@ -67,29 +60,24 @@ def _column_blocks(column: Column) -> list[Block]:
         note = said("All metrics, each at its own best layer:")
         blocks += [note, Table(metrics, caption=f"{title}: all metrics")]
     if not kinds.empty:
-        note = said(f"{KINDS}\n{AZIMUTHS}" if {*kinds["kind"]} & {*TURNS} else KINDS)
+        note = said(f"{KINDS}\n{AZIMUTHS}" if {*kinds["kind"]} & {*tables.TURNS} else KINDS)
         blocks += [note, Table(kinds, left=1, caption=f"{column.heading} by kind")]
     return blocks
 
 
 def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Block]:
     """One table of every layer with its caption, its floor and its mark."""
-    rows, floor = every_layer(column, pooling), floor_sentence(column, pooling)
+    rows, floor = tables.every_layer(column, pooling), tables.floor_sentence(column, pooling)
     if rows.empty:
         return [said("{floor}", floor=floor)]
     names = sorted({str(name) for name in rows["pooling"]}, key=pooling_rank)
     if "cls" in names and pooling is None:
         names = [name for name in names if name != "mean"]
-    caption = ", ".join(pooling_name(name) for name in names)
-    units = units_text(rows)
+    caption = ", ".join(map(pooling_name, names))
+    bold = f"{caption[:1].upper()}{caption[1:]}"
     return [
-        said(
-            "**{caption}**{units}. {floor}",
-            caption=f"{caption[:1].upper()}{caption[1:]}",
-            units=f", {units}" if units else "",
-            floor=floor,
-        ),
-        Table(layer_table(column, pooling), caption=f"{title}: every layer, {caption}"),
+        said("**{caption}**{units}. {floor}", caption=bold, units=units_text(rows), floor=floor),
+        Table(tables.layer_table(column, pooling), caption=f"{title}: every layer, {caption}"),
         partial_line(rows),
     ]
 

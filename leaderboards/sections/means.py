@@ -65,18 +65,11 @@ def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
     heading = f"{group[0].task} {group[0].metric}, mean of {len(taken)} datasets"
     heading += f" ({group[0].protocol})" if named else ""
     heading += " †" if any(column.partial for column in taken) else ""
-    draws = [
-        _scores(column.floors.rename(columns={"mean": "value", "deviation": "spread"})) for column in taken
-    ]
-    enough = len(taken) >= LEAST
-    return DatasetMean(
-        group[-1],
-        heading,
-        taken,
-        {column: names for column, names in lacking.items() if names},
-        _over([scores[column] for column in taken]) if enough else {},
-        _over(draws) if enough else {},
-    )
+    fields = {"mean": "value", "deviation": "spread"}
+    draws = [_scores(column.floors.rename(columns=fields)) for column in taken]
+    left_out = {column: names for column, names in lacking.items() if names}
+    over = _over([scores[column] for column in taken])
+    return DatasetMean(group[-1], heading, taken, left_out, over, _over(draws))
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
@@ -85,7 +78,9 @@ def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
 
 
 def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
-    """The means of the backbones that have scores on all of some independent datasets."""
+    """The means of the backbones that have scores on all of some independent datasets; none of too few."""
+    if len(datasets) < LEAST:
+        return {}
     means = {}
     for name in sorted(set.intersection(*(set(by_name) for by_name in datasets))):
         values, spreads = zip(*(by_name[name] for by_name in datasets), strict=True)
@@ -99,10 +94,8 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
     for mean in dataset_means(board):
         if mean.scores:
             scores = {**mean.floors, **mean.scores}
-            cells = [
-                Cell(score_text(*scores[backbone.name]) if backbone.name in scores else "")
-                for backbone in board.scored_backbones
-            ]
+            names = [backbone.name for backbone in board.scored_backbones]
+            cells = [Cell(score_text(*scores[name]) if name in scores else "") for name in names]
             position = int(table.columns.get_loc(mean.after.heading)) + 1  # type: ignore[arg-type]
             table.insert(position, mean.heading, cells)
     return table

@@ -15,8 +15,8 @@ from leaderboards.sections.transforms import set_blocks, transform_blocks
 from leaderboards.sections.variants import variant_blocks
 from tasks.blocks import Block
 
+# where the report has a section: among what single layers at the usual size do not show, or the tables
 Place = Literal["beyond", "tables"]
-"""Where the report has a section: among what single layers at the usual size do not show, or the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Section:
     report: Place = "tables"  # where the report has it
 
 
+# every section in the order of the page, before the one on where the numbers come from
 SECTIONS: tuple[Section, ...] = (
     Section(best_blocks),
     Section(seen_blocks),
@@ -39,7 +40,6 @@ SECTIONS: tuple[Section, ...] = (
     Section(similarity_blocks),
     Section(variant_blocks),
 )
-"""Every section in the order of the page, before the one on where the numbers come from."""
 
 
 def section_blocks(board: Board, report: Place | None = None) -> list[Block]:

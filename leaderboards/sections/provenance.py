@@ -31,12 +31,8 @@ def provenance_blocks(board: Board, records: pd.DataFrame, numbers: Numbers) -> 
 def unlike_blocks(records: pd.DataFrame) -> list[Block]:
     """What the protocols of some records do not do as their sources do; nothing where there is nothing."""
     present = set(records["protocol"].astype(str))
-    notes = [
-        f"{protocol.name}: {note}"
-        for protocol in PROTOCOLS
-        if protocol.name in present
-        for note in protocol.unlike
-    ]
+    protocols = [protocol for protocol in PROTOCOLS if protocol.name in present]
+    notes = [f"{protocol.name}: {note}" for protocol in protocols for note in protocol.unlike]
     return listed("Where a protocol is not what its source does:", notes)
 
 
@@ -77,13 +73,13 @@ def run_sentence(records: pd.DataFrame) -> str:
 
 
 def units_text(rows: pd.DataFrame) -> str:
-    """How many units the scores of some rows are taken over: ``n = 400 images``."""
+    """How many units the scores of some rows are taken over: ``, n = 400 images``; "" where none is known."""
     rows = rows[rows["value"].notna()]
     texts = []
     for unit, counts in rows.groupby("unit", sort=True)["n"]:
         low, high = int(counts.min()), int(counts.max())
         texts.append(counted(low, str(unit)) if low == high else f"{low:,} to {high:,} {unit}")
-    return f"n = {' or '.join(texts)}" if texts else ""
+    return f", n = {' or '.join(texts)}" if texts else ""
 
 
 def partial_line(rows: pd.DataFrame) -> Text:

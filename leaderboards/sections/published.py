@@ -11,10 +11,9 @@ from leaderboards.reproduce import NOT_MEASURED, disputes
 from leaderboards.sections.provenance import listed
 from tasks.blocks import Block, Heading, Table, said
 
-AGREES = (
-    "A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. "
-    "How the published numbers were measured is told by their source."
-)
+AGREES = """\
+A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. How
+the published numbers were measured is told by their source."""
 DISPUTED = "Published numbers of the same that disagree with each other:"
 NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
 
@@ -61,6 +60,5 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 def _layer(layer: int | None, rule: str) -> str:
     """The layer of a score in brackets; the rule where it says so."""
-    if rule == "final":
-        return " (final)"
-    return "" if layer is None else f" ({layer})"
+    name = "final" if rule == "final" else layer
+    return "" if name is None else f" ({name})"

@@ -5,11 +5,9 @@ import pandas as pd
 from leaderboards.board import Board
 from tasks.blocks import Block, Heading, Table, said
 
+# the column of marks, which whoever knows backbones joins to records; without it there is no such table
 COLUMN = "seen"
-"""The column of marks, which whoever knows backbones joins to records; without it there is no such table."""
-
-UNREMARKABLE = ("", "no")
-"""Marks of a training that has seen nothing of a dataset, and of a dataset that marks are not about."""
+UNREMARKABLE = ("", "no")  # marks of a dataset that marks are not about, and of one that was not seen
 
 NOTE = """\
 What each training has seen of a dataset of this page, as its authors say: `images` and `labels` of the

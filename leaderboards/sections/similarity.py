@@ -15,6 +15,8 @@ NOTE = """\
 CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is
 the same up to rotation and scale, 0 is unrelated. It says how similar features are, not how good."""
 
+NO_LAST_BLOCKS = "The last blocks were not compared, only other layers, whose numbers are in the records."
+
 
 @dataclass(frozen=True, slots=True)
 class CkaTable:
@@ -66,16 +68,9 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
     """The table of last blocks and the list of most similar blocks in one pooling."""
     rows, similar, lasts = table.rows(board.pairs), most_similar(board, table), last_table(board, table)
     if lasts.empty:
-        return [
-            said("The last blocks were not compared, only other layers, whose numbers are in the records.")
-        ]
-    units = units_text(rows)
-    words = "The last block of each backbone against each other's{units}:"
-    blocks: list[Block] = [
-        said(words, units=f", {units}" if units else ""),
-        Table(lasts, caption=f"{title}: last blocks"),
-        partial_line(rows),
-    ]
+        return [said(NO_LAST_BLOCKS)]
+    words = said("The last block of each backbone against each other's{units}:", units=units_text(rows))
+    blocks: list[Block] = [words, Table(lasts, caption=f"{title}: last blocks"), partial_line(rows)]
     if len(similar):
         note = said("The most similar blocks of each two backbones:")
         blocks += [note, Table(similar, caption=f"{title}: most similar blocks")]
@@ -107,8 +102,7 @@ def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
     rows = pair_rows(table.rows(board.pairs), board.backbones)
     rows = rows[(rows["tap"] == "block") & (rows["other_tap"] == "block")]
     rows = rows[(rows["layer"] >= 1) & (rows["other_layer"] >= 1) & rows["value"].notna()]
-    rows = rows[(rows["backbone"] != rows["other"]) & ~rows["backbone"].isin(floors)]
-    rows = rows[~rows["other"].isin(floors)]
+    rows = rows[(rows["backbone"] != rows["other"]) & ~rows[["backbone", "other"]].isin(floors).any(axis=1)]
     rows = rows.sort_values(["value", "layer", "other_layer"], ascending=[False, True, True], kind="stable")
     rows = rows.drop_duplicates(["backbone", "other"])
 

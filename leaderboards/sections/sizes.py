@@ -87,9 +87,9 @@ def _ceiling_text(ceiling: Ceiling | None) -> str:
     return f"{ceiling.score:.1f} of {ceiling}: {100 * ceiling.score / ceiling.ceiling:.0f} %"
 
 
+# sizes up to this factor apart stand in one column where no backbone was run at both: 768 px are 770 px to a
+# network of patches of 14 px
 ALIKE = 1.05
-"""Sizes up to this factor apart stand in one column where no backbone was run at both: 768 px are 770 px to
-a network of patches of 14 px."""
 
 NOTE = """\
 The same backbones, shown images of several sizes; views scale with them. In the other tables each size has a
@@ -172,12 +172,9 @@ def _at_size(column: Column, name: str, ceilings: Mapping[str, Ceiling]) -> AtSi
 def _same(column: Column, names: Sequence[str]) -> bool:
     """Whether some backbones have the same layers with the same values of the column's metric."""
     rows = column.scored[column.scored["value"].notna()]
-    keys = ["layer", "tap", "pooling", "value"]
-    tables = {
-        (*sorted(rows.loc[rows["backbone"] == name, keys].itertuples(index=False, name=None)),)
-        for name in names
-    }
-    return len(tables) == 1
+    fields = ["layer", "tap", "pooling", "value"]
+    frames = (rows.loc[rows["backbone"] == name, fields] for name in names)
+    return len({tuple(sorted(frame.itertuples(index=False, name=None))) for frame in frames}) == 1
 
 
 def size_blocks(board: Board) -> list[Block]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
+from leaderboards.display import GLOBAL_AVERAGE, counted, metric_rank, score_text
 from leaderboards.scores.column import Column
 from leaderboards.scores.differences import Ties
 from leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
@@ -30,9 +30,7 @@ def kind_of(metric: str) -> str:
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
     """The mark of a score: the best one, one that cannot be told from it, or neither."""
-    if best:
-        return "best"
-    return "tied" if tied else "none"
+    return "best" if best else "tied" if tied else "none"
 
 
 def main_table(board: Board) -> pd.DataFrame:
@@ -83,12 +81,9 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     body = [[cells.get((backbone.name, head), EMPTY) for head in heads] for backbone in backbones]
     table = pd.DataFrame(body, columns=heads, index=range(len(backbones)), dtype=object)
     # where the global average stands in for the class token, the name of the row says so
-    averaged = {name for name, primary in column.poolings.items() if primary == "mean"}
-    averaged = averaged if pooling in (None, "mean") else set()
-    labels = [
-        f"{backbone.label}, {GLOBAL_AVERAGE}" if backbone.name in averaged else backbone.label
-        for backbone in backbones
-    ]
+    means = column.poolings if pooling in (None, "mean") else {}
+    averaged = {name: f", {GLOBAL_AVERAGE}" for name, primary in means.items() if primary == "mean"}
+    labels = [f"{backbone.label}{averaged.get(backbone.name, '')}" for backbone in backbones]
     table.insert(0, "backbone", labels)
     return table
 
@@ -139,7 +134,7 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     return " ".join(
         f"R{labels[row['backbone']][1:]}: {score_text(row['mean'], row['deviation'])} "
-        f"({row['draws']} {'draw' if row['draws'] == 1 else 'draws'})."
+        f"({counted(row['draws'], 'draws')})."
         for row in floors[floors["metric"] == column.metric].to_dict("records")
     )
 

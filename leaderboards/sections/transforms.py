@@ -163,10 +163,8 @@ def set_gains(board: Board) -> tuple[SetGain, ...]:
     """The gains of all sets, by transform, column and backbone; none without scores of single layers."""
     gains: list[SetGain] = []
     for transform in sorted(set(board.sets["transform"]), key=natural):
-        # seen alone they are scores like any others
-        same = board.measured["transform"] == transform
-        plain = board.only(board.measured[same].assign(transform=""))
-        sets = board.sets[board.sets["transform"] == transform]
+        rows, sets = (frame[frame["transform"] == transform] for frame in (board.measured, board.sets))
+        plain = board.only(rows.assign(transform=""))  # seen alone they are scores like any others
         for column in plain.columns:
             for backbone in board.backbones_in(sets):
                 gains += _gains(board, column, column.select(sets), backbone.name, transform)

@@ -83,8 +83,8 @@ def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.Data
     names = {"layer": "other_layer", "other_layer": "layer"}
     columns = ["layer", "other_layer", "value", "ci_low", "ci_high"]
     both = pd.concat([straight[columns], turned[columns].rename(columns=names)])
-    both = both.drop_duplicates(["layer", "other_layer"])
-    return both[(both["layer"] >= first) & (both["other_layer"] >= first)]
+    both = both.drop_duplicates([*names])
+    return both[(both[[*names]] >= first).all(axis=1)]
 
 
 def variant_blocks(board: Board) -> list[Block]:
@@ -109,9 +109,8 @@ def _training_blocks(
     title = f"Same blocks of {reference}: {table.title}"
     blocks: list[Block] = [Heading(3, title), said(NOTE, reference=reference)]
     if table.pooling == PRIMARY:
-        points = [
-            (label, block, cka) for label, same in trainings.items() for block, (cka, _) in same.items()
-        ]
+        by_label = trainings.items()
+        points = [(label, block, cka) for label, same in by_label for block, (cka, _) in same.items()]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
         name = slug(f"{reference}.{table.dataset_name}.{table.protocol}.same-blocks")
         blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))
@@ -119,8 +118,7 @@ def _training_blocks(
         {"training": label} | {str(block): similarity_text(*cka) for block, cka in same.items()}
         for label, same in trainings.items()
     ]
-    numbers = sorted({block for same in trainings.values() for block in same})
-    columns = ["training", *map(str, numbers)]
+    columns = ["training", *map(str, sorted(set().union(*trainings.values())))]
     blocks += [Table(pd.DataFrame(body, columns=columns).fillna(""), caption=title), partial_line(rows)]
     if table.pooling == PRIMARY and len(parted := parting_table(rows, reference, others)):
         blocks += [said(PARTED), Table(parted, caption=f"{title}: blocks without skips")]
@@ -133,14 +131,10 @@ def parting_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -
     for name in others:
         if block := re.search(r"-noskip(\d+)$", name):
             parts, whole = (partition_of(rows, each, int(block[1])) for each in (name, reference))
-            numbers = {
-                "within": parts.within,
-                "across": parts.across,
-                "difference": parts.score,
-                f"that of {reference}": whole.score,
-                "more by": parts.score - whole.score,
-            }
-            if not isnan(parts.score - whole.score):
+            more = parts.score - whole.score
+            numbers = {"within": parts.within, "across": parts.across, "difference": parts.score}
+            numbers |= {f"that of {reference}": whole.score, "more by": more}
+            if not isnan(more):
                 texts = {column: similarity_text(number) for column, number in numbers.items()}
                 body.append({"backbone": name, "block": block[1]} | texts)
     return pd.DataFrame(body)

@@ -12,15 +12,8 @@ from leaderboards.display import page_name, pooling_name, pooling_rank, task_dis
 from leaderboards.pages.inside import tables
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.scores.frames import (
-    Analysis,
-    BoardBackbone,
-    analyses_of,
-    backbones_of,
-    is_floor,
-    measured,
-    views_of,
-)
+from leaderboards.scores import frames
+from leaderboards.scores.frames import Analysis, BoardBackbone, backbones_of
 from leaderboards.sections.gaps import empty_analyses, gap_blocks
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from tasks.analyses.drawings.evidence import Array, Evidence, backbone_points, choose, matching
@@ -63,7 +56,7 @@ def inside_page(board: Board) -> Page:
     """The analyses of one suite, which has some; tasks that rank are only drawn."""
     records, backbones = board.analysed, backbones_of(board.records)
     blocks: list[Block] = [said(INSIDE_NOTE)]
-    for analysis in analyses_of(records):
+    for analysis in frames.analyses_of(records):
         blocks += _analysis_blocks(analysis, analysis.rows(records), backbones, board.arrays)
     blocks += _probe_blocks(board.measured, records, backbones)
     blocks += unlabelled_blocks(board)
@@ -92,7 +85,7 @@ def evidence_of(
         except (OSError, ValueError, KeyError, BadZipFile):
             return None
 
-    there = measured(rows)
+    there = frames.measured(rows)
     title = f"{analysis.task} on {analysis.place} ({analysis.protocol})"
     file = f"{key}.{analysis.data}" if analysis.apart else key
     alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
@@ -118,7 +111,7 @@ def _analysis_blocks(
     if (evidence.rows["head"] >= 0).any():
         blocks.append(said(HEADS))
     layers = evidence.rows[evidence.rows["layer"] >= 0]
-    for pooling, tap in views_of(layers):
+    for pooling, tap in frames.views_of(layers):
         blocks += _view_blocks(layers, evidence, pooling, tap, drawn=bool(entry.drawing))
     whole = tables.whole_table(evidence.rows, analysis.metrics)
     if len(whole):
@@ -145,16 +138,15 @@ def _view_blocks(
     if len(main):
         if not drawn:
             blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what)
-        units = units_text(main)
         table = Table(tables.layers_table(main), caption=f"{title}: {primary} of every layer")
-        blocks += [said("Every layer{units}:", units=f", {units}" if units else ""), table]
+        blocks += [said("Every layer{units}:", units=units_text(main)), table]
     further = tuple(metric for metric in others if (whole["metric"] == metric).any())
     if further:
         ranges = tables.ranges_table(whole[whole["metric"].isin(further)], further)
         blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
-    if drawn:
-        return blocks
-    return [*blocks, *evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)]
+    if not drawn:
+        blocks += evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)
+    return blocks
 
 
 def _probe_blocks(
@@ -165,7 +157,7 @@ def _probe_blocks(
     Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
     """
     blocks: list[Block] = []
-    rows = ranked[ranked["task"].isin(PROBES) & (ranked["tap"] == "block") & ~is_floor(ranked)]
+    rows = ranked[ranked["task"].isin(PROBES) & (ranked["tap"] == "block") & ~frames.is_floor(ranked)]
     # the primary metric in every pooling, not only in that of tables
     rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"]) & rows["value"].notna()]
     keys = set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))

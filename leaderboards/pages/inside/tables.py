@@ -80,10 +80,9 @@ def whole_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
 def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
     """Numbers of two backbones, each as a whole: a row a pair, a column a metric; no columns without any."""
     labels = {backbone.name: backbone.label for backbone in backbones_of(rows)}
-    order = list(labels)
     keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
     cells = dict(zip(keys, _texts(rows), strict=True))
-    pairs = sorted({key[:2] for key in cells}, key=lambda pair: (order.index(pair[0]), pair[1]))
+    pairs = sorted({key[:2] for key in cells}, key=lambda pair: ([*labels].index(pair[0]), pair[1]))
     body = [
         {"backbone": labels[first], "other": labels.get(second, second)}
         | {metric: cells.get((first, second, metric), "") for metric in metrics}
