@@ -19,10 +19,9 @@ from zoo.view.views import View
 Device = torch.device | None  # where large products may run; None for the CPU
 Measurements = Mapping[str, NDArray[np.generic]]  # what one group of images leaves behind for one layer
 
+# array that a measurer may add to what it keeps: bool, all true where all that it saw was finite; it is read
+# when the group is over, and not kept; a layer where it does not hold is not measured
 FINITE = "finite"
-"""Name of an array that a measurer may add to what it keeps: bool, all true where all that it saw was finite.
-
-It is read when the group is over, and not kept; a layer where it does not hold is not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +34,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Images that one pass looks at, in a fixed order.
-
-    With ``joint`` a group goes through the backbone as one batch, whatever the batch size, for those that
-    need it whole. With ``skip_unreadable`` an image that cannot be decoded is left out, counted and named,
-    instead of failing the tasks that need it.
-    """
+    """Images that one pass looks at, in a fixed order."""
 
     name: str  # unique, such as ``imagenet/val``
     groups: tuple[Group, ...]
     view: View  # in sizes of a 224 px backbone
     groups_per_shard: int = 1  # written together: an interrupted pass redoes at most these
-    joint: bool = False
-    skip_unreadable: bool = False
+    joint: bool = False  # whether a group goes through the backbone as one batch, whatever the batch size
+    skip_unreadable: bool = False  # whether what cannot be decoded is left out, counted and named, or fails
 
     @property
     def key(self) -> tuple[str, View]:
@@ -165,16 +159,13 @@ class BatchPart:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Scores of one layer; none, and a reason, where its features cannot be scored.
-
-    ``predicted`` is what the layer said of the task's few examples (`tasks.examples`): small arrays by name,
-    of the same names and shapes for every layer.
-    """
+    """Scores of one layer; none, and a reason, where its features cannot be scored."""
 
     scores: tuple[Score, ...]
     items: Items | None = None  # behind the scores; None where they are of no items
     empty: str = ""  # why there are no scores, or none of the primary metric
     missing: Mapping[str, str] = field(default_factory=dict)  # why further metrics have no value
+    # what it said of the task's few examples (`tasks.examples`): arrays of the same names and shapes for all
     predicted: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 

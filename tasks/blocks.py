@@ -87,16 +87,12 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of text and `Cell`, whose columns' names are its head.
-
-    The first ``left`` columns are aligned left, the others right; column ``head`` names the rows; ``caption``
-    says what is shown to those who cannot see where it stands.
-    """
+    """A table of text and `Cell`, whose columns' names are its head."""
 
     frame: pd.DataFrame
-    left: int = 1
-    caption: str = ""
-    head: int = 0
+    left: int = 1  # so many columns are aligned left, those after them right
+    caption: str = ""  # says what is shown to those who cannot see where it stands
+    head: int = 0  # the column that names the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +181,12 @@ Block = Heading | Text | Bullets | Table | Picture | Numbers
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Blocks from top to bottom below a title; ``name`` is that of the page's files, without an ending.
+    """Blocks from top to bottom below a title."""
 
-    ``backbones`` are the labels of all backbones of its suite, whose order gives each one colour everywhere.
-    """
-
-    name: str
+    name: str  # of its files, without an ending
     title: str
     blocks: tuple[Block, ...]
-    backbones: tuple[str, ...] = ()
+    backbones: tuple[str, ...] = ()  # labels of its suite's, whose order gives each one colour everywhere
 
     @property
     def numbers(self) -> Numbers | None:

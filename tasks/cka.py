@@ -51,17 +51,11 @@ class Grams:
         return digest("cka", self.config, self.where.batches, groups)
 
     def batches(self, positions: Sequence[int]) -> list[slice]:
-        """Batches of a group whose images at those positions could be read, as slices of ``positions``.
-
-        Images that could not be read leave their batch smaller; one of fewer than four is left out.
-        """
+        """Batches of a group whose images at those positions could be read, as `batch_slices` cuts them."""
         return batch_slices(positions, self.where.batches.size, SMALLEST_BATCH)
 
     def gram(self, features: Tensor) -> Tensor:
-        """Gram matrix [n n] of a batch's features [n dim], as `centred` takes it; float32 at least.
-
-        That of features that are not finite says so by NaN.
-        """
+        """Gram matrix [n n] of features [n dim] for `centred`, float32 at least; NaN if not finite."""
         return gram_matrix(features, centred=not self.config.min_max, checked=False)
 
     def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
@@ -140,9 +134,7 @@ class CkaTask(ComparisonTask):
         """CKA of all layers of every two backbones that have features of a pooling."""
         needed = _vectors(pooling)
         there = [
-            row
-            for row, backbone in enumerate(backbones)
-            if needed is None or needed in backbone.of_source.poolings()
+            row for row, each in enumerate(backbones) if needed is None or needed in each.of_source.poolings()
         ]
         members = [row for row in there if not backbones[row].refusal]
         value = error = np.zeros((0, 0))
@@ -221,10 +213,7 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.d
 def stored_grams(
     backbone: StoredBackbone, group: int, layers: Sequence[Layer], sizes: Sequence[int]
 ) -> list[NDArray[np.float32]]:
-    """Gram matrices [layers images images] of the patches for each batch of a group, of so many images.
-
-    NaN for layers that could not be measured.
-    """
+    """Gram matrices [layers n n] of the patches for each batch of a group; NaN for layers not measured."""
     arrays = backbone.left_behind(group)
     missing = np.full(sum(size**2 for size in sizes), np.nan, np.float32)
     flat = np.stack([np.asarray(arrays.get(layer, {}).get("gram", missing), np.float32) for layer in layers])

@@ -57,14 +57,12 @@ CONFIGS = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, ti
 
 @dataclass(frozen=True, slots=True)
 class RegionsConfig:
-    """Which annotated regions are clustered, and into how many clusters.
-
-    With ``parts_by_partition`` classes of the part dataset are taken partition by partition and stay together
-    (`PartImageNetEntry`), instead of in sorted order and in turns.
-    """
+    """Which annotated regions are clustered, and into how many clusters."""
 
     left_out: int  # how many of the first images of the object dataset are left out at their end
     parts_as_objects: bool  # whether parts fall into as many clusters as there are object categories
+    # whether classes of parts are taken partition by partition and stay together (`PartImageNetEntry`),
+    # instead of in sorted order and in turns
     parts_by_partition: bool
 
 
@@ -270,12 +268,7 @@ class RegionMeasurer:
 
     def _classes(self, weights: NDArray[np.float32], masks: Sequence[NDArray[np.uint8]]) -> NDArray[np.int64]:
         classes = np.unique(self._labels)
-        covered = [
-            np.logical_or.reduce(
-                [mask for mask, own in zip(masks, self._labels, strict=True) if own == label]
-            )
-            for label in classes
-        ]
+        covered = [np.logical_or.reduce(np.stack(masks)[self._labels == label]) for label in classes]
         shares = np.stack([cell_shares(mask, (weights.shape[1], weights.shape[2])) for mask in covered])
         return np.asarray(classes[shown_classes(weights.astype(np.float64), shares)])
 

@@ -162,11 +162,8 @@ class StepsTask(AnalysisTask):
 
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
         """The primary score of each rule, layer by layer."""
-        return Findings(
-            tuple(
-                LayerOutcome(layer, self.pooling, self._outcome(groups)) for layer, groups in measured.items()
-            )
-        )
+        outcomes = ((layer, self._outcome(groups)) for layer, groups in measured.items())
+        return Findings(tuple(LayerOutcome(layer, self.pooling, outcome) for layer, outcome in outcomes))
 
     def _outcome(self, groups: Sequence[Measurements]) -> Outcome:
         """What all rules say of one layer."""
@@ -178,21 +175,15 @@ class StepsTask(AnalysisTask):
             return Outcome((), empty=empty)
         scores: list[Score] = []
         for number, outcome in outcomes.items():
-            primary, metric = self.tasks[number].config.primary, step_metric(number)
-            names = {
-                primary: metric,
-                PULL: f"{metric} {PULL}",
-                ceiling_metric(primary): f"{metric} {CEILING}",
-            }
+            primary, step = self.tasks[number].config.primary, step_metric(number)
+            names = {primary: step, PULL: f"{step} {PULL}", ceiling_metric(primary): f"{step} {CEILING}"}
             by_name = {score.metric: score for score in outcome.scores}
             scores += [replace(by_name[old], metric=new) for old, new in names.items() if old in by_name]
-        return Outcome(
-            tuple(scores), self._items({number: outcome.items for number, outcome in outcomes.items()})
-        )
+        return Outcome(tuple(scores), self._items(outcomes))
 
-    def _items(self, by_rule: Mapping[int, Items | None]) -> Items | None:
+    def _items(self, outcomes: Mapping[int, Outcome]) -> Items | None:
         """The items of all rules, with a column of hits or means for each; NaN where a rule lacks an item."""
-        there = {number: items for number, items in by_rule.items() if items is not None}
+        there = {number: each.items for number, each in outcomes.items() if each.items is not None}
         if not there:
             return None
         facts = {

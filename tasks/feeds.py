@@ -22,13 +22,9 @@ class GridFeed(Feed[Tensor]):
 
 @dataclass(frozen=True, slots=True)
 class _Attention(Feed[Portion_co]):
-    """Attention probabilities of each block; its layers have the tap ``attention``.
+    """Attention probabilities of each block; its layers have the tap ``attention``."""
 
-    With ``from_first`` a block is measured by those before it, too: then all blocks up to the last one of
-    which something is scored are measured, from 1 on.
-    """
-
-    from_first: bool = False
+    from_first: bool = False  # whether all blocks before the last scored one are measured, too, from 1 on
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         blocks = _blocks(scored)
@@ -87,11 +83,7 @@ class PixelFeed(Feed[GridsOfPixels]):
 
 
 class ResidualFeed(Feed[Mapping[Tap, LayerFeatures]]):
-    """The sums that a block is made of, features by tap.
-
-    Layers of a transformer are its blocks, of which `TRANSFORMER_SUMS` are shown; those of a ConvNet are the
-    branches of its blocks, of which `CONVNET_SUMS` are.
-    """
+    """The sums that a block is made of, features by tap; layers of a ConvNet are its blocks' branches."""
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         tap: Tap = "branch" if spec.heads is None else "block"
@@ -128,13 +120,13 @@ class HeadsOrBlocksFeed(Feed[tuple[AttentionMaps | None, LayerFeatures]]):
 
 
 Sum = tuple[Tap, Tap, Tap]  # taps of a skip, of the branch that is added to it, and of what the two give
-TRANSFORMER_SUMS: tuple[Sum, ...] = (("input", "attention", "mid"), ("mid", "mlp", "block"))
-CONVNET_SUMS: tuple[Sum, ...] = (("skip", "branch", "block"),)
 
 
 def sums_of(layer: Layer) -> tuple[Sum, ...]:
-    """The sums of a block that a `ResidualFeed` measures."""
-    return CONVNET_SUMS if layer.tap == "branch" else TRANSFORMER_SUMS
+    """The sums of a block that a `ResidualFeed` measures: one in a ConvNet, two in a transformer."""
+    if layer.tap == "branch":
+        return (("skip", "branch", "block"),)
+    return (("input", "attention", "mid"), ("mid", "mlp", "block"))
 
 
 GRIDS = GridFeed()

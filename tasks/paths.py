@@ -115,13 +115,10 @@ def _side(view: View) -> int:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a way, or a stop on it: a rule, what it reads of a backbone, and what is done to that first.
-
-    What is read is the blocks, of which the best counts, or the last one behind the final norm.
-    """
+    """An end of a way, or a stop on it: a rule, what it reads of a backbone, what is done to that first."""
 
     rule: Rule
-    tap: Read = "block"
+    tap: Read = "block"  # the blocks, of which the best counts, or the last one behind the final norm
     transform: str = ""  # of `tasks.transforms`; "" for nothing
 
 
@@ -189,10 +186,9 @@ def steps_between(first: End, second: End) -> Steps:
 
 
 def _primary(end: End) -> End:
-    rule = end.rule
-    return (
-        replace(end, rule=replace(rule, alphas=rule.alphas[:1])) if isinstance(rule, KeypointConfig) else end
-    )
+    if isinstance(end.rule, KeypointConfig):
+        return replace(end, rule=replace(end.rule, alphas=end.rule.alphas[:1]))
+    return end
 
 
 def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> End:

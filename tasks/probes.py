@@ -37,10 +37,7 @@ class LabelledVectors:
     def outcome(
         self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None
     ) -> Outcome:
-        """Scores in percent, one a metric, with an interval over the test images.
-
-        They follow from how often each test image was given its class, [m], 0 to 1.
-        """
+        """Scores in percent, one a metric, of how often each test image was given its class, [m], 0 to 1."""
         values = {metric: 100.0 * shares for metric, shares in correct.items()}
         scores = (
             Score(metric, float(shares.mean()), len(shares), "images") for metric, shares in values.items()
@@ -70,9 +67,8 @@ class LabelledTask(VectorTask):
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
-        data = self.data
-        rest = () if data.rest is None else (data.rest,)
-        return (data.probe, *rest, data.val)
+        sources = (self.data.probe, self.data.rest, self.data.val)
+        return tuple(source for source in sources if source is not None)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -107,12 +103,9 @@ class LabelledTask(VectorTask):
         )
 
 
+_PENALTIES = tuple(2.0**power for power in range(-6, 21, 2))
 _STANDARD = FewShotRule(
-    shots=(10, 1, 5, 25),
-    seeds=(0, 1, 2),
-    penalties=tuple(2.0**power for power in range(-6, 21, 2)),
-    held_out=5,
-    penalty=2.0**10,
+    shots=(10, 1, 5, 25), seeds=(0, 1, 2), penalties=_PENALTIES, held_out=5, penalty=2.0**10
 )
 
 FEW_SHOT = {"standard": _STANDARD, "paper": replace(_STANDARD, penalties=())}
@@ -160,16 +153,9 @@ def too_few(shots: int, fewest: int) -> str:
     return f"{shots} shots need {shots} readable training images of every class; one class has {fewest}"
 
 
+_RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LINEAR = {
-    "standard": SoftmaxRule(
-        epochs=20,
-        batch=1024,
-        momentum=0.9,
-        rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-        held_out=100,
-        least=4,
-        seed=0,
-    )
+    "standard": SoftmaxRule(epochs=20, batch=1024, momentum=0.9, rates=_RATES, held_out=100, least=4, seed=0)
 }
 
 

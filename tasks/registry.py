@@ -51,18 +51,7 @@ _VOTES = tuple(f"top-{rank}{k}" for k in ("", " k=10", " k=20", " k=100", " k=20
 _RANKINGS = tuple(
     f"{name} {level}" for name in ("mAP", "mP@1", "mP@5", "mP@10") for level in ("medium", "easy", "hard")
 )
-_KEYPOINTS = tuple(
-    f"PCK@{alpha}{variant}"
-    for variant in ("", " per image", " per keypoint", " image size")
-    for alpha in ("0.1", "0.05", "0.01", "0.15", "0.2")
-)
 _CLUSTERINGS = ("purity", "NMI", "ARI")
-_OVERLAPS = (
-    *("saliency-iou-best", "saliency-iou-best-held-out", "saliency-iou-oracle", "saliency-iou-merged"),
-    *("saliency-iou", "saliency-iou-uniform"),
-    *(f"rollout-iou{ending}" for ending in ("", "-max", "-min", "-discard", "-max-discard", "-min-discard")),
-)
-
 
 # an analysis of what goes on inside, on probe images that need no classes; run where it is named
 _inside = partial(
@@ -128,7 +117,11 @@ TASKS: tuple[TaskEntry, ...] = (
         role="keypoints",
         title="keypoint correspondence",
         data="SPair-71k test",
-        metrics=_KEYPOINTS,
+        metrics=tuple(
+            f"PCK@{alpha}{variant}"
+            for variant in ("", " per image", " per keypoint", " image size")
+            for alpha in ("0.1", "0.05", "0.01", "0.15", "0.2")
+        ),
         asks="Does a point on an object, such as an ear, find the same point on another such object?",
         measures="PCK@0.1: points found within 0.1 of the longer side of the object's box",
     ),
@@ -253,7 +246,11 @@ TASKS: tuple[TaskEntry, ...] = (
         labels=True,
         title="whether attention marks objects",
         data="COCO val2017, PartImageNet",
-        metrics=_OVERLAPS,
+        metrics=(
+            *(f"saliency-iou-{ending}" for ending in ("best", "best-held-out", "oracle", "merged")),
+            *("saliency-iou", "saliency-iou-uniform", "rollout-iou", "rollout-iou-max", "rollout-iou-min"),
+            *(f"rollout-iou-{ending}" for ending in ("discard", "max-discard", "min-discard")),
+        ),
         asks="Do attention heads, and attention through all layers, mark the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
         drawing="tasks.analyses.drawings.attention:draw_saliency",

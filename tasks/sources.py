@@ -18,9 +18,7 @@ from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.coco import Regions
 from zoo.view.views import Mirrored, ResizeCrop, View
 
-ANY_SIZE = (256, 256)
-"""Stands for the size of any image: views of a classification dataset show all at one size."""
-
+ANY_SIZE = (256, 256)  # of any image, as it were: views of a classification dataset show all at one size
 CHUNK = 512  # images of a classification dataset whose vectors are stored together
 JOINT = 256  # images that go through a backbone together where CKA's batches are smaller
 
@@ -52,10 +50,7 @@ class ImagesConfig:
 
 
 _STANDARD = ImagesConfig(
-    view=ResizeCrop(short=256, crop=224),
-    batches=Batches(size=256, seed=0),
-    own_probe=100,
-    own_unlabelled=5000,
+    ResizeCrop(short=256, crop=224), Batches(size=256, seed=0), own_probe=100, own_unlabelled=5000
 )
 
 IMAGES = {  # by name of the protocol

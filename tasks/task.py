@@ -48,15 +48,8 @@ Needs = Literal["passes", "pairs", "backbone", "device"]
 """What scores of a task are made from: what the passes of one backbone stored, or those of two; a loaded
 backbone, which is asked something; or one that is alone on the device."""
 
-# why tasks take no sets of layers
-SINGLE_LAYERS = "asks about single layers"
-NO_MEAN = "does not compare tokens by their cosine"
-
-# why tasks take no transform
-GRIDS_ALONE = "acts on the tokens of grids, and the task takes one vector an image"
-VECTORS_ALONE = "is fitted on vectors of many images before the first is scored, and grids are never kept"
-AS_THEY_ARE = "looks at features as they are"
-
+SINGLE_LAYERS = "asks about single layers"  # why tasks take no sets of layers
+AS_THEY_ARE = "looks at features as they are"  # why they take no transform
 ALL = "all"  # pooling of the average of all tokens, made of the stored vectors of class token and patches
 PARALLEL_BYTES = 1 << 30  # layers are scored side by side while their vectors together stay below this
 
@@ -238,10 +231,7 @@ class Task(ABC):
         raise NotImplementedError
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The images that are needed to draw the examples of layers, by the name that the arrays call them.
-
-        Those that are most needed come first.
-        """
+        """The images that examples of layers are drawn with, by name in the arrays, the chief ones first."""
         raise NotImplementedError
 
     def transform_refusal(self, transform: str) -> str:
@@ -266,12 +256,11 @@ class VectorTask(Task):
     """A task that scores stored vectors of one layer after the other (k-NN, retrieval, image clustering).
 
     Vectors are, for each source name, [images dim] in the source's order; a row of an image that could not be
-    read is NaN. With ``all_tokens`` the average of all tokens, the class token among them, is scored, too
-    (pooling ``all``), where a backbone has a class token.
+    read is NaN.
     """
 
     sets_refusal = ""
-    all_tokens: ClassVar[bool] = False
+    all_tokens: ClassVar[bool] = False  # whether `ALL` is scored, too, where a backbone has a class token
 
     @abstractmethod
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
@@ -305,7 +294,8 @@ class VectorTask(Task):
     def transform_refusal(self, transform: str) -> str:
         if not self.fitted_on:
             return "does not say which images a transform may be fitted on"
-        return GRIDS_ALONE if of_tokens(transform) else ""
+        alone = "acts on the tokens of grids, and the task takes one vector an image"
+        return alone if of_tokens(transform) else ""
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
@@ -381,23 +371,22 @@ class FedTask(Task, Measurable):
     def transform_refusal(self, transform: str) -> str:
         if not (self.transforms and all(isinstance(each.feed, GridFeed) for each in self.measured)):
             return AS_THEY_ARE
-        return "" if of_tokens(transform) else VECTORS_ALONE
+        alone = "is fitted on vectors of many images before the first is scored, and grids are never kept"
+        return "" if of_tokens(transform) else alone
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
         """Empty outcomes of layers that could not be measured, or of all where nothing is shown."""
         measured = backbone.measured
         refused = dict.fromkeys(backbone.fed_layers, backbone.refusal)
         reasons = refused if measured is None else measured.failures
-        return [
-            LayerOutcome(layer, self.pooling, Outcome((), empty=reason)) for layer, reason in reasons.items()
-        ]
+        return [LayerOutcome(layer, self.pooling, Outcome((), empty=why)) for layer, why in reasons.items()]
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTask(FedTask):
     """A task that scores each layer by what its groups left behind (propagation, keypoints, regions)."""
 
-    sets_refusal = NO_MEAN
+    sets_refusal = "does not compare tokens by their cosine"
     transforms = True
 
     @abstractmethod
