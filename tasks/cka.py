@@ -59,10 +59,7 @@ class Grams:
         return gram_matrix(features, centred=not self.config.min_max, checked=False)
 
     def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
-        """Gram matrices of features [images dim], as `gram` gives them.
-
-        For neighbouring batches of equally many images they are [batches n n]: one product.
-        """
+        """Gram matrices [batches n n] of features [images dim]; neighbours of one size in one product."""
         runs: list[list[slice]] = []
         for rows in batches:
             before = runs[-1][-1] if runs else rows

@@ -1,7 +1,6 @@
 """Clustering of images, objects and parts: do the features group what belongs together?
 
-Source: Walmer et al., CVPR 2023 (k-means purity of images, COCO objects and PartImageNet parts; weights of
-cells).
+Source: Walmer et al., CVPR 2023 (k-means purity of images, objects and parts; weights of cells).
 """
 
 from collections.abc import Mapping, Sequence
@@ -239,7 +238,7 @@ class RegionMeasurer:
     def __init__(self, image: RegionImage) -> None:
         self._labels = np.array([region.label for region in image.regions], np.int64)
         self._image = image
-        self._masks: list[NDArray[np.uint8]] | None = None
+        self._masks: NDArray[np.uint8] | None = None
         self._of_grid: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
         self._means: dict[Layer, dict[str, Tensor]] = {}
 
@@ -260,17 +259,14 @@ class RegionMeasurer:
         """Weights of the cells of a grid [regions height width], and the class shown most [regions]."""
         if grid not in self._of_grid:
             if self._masks is None:
-                self._masks = [region.mask() for region in self._image.regions]
+                self._masks = np.stack([region.mask() for region in self._image.regions])
             weights = np.stack([region_weights(mask, grid) for mask in self._masks])
-            classes = self._classes(weights, self._masks)
+            labels = np.unique(self._labels)
+            masks = [np.logical_or.reduce(self._masks[self._labels == label]) for label in labels]
+            shares = np.stack([cell_shares(mask, grid) for mask in masks])
+            classes = labels[shown_classes(weights.astype(np.float64), shares)]
             self._of_grid[grid] = torch.from_numpy(weights).to(device), torch.from_numpy(classes).to(device)
         return self._of_grid[grid]
-
-    def _classes(self, weights: NDArray[np.float32], masks: Sequence[NDArray[np.uint8]]) -> NDArray[np.int64]:
-        classes = np.unique(self._labels)
-        covered = [np.logical_or.reduce(np.stack(masks)[self._labels == label]) for label in classes]
-        shares = np.stack([cell_shares(mask, (weights.shape[1], weights.shape[2])) for mask in covered])
-        return np.asarray(classes[shown_classes(weights.astype(np.float64), shares)])
 
 
 def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:
