@@ -26,10 +26,8 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
     Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
     Python object, or ``timm:NAME``. Facts about a backbone that is not in the registry are read from its
     configuration or its object, for which alone heavy libraries are imported and the Hub is asked. Files from
-    the Hub are kept in ``cache_dir``; only the Hub's own cache is looked at if None.
-
-    Raises:
-        InputError: Something matches nothing, or two backbones have one name.
+    the Hub are kept in ``cache_dir``; only the Hub's own cache is looked at if None. Raises InputError where
+    something matches nothing, or two backbones have one name.
     """
     wanted: set[str] = set()
     others: dict[str, BackboneSpec] = {}

@@ -69,7 +69,7 @@ _PARTS = "He et al., PartImageNet, arXiv:2112.00933: images of 158 classes of Im
 
 def _imagenet(*kinds: Kind, source: str) -> tuple[Seen, ...]:
     """Marks of a training on ImageNet; of PartImageNet, whose images are ImageNet's, it has no labels."""
-    parts: tuple[Kind, ...] = tuple(kind for kind in kinds if kind != "labels")
+    parts = tuple(kind for kind in kinds if kind != "labels")
     return Seen("imagenet", kinds, source), Seen("partimagenet", parts, _PARTS)
 
 

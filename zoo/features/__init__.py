@@ -106,21 +106,17 @@ class ReceptiveField:
 class Weights:
     """Weights that say something without an image; they must not be changed.
 
-    Attributes:
-        filters: First convolution, of the patch embedding or the stem, [dim 3 height width]: it acts on the
-            normalised input. BiT's are standardised, as it convolves with them.
-        positions: Trained embeddings of the patches' positions, without those of prefix tokens, on the square
-            grid of the training, [rows columns dim].
-        position_bias: What BEiT and data2vec add to the scores of attention, [blocks heads 2g-1 2g-1] for a
-            grid of g x g patches, one block if all share it: entry ``[dy + g - 1, dx + g - 1]`` where the
-            query is dy rows below and dx columns right of the key.
-        reason: By the name of what is None, why, in a sentence.
+    ``filters`` of the first convolution act on the normalised input; BiT's are standardised, as it convolves
+    with them. ``positions`` are trained embeddings of the patches' positions on the square grid of the
+    training. ``position_bias`` is what BEiT and data2vec add to the scores of attention, for a grid of g x g
+    patches, one block if all share it: entry ``[dy + g - 1, dx + g - 1]`` where the query is dy rows below
+    and dx columns right of the key.
     """
 
-    filters: Tensor | None
-    positions: Tensor | None
-    position_bias: Tensor | None
-    reason: Mapping[str, str]
+    filters: Tensor | None  # [dim 3 height width]
+    positions: Tensor | None  # [rows columns dim], without those of prefix tokens
+    position_bias: Tensor | None  # [blocks heads 2g-1 2g-1]
+    reason: Mapping[str, str]  # by the name of what is None: why, in a sentence
 
 
 Channels = Callable[[int], Sequence[int]]  # which channels of a layer are looked at, told how many it has
@@ -144,12 +140,10 @@ class Visitable(Protocol):
         """Run one forward and call ``visitor`` once for each layer, in order, while the forward runs.
 
         Args:
-            pixels: uint8 RGB, [batch 3 height width], on any device; height and width are multiples of
-                ``spec.patch_size``.
+            pixels: uint8 RGB, [batch 3 height width], on any device; sides are multiples of the patch size.
             visitor: Called with `AttentionMaps` for each layer of the tap ``probabilities``, and with
                 `LayerFeatures` for every other.
             layers: Layers to show; all of ``spec.layers`` if None, which have no probabilities. Those are
                 computed only where some are asked for, one block's in memory at a time: 4 bytes (in float32)
                 for each image, head, query and key.
         """
-        ...

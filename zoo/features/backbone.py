@@ -18,10 +18,7 @@ SEED = 0  # of the random floor
 
 
 class Backbone(ABC):
-    """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`).
-
-    It says beforehand which layers it cannot show, and shows some weights.
-    """
+    """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`)."""
 
     def __init__(
         self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
@@ -30,21 +27,14 @@ class Backbone(ABC):
         self.revision, self.fingerprint = identity.revision, identity.fingerprint
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
-        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Visitable`.
-
-        Raises InputError where the pixels, a layer or what is shown is not what the spec says.
-        """
+        """Run one forward (see `zoo.features.Visitable`); InputError where it does not fit the spec."""
         cells, wanted = cells_of(self.spec, pixels), wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted):
             raise InputError(reason)
         self._visit(pixels, visitor, wanted, cells)
 
     def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of these layers, in a sentence; "" if it can show them all.
-
-        `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
-        leave out only who asked for them.
-        """
+        """Why `visit` would refuse one of these layers, in the same sentence; "" if it can show them all."""
         wanted = wanted_layers(self.spec, layers)
         return unknown_layer(self.spec, wanted) or next(filter(None, map(self._refused, wanted)), "")
 

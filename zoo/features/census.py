@@ -35,20 +35,14 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
                 storage = value.untyped_storage()
                 self._of_weights[storage._cdata] = storage.nbytes()
         result = func(*args, **options)
-        for value in tree_iter(result):
-            if isinstance(value, Tensor):
-                self._see(value)
+        for storage in (v.untyped_storage() for v in tree_iter(result) if isinstance(v, Tensor)):
+            key = storage._cdata
+            if key not in self._of_weights and key not in self._alive:  # counts until nobody holds it
+                self._alive[key] = storage.nbytes()
+                self._now += storage.nbytes()
+                self._most = max(self._most, self._now)
+                weakref.finalize(storage, self._release, key)
         return result
-
-    def _see(self, result: Tensor) -> None:
-        """Count its memory, until nobody holds it any more."""
-        storage = result.untyped_storage()
-        key = storage._cdata
-        if key not in self._of_weights and key not in self._alive:
-            self._alive[key] = storage.nbytes()
-            self._now += storage.nbytes()
-            self._most = max(self._most, self._now)
-            weakref.finalize(storage, self._release, key)
 
     def _release(self, key: int) -> None:
         self._now -= self._alive.pop(key)

@@ -17,10 +17,9 @@ from zoo.features.hooked import HookedBackbone
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View
 
+# What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
+# mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`).
 Pooled = Literal["cls", "mean", "grid", "patchwise"]
-"""What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
-mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`)."""
-
 Images = Image.Image | Sequence[Image.Image] | Tensor
 
 BATCH = 32  # images that go through together where they are given as images
@@ -34,15 +33,9 @@ class CutBackbone:
     """Maps images to what one layer of a frozen backbone says of them.
 
     Blocks after the layer never run. The weights that no forward reads any more are given back where the
-    network is one of transformers; a Python object of somebody's own keeps its memory.
-
-    Attributes:
-        spec: The backbone.
-        layer: Where it ends.
-        pooling: What it gives of the layer.
-        view: How images are shown to it, scaled to its input size.
-        dim: Channels of what it gives.
-        parameters: Weights that its forward reads; 0 where they are no parameters of torch.
+    network is one of transformers; a Python object of somebody's own keeps its memory. ``view`` is scaled to
+    the input size, ``dim`` are channels of what it gives, ``parameters`` the weights that its forward reads,
+    0 where they are no parameters of torch.
     """
 
     def __init__(self, backbone: Backbone, layer: Layer, pooling: Pooled, view: View) -> None:
@@ -67,12 +60,9 @@ class CutBackbone:
     def __call__(self, images: Images) -> Tensor:
         """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
 
-        Args:
-            images: One image of Pillow, several, or uint8 RGB pixels [images 3 height width] that are shown
-                as they are, their sides multiples of ``spec.patch_size``.
-
-        Raises:
-            InputError: The pixels are of another kind, or the grids of the images are of different sizes.
+        Images are one of Pillow, several, or uint8 RGB pixels [images 3 height width] that are shown as they
+        are, their sides multiples of ``spec.patch_size``. Raises InputError where the pixels are of another
+        kind, or the grids of the images are of different sizes.
         """
         if isinstance(images, Tensor):
             return self._pooled(self._show(images))

@@ -24,26 +24,19 @@ Show = Callable[[Tensor | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network whose ``body`` runs all blocks, and where to look into it.
-
-    ``layouts`` are those of layer 0 and of what each block passes on; ``final`` has the last.
-    ``interpolates`` says whether the forward must be asked to fit position embeddings to the image.
-    """
+    """A network whose ``body`` runs all blocks, and where to look into it."""
 
     body: nn.Module
     blocks: tuple[nn.Module, ...]
     final_norm: nn.Module | None
-    layouts: tuple[StreamLayout, ...]
-    interpolates: bool = False
+    layouts: tuple[StreamLayout, ...]  # of layer 0 and of what each block passes on; ``final`` has the last
+    interpolates: bool = False  # whether the forward must be asked to fit position embeddings to the image
     parts: Parts = None
 
 
 @contextmanager
 def exact_float32() -> Iterator[None]:
-    """Float32 products and convolutions keep their mantissa inside, where some GPUs shorten it (TF32).
-
-    The process's settings are put back after.
-    """
+    """Inside, float32 products and convolutions keep their mantissa, where some GPUs shorten it (TF32)."""
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     conv = getattr(cudnn, "conv", None)
     name, value = ("fp32_precision", "ieee") if conv is not None else ("allow_tf32", False)  # since torch 2.9

@@ -31,8 +31,7 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
             return f"{spec.name} is a network whose attention probabilities cannot be read."
         if spec.heads is None:
             return f"{spec.name} has no attention."
-        first, last = Layer(1, "probabilities"), Layer(spec.depth, "probabilities")
-        span = f"it has those of {first} to {last}"
+        span = f"it has those of {Layer(1, missing.tap)} to {Layer(spec.depth, missing.tap)}"
         return f"{spec.name} has no attention probabilities of layer {missing}; {span}."
     names = ", ".join(str(layer) for layer in spec.layers)
     inside = f", and {in_words(spec.inside)} of every block" if spec.inside else ""
@@ -83,10 +82,7 @@ def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> lis
 def features_of(
     spec: BackboneSpec, layer: Layer, stream: Tensor, layout: StreamLayout, batch: int, cells: Cells
 ) -> LayerFeatures:
-    """Features of a layer of so many images from what its block passes on; views, but for mask units.
-
-    ``cells`` are those of the coarsest grid, which is that of mask units.
-    """
+    """Features of a layer from what its block passes on; ``cells`` are of the coarsest grid, or of units."""
     stream = in_rows(stream, cells) if layout == "units" else with_batch_first(stream, layout)
     are_maps, prefix = layout in ("maps", "cells"), spec.prefix_tokens
     shapes = shapes_of(spec, layer, cells, stream.shape[1 if are_maps else -1])
@@ -129,8 +125,7 @@ def in_rows(tokens: Tensor, units: Cells) -> Tensor:
     unit's row and column. Source: ``Unroll`` in ``hiera_utils.py`` of Ryali et al., Hiera, arXiv:2306.00989.
     """
     rows, columns = units
-    side = isqrt(tokens.shape[1] // (rows * columns))
-    bits = side.bit_length() - 1
+    bits = isqrt(tokens.shape[1] // (rows * columns)).bit_length() - 1
     if bits < 1 or (1 << bits) ** 2 * rows * columns != tokens.shape[1]:
         return tokens
     split = tokens.reshape(len(tokens), *(2, 2) * bits, rows, columns, tokens.shape[2])
@@ -147,6 +142,5 @@ def first_tensor(content: object) -> Tensor | None:
     if isinstance(content, Mapping):
         content = tuple(content.values())
     if isinstance(content, Iterable) and not isinstance(content, str):
-        tensors = (first_tensor(part) for part in content)
-        return next((tensor for tensor in tensors if tensor is not None), None)
+        return next((tensor for tensor in map(first_tensor, content) if tensor is not None), None)
     return None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
+from torch.autograd import grad
 
 from zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
 from zoo.spec import Layer
@@ -53,20 +54,16 @@ def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Te
                 continue
             if layer in parts:
                 gradients[layer] = gradients[parts[layer][0]] + gradients[parts[layer][1]]
+            elif centre.requires_grad:
+                # images of a batch do not see each other: each gets the derivative of its own centre
+                whole = centre[:, channel].sum()
+                (gradients[layer],) = grad(whole, images, retain_graph=True, materialize_grads=True)
             else:
-                gradients[layer] = _gradient(centre[:, channel], images)
+                gradients[layer] = torch.zeros_like(images)
             strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / centre.shape[1]
             for gone in [old for old in gradients if old.index < layer.index - 1]:
                 del gradients[gone]
     return strength
-
-
-def _gradient(centre: Tensor, images: Tensor) -> Tensor:
-    """Derivatives of the centre of each image, [batch], by that image: [batch 3 height width]."""
-    if not centre.requires_grad:
-        return torch.zeros_like(images)
-    # images of a batch do not see each other: each gets the derivative of its own centre
-    return torch.autograd.grad(centre.sum(), images, retain_graph=True, materialize_grads=True)[0]
 
 
 def _parts(layer: Layer, centres: Mapping[Layer, Tensor]) -> tuple[Layer, Layer] | None:

@@ -32,7 +32,7 @@ def without_weights(reason: str) -> Weights:
     return Weights(None, None, None, {"filters": reason, "positions": reason, "position_bias": reason})
 
 
-def position_table(embeddings: nn.Module) -> nn.Parameter | None:
+def position_table(embeddings: object) -> nn.Parameter | None:
     """Position embeddings of the training, [1 tokens dim] or [tokens dim]; None where there are none."""
     table = getattr(embeddings, "position_embeddings", None)
     holder = getattr(embeddings, "position_embedding", None)
@@ -64,7 +64,7 @@ def _filters(body: nn.Module) -> Tensor | None:
 
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
     embeddings = getattr(body, "embeddings", None)
-    table = None if embeddings is None else position_table(embeddings)
+    table = position_table(embeddings)
     if table is None:  # RADIO's is of the patches of the largest image and of no other token
         free = getattr(embeddings, "position_embedding", None)
         if not isinstance(free, nn.Parameter):

@@ -176,16 +176,13 @@ def fitted_positions(
 
 def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
     """Make a network fit any absolute position embeddings by a rule; ``stride`` is the side of its cells."""
-    embeddings = getattr(body, "embeddings", None)
-    if rule != "huggingface" and embeddings is not None and position_table(embeddings) is not None:
+    embeddings: Any = getattr(body, "embeddings", None)
+    if rule != "huggingface" and position_table(embeddings) is not None:
         embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, stride, rule)
 
 
 def _fitted(embeddings: nn.Module, stride: int, rule: Interpolation, *given: Any) -> Tensor:  # noqa: ANN401
-    """Stands in for the method of transformers, which is given the image's sides in pixels last.
-
-    First come the tokens, and the table in some networks; neither is needed.
-    """
+    """Stands in for the method of transformers: what it is given ends with the image's sides in pixels."""
     height, width = given[-2:]
     table = position_table(embeddings)
     assert table is not None

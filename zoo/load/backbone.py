@@ -10,7 +10,7 @@ from zoo.features import BackboneIdentity
 from zoo.features.backbone import SEED, Backbone, RandomFloor
 from zoo.features.hooked import HookedBackbone
 from zoo.load.adapters import use_rule
-from zoo.load.checkpoint import Checkpoint, in_directory, single_file
+from zoo.load.checkpoint import Checkpoint, digest, in_directory
 from zoo.load.hub import fetch
 from zoo.load.module.network import given
 from zoo.load.network import build_network
@@ -26,10 +26,8 @@ FLOOR_REVISION = f"seed-{SEED}"
 def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
     """A backbone of an entry of `zoo.registry.find`, ready to be visited.
 
-    Downloads and generated weights are kept in ``cache_dir``.
-
-    Raises:
-        InputError: The files cannot be had, are damaged, or are not what the entry says; no such device.
+    Downloads and generated weights are kept in ``cache_dir``. Raises InputError where the files cannot be
+    had, are damaged, or are not what the entry says, or there is no such device.
     """
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device; use --device cpu.")
@@ -84,6 +82,8 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
             f"the file: --weights {spec.entry}=FILE."
         )
     local = Path(spec.repository)
-    if local.is_dir() or local.is_file():
-        return in_directory(local) if local.is_dir() else single_file(local)
+    if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
+        return Checkpoint((local,), None, None, digest((local,)))
+    if local.is_dir():
+        return in_directory(local)
     return fetch(spec.repository, spec.revision, cache_dir)

@@ -23,6 +23,7 @@ WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
+SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, where they are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +31,20 @@ class Checkpoint:
     """Files of one version of a backbone."""
 
     weights: tuple[Path, ...]
-    config: Path | None  # config.json, where there is one
-    preprocessor: Path | None  # preprocessor_config.json, where there is one
+    config: Path | None  # these two where they are there
+    preprocessor: Path | None
     revision: str  # commit of its repository, or digest of the files
 
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
-    """Files of a directory in Hugging Face format, of a commit or else a digest of configuration and weights.
-
-    Raises InputError where there are no weights.
-    """
+    """Files of a directory in Hugging Face format, of a commit or a digest; InputError without weights."""
     path = next((directory / name for name in WEIGHT_FILES if (directory / name).is_file()), None)
     if path is None:
         raise InputError(f"{directory} has no weights; expected {WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}.")
     weights = shards(path) if path.name.endswith(".index.json") else (path,)
-    config, preprocessor = directory / "config.json", directory / "preprocessor_config.json"
-    has_config = config.is_file()
-    return Checkpoint(
-        weights,
-        config if has_config else None,
-        preprocessor if preprocessor.is_file() else None,
-        revision or digest((*weights, config) if has_config else weights),
-    )
-
-
-def single_file(path: Path) -> Checkpoint:
-    """A checkpoint that is one file of weights, as the authors of MoCo-v3 and MAE publish it."""
-    return Checkpoint((path,), None, None, digest((path,)))
+    config, preprocessor = (path if path.is_file() else None for path in map(directory.joinpath, SMALL_FILES))
+    hashed = weights if config is None else (*weights, config)
+    return Checkpoint(weights, config, preprocessor, revision or digest(hashed))
 
 
 def shards(index: Path) -> tuple[Path, ...]:

@@ -55,10 +55,7 @@ def model_class(architecture: Architecture) -> type[PreTrainedModel]:
 
 
 def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
-    """Architecture and configuration of the vision backbone that a ``config.json`` describes.
-
-    ``path`` is where its values were read.
-    """
+    """Architecture and configuration of the vision backbone that a ``config.json``, read at ``path``, has."""
     classes = values.get("architectures") or ()
     if _RADIO_CLASS in classes and isinstance(values.get("args"), Mapping):
         values = _radio_of_authors(values, path)
@@ -149,11 +146,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
 
 
 def read_facts(architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
-    """What the configuration says about the backbone, as a spec without a name and a repository.
-
-    Its ``trained_size`` is the side of the training images in pixels; None where the configuration does not
-    know it.
-    """
+    """What the configuration says about the backbone, as a spec without a name and a repository."""
     facts = BackboneSpec(
         name="",
         family=architecture.family,

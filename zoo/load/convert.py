@@ -70,10 +70,7 @@ def has_names_of_transformers(tensors: Mapping[str, Tensor]) -> bool:
 
 
 def stated_heads(values: Mapping[str, object]) -> int | None:
-    """Attention heads that timm's ``config.json`` implies, by its arguments or else its architecture.
-
-    None where it says nothing of them.
-    """
+    """Heads that timm's ``config.json`` implies, by its arguments or else its architecture; None for none."""
     for holder in (values, values.get("model_args")):
         heads = holder.get("num_heads") if isinstance(holder, Mapping) else None
         if isinstance(heads, int):
@@ -223,8 +220,7 @@ def _frequencies(channels: int) -> Tensor:
     """
     steps = _THETA ** -(torch.arange(0, channels // 2, 2) / (channels // 2))
     still = torch.zeros_like(steps)
-    by_row, by_column = torch.cat([still, steps]), torch.cat([steps, still])
-    return torch.stack([by_row.repeat(2), by_column.repeat(2)])
+    return torch.stack([torch.cat(pair).repeat(2) for pair in ((still, steps), (steps, still))])
 
 
 def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -282,10 +278,7 @@ def _sizes(
     spec: BackboneSpec,
     heads: int | None = None,
 ) -> dict[str, Any]:
-    """What all configurations of Vision Transformers say, for a grid of so many patches a side.
-
-    Heads are the entry's if None.
-    """
+    """What every configuration of a ViT says, for so many patches a side; heads are the entry's if None."""
     width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
     if height != across:
         refuse(spec, f"square patches are expected, and {names.patches} has {height} x {across} px")
@@ -310,10 +303,7 @@ def _sizes(
 
 
 def _grid_side(tensors: Mapping[str, Tensor], name: str, prefix: int, spec: BackboneSpec) -> int:
-    """Cells a side of the square grid that a table of positions is for, beside so many rows of other tokens.
-
-    Raises InputError where it is for no square grid.
-    """
+    """Cells a side of the square grid that a table of positions is for, beside so many other tokens."""
     cells = shape_of(tensors, name, 3 if name == "pos_embed" else 2, spec)[-2] - prefix
     side = isqrt(max(cells, 0))
     if side < 1 or side * side != cells:

@@ -10,10 +10,8 @@ from huggingface_hub.utils import logging as log
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from zoo.errors import InputError, first_line
-from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards
+from zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
 from zoo.online import hub_answers
-
-_SMALL_FILES = ("config.json", "preprocessor_config.json")
 
 
 def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:
@@ -71,7 +69,7 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
 
     try:
         folder = _weights(get, revision, offline=offline)
-        for name in _SMALL_FILES:
+        for name in SMALL_FILES:
             with suppress(errors.EntryNotFoundError):
                 get(name, folder.name)
     except errors.LocalEntryNotFoundError:

@@ -16,7 +16,6 @@ from zoo.load.timm_models import timm_network
 from zoo.spec import BackboneSpec, Normalisation
 
 REFERENCE_SIZE = 224  # side in pixels at which backbones of larger training images are evaluated
-_Three = tuple[float, float, float]
 
 _LOG = logging.getLogger(__name__)
 
@@ -80,7 +79,7 @@ def _preprocessing(
     return Normalisation((red, green, blue), (of_red, of_green, of_blue)), side
 
 
-def _three(values: object, key: str, path: Path) -> _Three:
+def _three(values: object, key: str, path: Path) -> tuple[float, float, float]:
     listed = values if isinstance(values, list | tuple) and len(values) == 3 else ()
     numbers = [float(value) for value in listed if isinstance(value, int | float) and isfinite(value)]
     if len(numbers) != 3:

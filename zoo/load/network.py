@@ -55,10 +55,7 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
 def _read(
     spec: BackboneSpec, checkpoint: Checkpoint
 ) -> tuple[Architecture, PreTrainedConfig, dict[str, Tensor]]:
-    """Architecture, configuration and tensors of a checkpoint, in agreement with its entry.
-
-    A configuration of transformers says what network the tensors belong to; elsewhere their names do.
-    """
+    """What a checkpoint holds by its ``config.json`` or, where that is not transformers', by its names."""
     values = {} if checkpoint.config is None else read_json(checkpoint.config)
     tensors: dict[str, Tensor] = {}
     if "model_type" not in values:

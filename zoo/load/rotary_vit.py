@@ -49,9 +49,8 @@ class CapiViTConfig(PerceptionEncoderConfig):  # type: ignore[no-untyped-call]
 
 
 def _norm(config: PerceptionEncoderConfig, *, affine: bool = True) -> nn.Module:
-    if config.is_capi:
-        return nn.RMSNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
-    return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
+    kind: type[nn.Module] = nn.RMSNorm if config.is_capi else nn.LayerNorm
+    return kind(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
 
 
 class RotaryEmbeddings(nn.Module):
@@ -85,8 +84,7 @@ class RotaryEmbeddings(nn.Module):
         if self.cls_token is not None:
             tokens = torch.cat([self.cls_token.expand(len(tokens), -1, -1), tokens], dim=1)
         if self.position_embeddings is not None:
-            height, width = pixels.shape[-2:]
-            tokens = tokens + self.interpolate_pos_encoding(tokens, height, width)
+            tokens = tokens + self.interpolate_pos_encoding(tokens, *pixels.shape[-2:])
         if self.register_tokens is not None:
             first = 0 if self.cls_token is None else 1
             registers = self.register_tokens.expand(len(tokens), -1, -1)
@@ -207,10 +205,7 @@ class RotaryBlock(nn.Module):
 
 
 class PerceptionEncoderModel(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """The network; its forward gives the stream after the last block, [batch tokens dim].
-
-    Bolya et al., Perception Encoder, arXiv:2504.13181.
-    """
+    """The network of Bolya et al., Perception Encoder, arXiv:2504.13181."""
 
     config_class = PerceptionEncoderConfig
     config: PerceptionEncoderConfig
@@ -221,12 +216,11 @@ class PerceptionEncoderModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         super().__init__(config)
         self.embeddings = RotaryEmbeddings(config)
         self.layers = nn.ModuleList(RotaryBlock(config) for _ in range(config.num_hidden_layers))
-        has_norm = config.norm_after != "none"
-        self.norm = _norm(config, affine=not config.is_capi) if has_norm else nn.Identity()
+        self.norm = nn.Identity() if config.norm_after == "none" else _norm(config, affine=not config.is_capi)
         self.post_init()  # type: ignore[no-untyped-call]
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        """The stream of normalised images [batch channels height width], whole patches a side."""
+        """The last block's stream, [batch tokens dim], of normalised images [batch channels height width]."""
         tokens: Tensor = self.embeddings(pixel_values)
         rows, columns = (side // self.config.patch_size for side in pixel_values.shape[-2:])
         coordinates = coordinates_of(self.config, rows, columns, tokens.device)

@@ -118,7 +118,6 @@ class ScriptFrame(Resized):
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         image = crop_to_box(image, box)
-        width, height = self._resized(image.size)
-        pixels = to_tensor(image)[None].float()
-        resized = functional.interpolate(pixels, size=(height, width), mode="bilinear", align_corners=False)
+        pixels, sides = to_tensor(image)[None].float(), self._resized(image.size)[::-1]
+        resized = functional.interpolate(pixels, size=sides, mode="bilinear", align_corners=False)
         return resized.round().clamp(0, 255).to(torch.uint8)

@@ -39,15 +39,12 @@ class View(Protocol):
 
     def scaled(self, input_size: int, multiple: int) -> Self:
         """The view for a backbone of that input size whose sides must be multiples of ``multiple``."""
-        ...
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map for an image of that (width, height), cropped to ``box`` before anything else."""
-        ...
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels of an RGB image, uint8 [tiles 3 height width]; one tile except for ``Tiles``."""
-        ...
 
 
 class Resized(ABC):
@@ -95,10 +92,8 @@ class ResizeCrop(Resized):
         return ResizeCrop(max(crop, round(self.short * input_size / REFERENCE_SIZE)), crop)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        width, height = size
-        if width <= height:
-            return self.short, int(self.short * height / width)
-        return int(self.short * width / height), self.short
+        long = int(self.short * max(size) / min(size))
+        return (self.short, long) if size[0] <= size[1] else (long, self.short)
 
     def _frame(self, resized: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
         left, top = (-round((side - self.crop) / 2) for side in resized)
@@ -166,10 +161,8 @@ class FitLongSide(Resized):
         return FitLongSide(nearest_multiple(self.long * input_size / REFERENCE_SIZE, multiple), multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        width, height = size
-        if width >= height:
-            return self.long, min(self.long, nearest_multiple(self.long * height / width, self.multiple))
-        return min(self.long, nearest_multiple(self.long * width / height, self.multiple)), self.long
+        short = min(self.long, nearest_multiple(self.long * min(size) / max(size), self.multiple))
+        return (self.long, short) if size[0] >= size[1] else (short, self.long)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +283,8 @@ class Tiles(Resized):
         return replace(self, short=tile * self.short // self.tile, tile=tile, multiple=multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        width, height = size
-        if width < height:
-            return self.short, self.multiple * int(self.short * height / width / self.multiple)
-        return self.multiple * int(self.short * width / height / self.multiple), self.short
+        long = self.multiple * int(self.short * max(size) / min(size) / self.multiple)
+        return (self.short, long) if size[0] < size[1] else (long, self.short)
 
     def corners(self, resized: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """(left, top) of every tile in row-major order, for a resized image of (width, height)."""
@@ -305,17 +296,15 @@ class Tiles(Resized):
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         (pixels,) = Resized.render(self, image, box)
-        corners = self.corners((pixels.shape[2], pixels.shape[1]))
-        tiles = [pixels[:, top : top + self.tile, left : left + self.tile] for left, top in corners]
-        return torch.stack(tiles)
+        corners, tile = self.corners((pixels.shape[2], pixels.shape[1])), self.tile
+        return torch.stack([pixels[:, top : top + tile, left : left + tile] for left, top in corners])
 
     def assemble(self, grids: Tensor, resized: tuple[int, int]) -> Tensor:
         """One grid [height width dim] of the resized image from its tiles' grids [tiles height width dim]."""
         cells = grids.shape[1]
         stride = self.tile // cells
         out = grids.new_empty(resized[1] // stride, resized[0] // stride, grids.shape[-1])
-        corners = self.corners(resized)
-        for grid, (left, top) in reversed(list(zip(grids, corners, strict=True))):
+        for grid, (left, top) in reversed(list(zip(grids, self.corners(resized), strict=True))):
             row, column = top // stride, left // stride
             out[row : row + cells, column : column + cells] = grid
         return out

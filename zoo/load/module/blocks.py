@@ -112,12 +112,8 @@ def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], runs: Runs) -
 
     So do the blocks of a stage; the layers of a residual block do not, since what goes past them is added.
     """
-    pairs = [
-        (runs[path][0], runs[paths[-1]][0])
-        for paths in row
-        for path in outer
-        if paths[-1].startswith(f"{path}.")
-    ]
+    ends = [paths[-1] for paths in row]
+    pairs = [(runs[path][0], runs[end][0]) for end in ends for path in outer if end.startswith(f"{path}.")]
     same = (whole.after is part.after and whole.version == part.version for whole, part in pairs)
     return not pairs or any(same)
 

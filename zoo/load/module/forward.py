@@ -50,10 +50,7 @@ class TrialNetwork:
 
 
 def run_watched(net: nn.Module, images: Tensor, paths: Iterable[str], see: See) -> None:
-    """Run a forward on normalised images and tell what passes through modules, by path, as they end.
-
-    Activations are live.
-    """
+    """Run a forward on normalised images and show what passes through modules, live, as they end."""
 
     def hook(path: str, _: nn.Module, inputs: object, options: object, output: object) -> None:
         see(path, first_tensor((inputs, options)), first_tensor(output))

@@ -14,7 +14,6 @@ from zoo.load.module.forward import TrialNetwork
 from zoo.spec import IMAGENET, Normalisation
 
 USUAL_SIZE = 224  # side in pixels of images of a network that says nothing
-Three = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +31,8 @@ class ModuleHints:
     blocks: BlocksHint | None = None
     final_norm: nn.Module | str | bool | None = None
     image_size: int | None = None
-    mean: Three | None = None
-    std: Three | None = None
+    mean: tuple[float, float, float] | None = None
+    std: tuple[float, float, float] | None = None
     layout: Layout | None = None
     prefix_tokens: int | None = None
     class_token: bool | None = None

@@ -119,10 +119,7 @@ def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | Non
 def examine(
     net: nn.Module, hints: ModuleHints, blocks: Paths | None = None, final_norm: str | None = None
 ) -> Examined:
-    """What a network in evaluation mode is, by trial forwards.
-
-    Blocks are looked for if None, and so is the path of the final norm, "" for none.
-    """
+    """What a network in evaluation mode is, by trials; blocks and norm ("": none) are looked for if None."""
     subject = with_images(net, hints)
     try:
         trial = _try(subject, hints, blocks, final_norm)
@@ -248,10 +245,8 @@ def _code(code: CodeType) -> Iterator[object]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _code(constant)
-        elif isinstance(constant, frozenset):
-            yield sorted(map(repr, constant))
         else:
-            yield constant
+            yield sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
 
 
 def _name(kind: type) -> str:

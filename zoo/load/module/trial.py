@@ -125,10 +125,7 @@ class Trial:
 
 
 def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
-    """Run forwards of noise and tell what the activations are.
-
-    The path of the final norm is "" for none; None to look for it.
-    """
+    """Run forwards of noise and tell what the activations are; the norm is "" for none, None to look for."""
     base, other = subject.draw(), subject.draw().flip(-1, -2)
     streams, norms = streams_of(subject, torch.stack([base, base, other]))
     first = _first_reading(subject, streams[0], base, hints)
