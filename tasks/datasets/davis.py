@@ -77,8 +77,7 @@ class DavisEntry(DatasetEntry[Videos]):
     def contents(self, data: Path) -> dict[str, list[Path]]:
         paths = [data / self.folder / self.subset]
         for video in self.read(data).videos:
-            paths += [Path(frame.path) for frame in video.frames]
-            paths += video.masks
+            paths += [*(Path(frame.path) for frame in video.frames), *video.masks]
         return {"files": paths}
 
 

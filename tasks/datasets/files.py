@@ -135,17 +135,13 @@ def file_paths(folder: Path, extension: str) -> list[Path]:
 
 
 def _names(folder: Path, extensions: str | tuple[str, ...], *, folders: bool) -> list[str]:
-    """Sorted names of the folders, or of the files, that end so, but the hidden ones."""
     pack, inner = _located(folder)
     try:
         if pack is None:
+            wanted = os.DirEntry.is_dir if folders else os.DirEntry.is_file
             with os.scandir(folder) as entries:
                 candidates = (entry for entry in entries if entry.name.lower().endswith(extensions))
-                listed = [
-                    _readable(entry)
-                    for entry in candidates
-                    if (entry.is_dir() if folders else entry.is_file())
-                ]
+                listed = [_readable(entry) for entry in candidates if wanted(entry)]
         else:
             if (content := pack.folder(inner)) is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))

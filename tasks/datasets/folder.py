@@ -142,7 +142,9 @@ def _classes(
     """The dataset of images with classes, split as they say, or else by the hash of their names."""
     root = str(tree.root)
     named = {file.split for file in files}
-    _require_splits(root, named)
+    if named != {""} and not {TRAIN} <= named <= {*SPLITS}:
+        what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
+        raise InputError(f"expected the splits of {root} to be {TRAIN} and {QUERY_SPLITS[0]}, found {what}")
     classes = classed.class_labels(file.label for file in files if file.split in ("", TRAIN))
     classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
     queries = next((split for split in QUERY_SPLITS if split in named), "")
@@ -162,10 +164,3 @@ def _classes(
     bank, asked = (classed.class_images(part, classes) for part in images)
     coverage = Coverage(classed.class_counts(bank, asked), tuple(notes), (*remarks, *tree.remarks))
     return Classification(name, bank, asked, coverage, "train, val" if queries else classed.MADE_SPLIT)
-
-
-def _require_splits(root: str, named: set[str]) -> None:
-    unknown = sorted(repr(split) for split in named - {*SPLITS}) if named != {""} else []
-    if unknown or (named != {""} and TRAIN not in named):
-        what = some(unknown) or "no train"
-        raise InputError(f"expected the splits of {root} to be {TRAIN} and {QUERY_SPLITS[0]}, found {what}")

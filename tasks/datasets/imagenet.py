@@ -98,8 +98,7 @@ def probe_subset(
             f"the first {len(chosen)} classes of those present are used instead"
         )
     # Keys are sorted, so the first positions of a class are its first file names.
-    labels = (present.index(name) for name in chosen)
-    positions = [np.flatnonzero(data.train.labels == label)[:per_class] for label in labels]
+    positions = [np.flatnonzero(data.train.labels == present.index(name))[:per_class] for name in chosen]
     indices = np.concatenate([np.empty(0, np.int64), *positions]).astype(np.int64)
     counts = (
         Count("probe classes", len(chosen), len(chosen if wnids is None else wnids)),

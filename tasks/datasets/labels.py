@@ -77,7 +77,6 @@ def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> 
 
 
 def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
-    """The column of the first of some names that a header has."""
     columns = {name.lower(): name for name in reversed(header)}
     return next((columns[name] for name in names if name in columns), None)
 

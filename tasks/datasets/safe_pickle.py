@@ -71,7 +71,6 @@ def _dtype(name: object, *_: object) -> _Dtype:
 
 
 def _from_bytes(data: object, dtype: object, shape: object, order: str) -> NDArray[Any]:
-    """An array of the shape, from as many bytes as it takes."""
     if not isinstance(dtype, _Dtype) or not isinstance(shape, tuple):
         raise pickle.UnpicklingError("an array without type or shape")
     real = dtype.real()
@@ -98,14 +97,6 @@ class _Array(np.ndarray[Any, Any]):
         super().__setstate__((1, shape, array.dtype, False, content))  # type: ignore[arg-type]
 
 
-def _array(*_: object) -> _Array:
-    return np.ndarray.__new__(_Array, (0,), np.int8)
-
-
-def _scalar(dtype: object, data: object) -> object:
-    return _from_bytes(data, dtype, (1,), "C")[0]
-
-
 # what a pickle may name, and what stands for it: no function of numpy that trusts its arguments
 _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): "numpy.ndarray",
@@ -114,8 +105,8 @@ _ADMITTED: dict[tuple[str, str], object] = {
     ("collections", "OrderedDict"): OrderedDict,
 }
 for _core in ("numpy.core", "numpy._core"):
-    _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = _array
-    _ADMITTED[f"{_core}.multiarray", "scalar"] = _scalar
+    _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = lambda *_: np.ndarray.__new__(_Array, (0,), np.int8)
+    _ADMITTED[f"{_core}.multiarray", "scalar"] = lambda dtype, data: _from_bytes(data, dtype, (1,), "C")[0]
     _ADMITTED[f"{_core}.numeric", "_frombuffer"] = _from_bytes
 for _builtins in ("builtins", "__builtin__"):
     _ADMITTED[_builtins, "set"] = set
