@@ -15,16 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import (
-    NOT_FINITE,
-    Array,
-    BatchMeasurer,
-    ImageAnalysis,
-    KeptImages,
-    LayerArrays,
-    Tally,
-    first,
-)
+from tasks.analyses import base
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import ATTENTION
 from tasks.metrics.arrays import Floats
@@ -37,7 +28,7 @@ from zoo.view.views import View
 LOCAL_RATIO = 0.5  # distance over that of uniform attention below which a head is local
 
 
-class AttentionDistance(ImageAnalysis[AttentionMaps]):
+class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
     """Mean distance over which the patches of the probe images attend, for each head of each block.
 
     ``attention-distance`` is measured on the unit square, corner to corner; ``attention-distance-px`` in
@@ -67,25 +58,25 @@ class AttentionDistance(ImageAnalysis[AttentionMaps]):
             patch = torch.tensor([side // maps.cells[1]])
             return {"unit": means[..., 0], "cells": means[..., 1], "uniform": uniform.clone(), "patch": patch}
 
-        return BatchMeasurer(reduce, {"uniform": first, "patch": first})
+        return base.BatchMeasurer(reduce, {"uniform": base.first, "patch": base.first})
 
-    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+    def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
         unit = images.each("unit")
-        outcome = Outcome((), empty=NOT_FINITE)
+        outcome = Outcome((), empty=base.NOT_FINITE)
         if np.isfinite(unit).all():
             pixels = int(images.first["patch"][0]) * images.each("cells")
             outcome = _distance_outcome(images.keys, unit, pixels, float(images.first["uniform"][0]))
         arrays = {"distance": unit, "image": np.array(images.keys)}
         return Findings((LayerOutcome(layer, "patch", outcome),), arrays)
 
-    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+    def arrays(self, layers: base.LayerArrays) -> dict[str, base.Array]:
         distance = layers.stacked("distance", axis=1)
         return {"distance": distance, "image": layers.first["image"], "block": layers.blocks}
 
 
 def _distance_outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform: float) -> Outcome:
     """Scores of all heads together and of each, of distances [images heads]."""
-    tally, heads = Tally(keys), unit.mean(axis=0)
+    tally, heads = base.Tally(keys), unit.mean(axis=0)
     tally.heads("attention-distance", unit)
     tally.heads("attention-distance-px", pixels)
     tally.number("distance-range", float(heads.max() - heads.min()))
@@ -100,7 +91,7 @@ POOLINGS = ("patch", "cls")  # tokens that ask
 METRICS = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
 
 
-class AttentionShares(ImageAnalysis[AttentionMaps]):
+class AttentionShares(base.ImageAnalysis[AttentionMaps]):
     """How much attention goes to the class token, to all registers and to the asking token, and its entropy.
 
     Patches ask (pooling ``patch``), and the class token (``cls``). The entropy is that over all tokens, as a
@@ -126,18 +117,18 @@ class AttentionShares(ImageAnalysis[AttentionMaps]):
             shares["cls/attention-to-registers"] = every[:, :, 0, 1:prefix].float().sum(dim=-1)
         return shares
 
-    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+    def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
         asking = (pooling for pooling in POOLINGS if f"{pooling}/entropy" in images.first)
         return Findings(tuple(LayerOutcome(layer, name, _share_outcome(images, name)) for name in asking))
 
 
-def _share_outcome(images: KeptImages, pooling: str) -> Outcome:
+def _share_outcome(images: base.KeptImages, pooling: str) -> Outcome:
     """Scores of one block by one kind of asking tokens."""
     names = {metric: f"{pooling}/{metric}" for metric in METRICS}
     tables = {metric: images.each(name) for metric, name in names.items() if name in images.first}
     if not all(np.isfinite(table).all() for table in tables.values()):
-        return Outcome((), empty=NOT_FINITE)
-    tally = Tally(images.keys)
+        return Outcome((), empty=base.NOT_FINITE)
+    tally = base.Tally(images.keys)
     for metric, table in tables.items():
         tally.heads(metric, table)
     return tally.outcome()

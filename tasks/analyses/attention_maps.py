@@ -13,16 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import (
-    NOT_FINITE,
-    Array,
-    BatchMeasurer,
-    ImageAnalysis,
-    KeptImages,
-    LayerArrays,
-    Tally,
-    first,
-)
+from tasks.analyses import base
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import PICTURED, Pictured
 from tasks.metrics import attention, offsets
@@ -41,7 +32,7 @@ class MapConfig:
     samples: int  # images of which maps are kept one by one, spread evenly over the dataset's order
 
 
-class AttentionMapsTask(ImageAnalysis[Pictured]):
+class AttentionMapsTask(base.ImageAnalysis[Pictured]):
     """Where the class token and the patches of the probe images look on average, and to which side.
 
     Scores of the poolings ``cls`` (where there is a class token) and ``patch``: ``map-centre-distance`` of
@@ -71,20 +62,20 @@ class AttentionMapsTask(ImageAnalysis[Pictured]):
 
     def measure(self, group: Group, view: View) -> Measurer[Pictured]:
         sampled = (position for position, sample in enumerate(group.samples) if sample.key in self.sampled)
-        joins = dict.fromkeys(("cls_map", "patch_map", "aaam"), torch.add) | {"cells": first}
-        return BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
+        joins = dict.fromkeys(("cls_map", "patch_map", "aaam"), torch.add) | {"cells": base.first}
+        return base.BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
 
-    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+    def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
         poolings = [name for name in ("cls", "patch") if f"{name}_map" in images.first]
         names = [*(f"{pooling}_map" for pooling in poolings), "aaam"]
         maps, cells = {name: images.total(name) / len(images.keys) for name in names}, images.first["cells"]
         arrays = {"cells": cells, "images": np.array(len(images.keys)), **maps, **_samples(images)}
         if not all(np.isfinite(average).all() for average in maps.values()):
             heads = len(maps["aaam"])
-            outcomes = dict.fromkeys(poolings, Outcome((), empty=NOT_FINITE))
+            outcomes = dict.fromkeys(poolings, Outcome((), empty=base.NOT_FINITE))
             arrays |= {"peak": np.zeros((heads, 2), np.int64), "class": np.array([""] * heads)}
         else:
-            tallies = {pooling: Tally(images.keys) for pooling in poolings}
+            tallies = {pooling: base.Tally(images.keys) for pooling in poolings}
             rows, columns = cells.tolist()
             for pooling, tally in tallies.items():
                 patches = maps[f"{pooling}_map"][:, -rows * columns :]
@@ -97,7 +88,11 @@ class AttentionMapsTask(ImageAnalysis[Pictured]):
         return Findings(tuple(LayerOutcome(layer, *outcome) for outcome in outcomes.items()), arrays)
 
     def _tally_patches(
-        self, tally: Tally, images: KeptImages, aligned: Floats, of_heads: Sequence[offsets.HeadOffset]
+        self,
+        tally: base.Tally,
+        images: base.KeptImages,
+        aligned: Floats,
+        of_heads: Sequence[offsets.HeadOffset],
     ) -> None:
         """Spread over queries and heads, and the offsets of average maps [heads down right]."""
         queries, heads = images.each("std-over-queries"), images.each("std-over-heads")
@@ -114,9 +109,9 @@ class AttentionMapsTask(ImageAnalysis[Pictured]):
         sideways = [head.name == "offset" for head in of_heads]
         tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
 
-    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+    def arrays(self, layers: base.LayerArrays) -> dict[str, base.Array]:
         names = [name for name in ("cls_map", "patch_map", "aaam") if name in layers.first]
-        arrays: dict[str, Array] = {name: layers.stacked(name) for name in names}
+        arrays: dict[str, base.Array] = {name: layers.stacked(name) for name in names}
         arrays |= {name: np.stack(layers.every(name)) for name in ("peak", "class")}
         arrays |= {"block": layers.blocks, "images": layers.first["images"]}
         if "sample_image" not in layers.first:
@@ -173,7 +168,7 @@ class _Maps:
         return single
 
 
-def _samples(images: KeptImages) -> dict[str, Array]:
+def _samples(images: base.KeptImages) -> dict[str, base.Array]:
     """Maps of single images, in the order of the source, with their keys."""
     sampled = images.having("sample", index="sample")
     if not sampled.groups:

@@ -45,11 +45,8 @@ def first(kept: Tensor, _: Tensor) -> Tensor:
 class BatchMeasurer(Generic[Portion]):
     """Reduces each batch of a group to small tensors, and joins those of all batches.
 
-    Args:
-        reduce: From a layer, the positions of a batch's images in their group, and what the feed makes of
-            them, to what is kept of the batch.
-        joins: How tensors of a name are joined; others, whose first axis is of images or batches, are put one
-            behind the other.
+    ``reduce`` is given a layer, the positions of a batch's images in their group, and what the feed makes of
+    them. Tensors without a join, whose first axis is of images or batches, are put one behind the other.
     """
 
     def __init__(

@@ -133,7 +133,7 @@ def _add_spectrum(tally: Tally, plain: Vectors, device: Device) -> None:
     tally.number("effective-rank", ranks.effective_rank(centred))
     tally.number("rankme", ranks.rankme(ranks.singular_values(exact, device)))
     if math.isnan(decay := ranks.spectrum_decay(centred)):
-        few = f"a decay needs {2 * ranks.FEWEST} directions in which the vectors differ"
-        tally.missing["spectrum-decay"] = few
+        needed = 2 * ranks.FEWEST
+        tally.missing["spectrum-decay"] = f"a decay needs {needed} directions in which the vectors differ"
     else:
         tally.number("spectrum-decay", decay)

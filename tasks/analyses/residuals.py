@@ -148,14 +148,17 @@ def unsound(images: KeptImages) -> str:
 def _half(taps: Taps, terms: Sum) -> dict[str, Tensor]:
     """Measures of one sum: means over the tokens of each kind [images kinds measures], sums over images."""
     skips, branches = (token_kinds(taps[tap]) for tap in terms[:2])
-    kinds = [_by_token(skip, branch) for skip, branch in zip(skips, branches, strict=True)]
-    frobenius = frobenius_ratio(skips[-1], branches[-1])
+    kinds = []
+    for skip, branch in zip(skips, branches, strict=True):
+        total = skip + branch
+        angles = cosine(skip, total), cosine(skip, branch), cosine(branch, total)
+        kinds.append(torch.stack((norm_ratio(skip, branch), *angles), dim=-1))
     if len(kinds) > 1:
         kinds.append(torch.cat(kinds, dim=1))
     means = torch.stack([kind.nanmean(dim=1) for kind in kinds], dim=1)
     # measured of the patches alone, which stand second where there is a class token
     others = torch.full_like(means[..., :1], torch.nan)
-    others[:, min(1, len(kinds) - 1), 0] = frobenius
+    others[:, min(1, len(kinds) - 1), 0] = frobenius_ratio(skips[-1], branches[-1])
     ratios = kinds[-1][..., 0]
     return {
         "means": torch.cat([means, others], dim=-1),
@@ -163,13 +166,6 @@ def _half(taps: Taps, terms: Sum) -> dict[str, Tensor]:
         "ratio": ratios.nan_to_num(0.0).double().sum(dim=0),
         "there": (~ratios.isnan()).sum(dim=0),
     }
-
-
-def _by_token(skip: Tensor, branch: Tensor) -> Tensor:
-    """The measures of `MEASURES` but the last for each token, [images tokens measures]."""
-    output = skip + branch
-    measures = (norm_ratio(skip, branch), cosine(skip, output), cosine(skip, branch), cosine(branch, output))
-    return torch.stack(measures, dim=-1)
 
 
 def _outcome(keys: Sequence[str], means: Floats, zeros: float, tokens: int) -> Outcome:

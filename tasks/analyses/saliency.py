@@ -14,15 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.base import (
-    NOT_FINITE,
-    Array,
-    BatchMeasurer,
-    ImageAnalysis,
-    KeptImages,
-    LayerArrays,
-    Tally,
-)
+from tasks.analyses.base import NOT_FINITE, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.feeds import ATTENTION_IN_TURN
@@ -153,7 +145,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
             whole.append(LayerOutcome(WHOLE_BACKBONE, pooling, tally.outcome(reason)))
         return super().report((*outcomes, *whole), layers)
 
-    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+    def arrays(self, layers: LayerArrays) -> dict[str, NDArray[np.generic]]:
         iou = layers.stacked("iou", axis=1)
         lacking = len(POOLINGS) - iou.shape[3]
         best = np.full((len(layers.blocks), len(POOLINGS)), -1, np.int64)

@@ -29,6 +29,7 @@ from zoo.view.views import View
 
 Key = tuple[int, tuple[int, int]]  # an image, by its index, and its width and height
 Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of their images
+Flags = tuple[Tensor, Tensor]  # [] each, whether the grids of a batch vary, and whether they are finite
 
 
 class KeptGrids:
@@ -61,15 +62,16 @@ class FoundPoints:
     least_box: Tensor  # [points] from the nearest places that can be said, over the longer side of the box
     pull: Tensor | None  # [points] shares of a soft arg-max where similarities count as next to 0
 
-    def arrays(self, changing: Sequence[Tensor], finite: Sequence[Tensor]) -> dict[str, Tensor]:
-        """What is kept of a category beside points; flags [] of batches say whether its grids can be used."""
+    def arrays(self, flags: Sequence[Flags]) -> dict[str, Tensor]:
+        """What is kept of a category beside points; flags of batches say whether its grids can be used."""
+        changing, finite = zip(*flags or [(torch.tensor(False), torch.tensor(True))], strict=True)
         return {
             "error_box": self.error_box,
             "error_image": self.error_image,
-            "varies": torch.stack(list(changing)).any()[None] if changing else torch.tensor([False]),
+            "varies": torch.stack(changing).any()[None],
             "least_box": self.least_box,
             **({} if self.pull is None else {"pull": self.pull}),
-            FINITE: torch.stack(list(finite)) if finite else torch.tensor([True]),
+            FINITE: torch.stack(finite),
         }
 
 
@@ -244,39 +246,31 @@ class CategoryMeasurer:
         self._examples = examples
         self._matcher = matcher
         self._kept = kept
-        self._varies: dict[Layer, list[Tensor]] = {}
-        self._finite: dict[Layer, list[Tensor]] = {}
+        self._flags: dict[Layer, list[Flags]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._varies.setdefault(layer, []).append(varies(grids))
-        self._finite.setdefault(layer, []).append(grids.isfinite().all())
+        self._flags.setdefault(layer, []).append((varies(grids), grids.isfinite().all()))
         self._kept.add(layer, positions, grids)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Distances over two lengths, [points] each, and the examples' points in image pixels, [points 2]."""
         matches = self._matcher.match(self._kept.take(layer))
         points = [matches.found[self._matcher.rows(row)] for row in self._examples]
-        arrays = matches.arrays(self._varies.pop(layer, []), self._finite.pop(layer, []))
-        return arrays | {"point": torch.cat([matches.found[:0], *points]).round(decimals=2).float()}
+        there = {"point": torch.cat([matches.found[:0], *points]).round(decimals=2).float()}
+        return matches.arrays(self._flags.pop(layer, [])) | there
 
 
 class KeypointSetsMeasurer:
-    """Matches all pairs of one category by each of several sets of layers.
-
-    It keeps the grids of each layer once, however many sets the layer is in, until the last of them is
-    finished.
-    """
+    """Matches all pairs of one category by sets of layers; it keeps grids until their last set is done."""
 
     def __init__(self, matcher: Matcher, sets: Sequence[Layer]) -> None:
         self._matcher = matcher
         self._left = list(sets)
         self._units: dict[Layer, dict[int, Tensor]] = {layer: {} for layer in members_of(sets)}
-        self._varies: dict[Layer, list[Tensor]] = {layer: [] for layer in self._units}
-        self._finite: dict[Layer, list[Tensor]] = {layer: [] for layer in self._units}
+        self._flags: dict[Layer, list[Flags]] = {layer: [] for layer in self._units}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._varies[layer].append(varies(grids))
-        self._finite[layer].append(grids.isfinite().all())
+        self._flags[layer].append((varies(grids), grids.isfinite().all()))
         self._units[layer] |= zip(positions, normalize(grids.float(), dim=-1), strict=True)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
@@ -286,8 +280,7 @@ class KeypointSetsMeasurer:
         finally:
             wanted = members_of(self._left)
             self._units = {member: tokens for member, tokens in self._units.items() if member in wanted}
-        changing = [flag for member in layer.members for flag in self._varies[member]]
-        return matches.arrays(changing, [flag for member in layer.members for flag in self._finite[member]])
+        return matches.arrays([flags for member in layer.members for flags in self._flags[member]])
 
     def _together(self, layer: Layer) -> Grids:
         """The tokens of a set by position; raises ValueError where grids are of different sizes."""

@@ -82,15 +82,11 @@ def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size
     return axes[0], axes[1]
 
 
-def in_single_precision(points: Floats, geometry: Geometry) -> NDArray[np.float32]:
-    """Points [n 2] of an image in its view, float32 after each step, as the published code has them."""
-    scale, offset = (np.asarray(numbers, np.float32) for numbers in (geometry.scale, geometry.offset))
-    return points.astype(np.float32) * scale + offset
-
-
 def _shown(config: KeypointConfig, points: Floats, seen: Geometry) -> Floats:
     if config.points == "view pixel":
-        pixels = torch.from_numpy(in_single_precision(points, seen)).clamp(0, seen.size[0] - 1)
+        # float32 after each step, as the published code has them
+        scale, offset = (np.asarray(numbers, np.float32) for numbers in (seen.scale, seen.offset))
+        pixels = torch.from_numpy(points.astype(np.float32) * scale + offset).clamp(0, seen.size[0] - 1)
         return np.asarray(official_pixels(pixels).numpy().astype(np.float64) + 0.5)
     if config.points == "truncated":
         return np.trunc(seen.to_view(points))

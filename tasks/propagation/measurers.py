@@ -51,7 +51,6 @@ class VideoScorer:
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
-        self._scored = range(1, len(video.frames) - 1)  # nothing comes after the last frame
 
     @property
     def last(self) -> int:
@@ -68,7 +67,7 @@ class VideoScorer:
         score = partial(self._score, [finished[layer]["soft"] for layer in layers])
         threads = torch.get_num_threads()
         with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (1,)) as pool:
-            frames = list(pool.map(score, self._scored))
+            frames = list(pool.map(score, range(1, 1 + self.last)))
         by_layer = {}
         for number, layer in enumerate(layers):
             of_layer = [scores[number] for scores, _ in frames]

@@ -27,13 +27,6 @@ VIDEOS = 8  # of which masks are kept
 FRAMES = 2  # of each: the middle and the last one of those that are scored
 
 
-def _places(frames: int) -> tuple[int, ...]:
-    """The middle and the last one of the frames that are scored, of a video of so many."""
-    scored = np.arange(1, frames - 1)
-    places = np.linspace(0, len(scored) - 1, FRAMES + 1)[1:].round().astype(np.int64)
-    return tuple(int(scored[row]) for row in dict.fromkeys(places.tolist()))
-
-
 class PropagationTask(MeasuredTask):
     """Mask propagation through every video of a split."""
 
@@ -111,8 +104,11 @@ class PropagationTask(MeasuredTask):
     def places(self) -> dict[str, tuple[int, ...]]:
         """Frames whose masks are kept, by the name of their video, in the order of the videos."""
         long = [video for video in self.data.videos if len(video.frames) > 2]
-        chosen = [long[row] for row in drawn([video.name for video in long], VIDEOS)]
-        return {video.name: _places(len(video.frames)) for video in chosen}
+        places = {}
+        for video in (long[row] for row in drawn([video.name for video in long], VIDEOS)):
+            rows = np.linspace(0, len(video.frames) - 3, FRAMES + 1)[1:].round().astype(np.int64)
+            places[video.name] = tuple(dict.fromkeys((1 + rows).tolist()))
+        return places
 
     def _kept(self, video: Video) -> tuple[int, ...]:
         """Frames of a video whose masks are kept; none of one too short to be scored."""

@@ -47,7 +47,11 @@ class Colours:
             (ImageEnhance.Color, self.saturation),
         ):
             image = image if factor == 1.0 else enhance(image).enhance(factor)
-        return _turned(image, self.hue) if self.hue else image
+        if not self.hue:
+            return image
+        first, *others = image.convert("HSV").split()
+        turned = Image.fromarray(np.asarray(first) + np.uint8(self.hue % HUES))
+        return Image.merge("HSV", (turned, *others)).convert("RGB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +103,3 @@ def _crop(random: np.random.Generator, size: tuple[int, int], config: Augmentati
     height = min(size[1], round(size[0] / config.ratio[0]))
     left, top = (size[0] - width) // 2, (size[1] - height) // 2
     return left, top, left + width, top + height
-
-
-def _turned(image: Image.Image, hue: int) -> Image.Image:
-    first, *others = image.convert("HSV").split()
-    turned = Image.fromarray(np.asarray(first) + np.uint8(hue % HUES))
-    return Image.merge("HSV", (turned, *others)).convert("RGB")

@@ -102,14 +102,10 @@ class Memories(LayerMemories[tuple[Tensor, Tensor]]):
 
 
 class MemoryMeasurer:
-    """Keeps cells of a few images, which depend on the image and the grid alone.
+    """Keeps cells of a few images, which depend on the image and the grid alone, not on the layer.
 
-    So layers of one grid remember the same ones.
-
-    Args:
-        scenes: The images.
-        choose: From an image and the size of a grid, places of the cells that are kept, and their labels.
-        keep: From an image, its grid [height width dim] and these two, arrays that are joined over images.
+    ``choose`` makes places of the cells and their labels from an image and the size of a grid; ``keep`` makes
+    arrays that are joined over images from an image, its grid [height width dim] and these two.
     """
 
     def __init__(
@@ -185,16 +181,11 @@ class QueryMeasurer(CellLabeller):
     def take(
         self, layer: Layer, positions: Sequence[int], voters: Voters, labels: Tensor, grids: Sequence[Tensor]
     ) -> None:
-        """Let voters, found by those grids of images, vote on all cells: [height width classes] an image.
-
-        ``labels`` are the label vectors of the memory, [cells classes].
-        """
+        """Let voters found by those grids vote on all cells, by a memory's label vectors [cells classes]."""
         shape, given = (*grids[0].shape[:3], labels.shape[1]), dict[str, Tensor]()
         for name, k in (("k", self._config.k), ("other", self._config.other)):
             voted = vote(voters.first(k), labels, self._config.temperature).view(shape)
-            given |= {
-                f"{name} {position}": vectors for position, vectors in zip(positions, voted, strict=True)
-            }
+            given |= zip([f"{name} {position}" for position in positions], voted, strict=True)
         self.give(layer, given, grids)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
@@ -228,8 +219,7 @@ class QueryMeasurer(CellLabeller):
         return by_layer
 
     def _table(self, truth: Labels, vectors: Tensor) -> Integers:
-        given = cell_labels.label_map(vectors, (truth.shape[1], truth.shape[0]))
-        return confusion(truth, given, self._classes)
+        return confusion(truth, cell_labels.label_map(vectors, truth.shape[::-1]), self._classes)
 
 
 def unit_vectors(grids: Tensor) -> Tensor:
@@ -248,10 +238,9 @@ def joined(tables: Sequence[Integers]) -> Tensor:
 
 
 class SetsQueryMeasurer(QueryMeasurer):
-    """Labels the cells of a few images by sets of layers, of which it is fed each layer.
+    """Labels the cells of a few images by sets of layers, each of which it is fed.
 
-    The images of a batch wait until all layers have shown them. Layers of one grid remember the same cells,
-    so rows of their memories stand for the same places.
+    Images wait until all layers have shown them. Layers of one grid remember the same cells, row by row.
     """
 
     def __init__(

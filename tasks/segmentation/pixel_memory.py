@@ -120,11 +120,8 @@ class PixelMemories(LayerMemories[PixelMemory]):
         choice, truth = self._electorate, asked[1].numpy()
         scores: dict[tuple[int, Distance], float] = {}
         for distance in choice.distances:
-            queries, memory = (
-                label_vote.compared(asked[0], distance),
-                label_vote.remembered(learnt[0], distance),
-            )
-            voters = most_similar(queries, memory, max(choice.ks))
+            memory = label_vote.remembered(learnt[0], distance)
+            voters = most_similar(label_vote.compared(asked[0], distance), memory, max(choice.ks))
             for k in choice.ks:
                 given = label_vote.pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
                 scores[k, distance] = mean_iou_of_labels(truth, given, self._pixels.ignored)
@@ -141,11 +138,8 @@ def _scale(found: Mapping[str, NDArray[np.generic]], images: NDArray[np.bool_]) 
 def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:
     """What is kept of one image: some cells as they are, and what the scale of all of its cells is made of.
 
-    Args:
-        grid: [height width dim].
-        cells: Places of the cells that are kept.
-        labels: Labels of their pixels, [cells pixels].
-        held_out: Whether the vote is chosen on it.
+    ``grid`` is [height width dim], ``labels`` those of the cells' pixels, [cells pixels]; the vote is chosen
+    on images that are held out.
     """
     flat = grid.flatten(0, 1).float()
     mean = flat.mean(0)
@@ -191,10 +185,8 @@ class PixelQueryMeasurer(CellLabeller):
 def confusion_of(mask: Labels, given: Tensor, pixels: Pixels) -> Integers:
     """Confusion matrix of one image; the last class is no class that is predicted.
 
-    Args:
-        mask: Its labels, [image height, image width].
-        given: Labels that are predicted of the pixels of its cells, [height width pixels].
-        pixels: Which labels are classes, and which are judged.
+    ``mask`` has its labels, [image height, image width]; ``given`` those that are predicted of the pixels of
+    its cells, [height width pixels].
     """
     truth = label_vote.pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
     predicted = given.numpy().ravel()

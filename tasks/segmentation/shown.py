@@ -119,13 +119,9 @@ class LabelledImages(WithScenes, MeasuredTask):
     ) -> Outcome:
         """Mean IoU and accuracies in percent, with an item an image.
 
-        Empty where no image shows a class, or the features are all equal.
-
-        Args:
-            found: Pixels of the images and classes, [images classes], by the ending of the metric's name:
-                ``""`` for what is scored first, others for what stands beside it as mean IoU alone.
-            over: Which classes the mean IoU is taken over.
-            measurements: What the groups left behind.
+        Empty where no image shows a class, or the features are all equal. ``found`` has the pixels of images
+        and classes, [images classes], by the ending of the metric's name: ``""`` for what is scored first,
+        others for what stands beside it as mean IoU alone.
         """
         first = found[""]
         valid = np.asarray(first.truth.any(axis=1))
@@ -134,12 +130,11 @@ class LabelledImages(WithScenes, MeasuredTask):
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
         counted = _counted(found, over)
-        columns = {f"truth {number}": first.truth[valid, number] for number in counted}
+        values = {f"truth {number}": first.truth[valid, number].astype(np.float64) for number in counted}
         for name, overlaps in found.items():
             for number in counted:
-                columns[f"inter{name} {number}"] = overlaps.intersection[valid, number]
-                columns[f"union{name} {number}"] = overlaps.union[valid, number]
-        values = {name: column.astype(np.float64) for name, column in columns.items()}
+                values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
+                values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
         sums = {name: overlaps.sum(valid) for name, overlaps in found.items()}
         rows = {
             "mIoU": (MEANS[over](sums[""]), Statistic("inter/union", over)),

@@ -104,10 +104,8 @@ def _ends(blocks: list[int]) -> dict[str, int]:
 def draw_shares(evidence: Evidence) -> list[Block]:
     """A figure for each kind of token that asks, a panel a metric."""
     blocks: list[Block] = []
-    for pooling, title in (
-        ("patch", "What patch tokens attend to"),
-        ("cls", "What the class token attends to"),
-    ):
+    titles = {"patch": "What patch tokens attend to", "cls": "What the class token attends to"}
+    for pooling, title in titles.items():
         panels = {metric: evidence.select(metric, pooling=pooling) for metric in evidence.metrics}
         blocks += evidence.depth_panels(panels, title, "share, or entropy", pooling)
     return blocks

@@ -30,11 +30,13 @@ NeurIPS 2021, figure 7). """
 def draw_residuals(evidence: Evidence) -> list[Block]:
     """Norm ratios by token and block, a panel a backbone and half; the same and cosines over depth."""
     ratios = evidence.numbers("ratio", 3)
-    panels = []
-    for backbone, values in ratios.items():
-        first = (0, evidence.first_block(backbone, len(values)))
-        for row, half in enumerate(evidence.texts(backbone, "half", values.shape[1], "half {}")):
-            panels.append(Matrix(f"{backbone.label}, {half}", values[:, row].T, first))
+    panels = [
+        Matrix(
+            f"{backbone.label}, {half}", values[:, row].T, (0, evidence.first_block(backbone, len(values)))
+        )
+        for backbone, values in ratios.items()
+        for row, half in enumerate(evidence.texts(backbone, "half", values.shape[1], "half {}"))
+    ]
     blocks: list[Block] = []
     if panels:
         span = own_span([panel.values for panel in panels])
