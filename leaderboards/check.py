@@ -85,8 +85,7 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
         name = f"{backbone}, {task} on {dataset} ({protocol})"
         limit = tolerance.limit(task, analysis="head" in committed)
         before, now = old.get(group, {}), new.get(group, {})
-        several = len(before) > 1 or len(now) > 1
-        if not several:
+        if not (several := len(before) > 1 or len(now) > 1):
             # one set is compared with one set whatever the digests say: they are of sizes of files, and
             # images that are rendered on two machines may differ in theirs
             before, now = ({"": next(iter(sets.values()), {})} for sets in (before, now))
@@ -100,8 +99,7 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
 def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
     groups: dict[Group, dict[str, Rows]] = {}
     for key, row in text_rows(table).items():
-        rows = groups.setdefault(key[:4], {}).setdefault(key.data, {})
-        rows[key._replace(data="")] = row
+        groups.setdefault(key[:4], {}).setdefault(key.data, {})[key._replace(data="")] = row
     return groups
 
 
@@ -221,21 +219,19 @@ def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
     """What moved, the furthest first, at most `SHOWN` rows of text."""
-    body = []
-    for number in moved[:SHOWN]:
-        row, now = number.row, number.now
-        both = bool(now and row["value"])
-        numbers = {
+    numbers = [(number.row, number.now, number.reason) for number in moved[:SHOWN]]
+    return pd.DataFrame(
+        {
             "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],
             "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
             "layer": f"{layer_text(row)} {row['pooling']}",
             "baseline": row["value"],
             "now": now,
-            "moved": f"{float(now) - float(row['value']):+.4g}" if both else "",
-            "why": number.reason,
+            "moved": f"{float(now) - float(row['value']):+.4g}" if now and row["value"] else "",
+            "why": reason,
         }
-        body.append(numbers)
-    return pd.DataFrame(body)
+        for row, now, reason in numbers
+    )
 
 
 def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:

@@ -26,9 +26,8 @@ DIGITS = 4
 def model_indices(board: Board) -> dict[str, str]:
     """For each trained backbone the YAML of its ``model-index``: its best layer in each primary metric."""
     return {
-        name: _checked(name, [_eval_result(row) for row in rows.to_dict("records")])
+        str(name): _checked(str(name), [_eval_result(row) for row in rows.to_dict("records")])
         for name, rows in _shown(board).groupby("backbone", sort=False)
-        if isinstance(name, str)
     }
 
 
@@ -46,8 +45,7 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
     files: dict[str, dict[str, str]] = {}
     for row in rows[rows["dataset"].isin(list(benchmarks))].to_dict("records"):
         file = f"{row['task']}.{row['dataset']}.{row['protocol']}.yaml"
-        entry = _entry({str(name): value for name, value in row.items()}, *benchmarks[str(row["dataset"])])
-        files.setdefault(str(row["backbone"]), {})[file] = entry
+        files.setdefault(str(row["backbone"]), {})[file] = _entry(row, *benchmarks[str(row["dataset"])])
     return files
 
 
@@ -87,7 +85,7 @@ def _checked(name: str, results: list[EvalResult]) -> str:
     return text
 
 
-def _entry(row: Mapping[str, Any], dataset: str, task: str) -> str:
+def _entry(row: Mapping[Any, Any], dataset: str, task: str) -> str:
     """One score as the content of a file of ``.eval_results``."""
     try:
         from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml, parse_eval_result_entries
@@ -96,13 +94,13 @@ def _entry(row: Mapping[str, Any], dataset: str, task: str) -> str:
             "the installed huggingface_hub knows no .eval_results; install a newer one, or leave "
             "--benchmarks out"
         ) from error
-    where = f"layer {row['layer']} ({row['pooling']})"
+    features = f"frozen features of layer {row['layer']} ({row['pooling']})"
     entry = EvalResultEntry(
         dataset_id=dataset,
         task_id=task,
         value=round(float(row["value"]), DIGITS),
         date=str(row["date"]),
-        notes=f"frozen features of {where}, {row['task']}, {row['protocol']} protocol",
+        notes=f"{features}, {row['task']}, {row['protocol']} protocol",
     )
     text = str(yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False, allow_unicode=True))
     if parse_eval_result_entries(yaml.safe_load(text)) != [entry]:

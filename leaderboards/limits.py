@@ -27,13 +27,12 @@ class Limits:
 
     def refused(self, rows: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
         """For each limit, in the words of the command, which rows it refuses: what is not known, too."""
-        refused = {}
-        if self.ms is not None:
-            refused[f"--max-ms {self.ms:g}"] = ~(rows["ms"] <= self.ms)
-        if self.dim is not None:
-            refused[f"--max-dim {self.dim:g}"] = ~(rows["dim"] <= self.dim)
-        if self.parameters is not None:
-            refused[f"--max-parameters {self.parameters}"] = ~(rows["parameters"] <= self.parameters)
+        ceilings = (("ms", self.ms, "g"), ("dim", self.dim, "g"), ("parameters", self.parameters, ""))
+        refused = {
+            f"--max-{name} {most:{form}}": ~(rows[name] <= most)
+            for name, most, form in ceilings
+            if most is not None
+        }
         if self.commercial:
             fits = [fits_licence(name, "commercial") for name in rows["licence"]]
             refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)

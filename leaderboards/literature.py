@@ -137,8 +137,8 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
         where = f"{path}, line {line}"
         number = _parse(row, where, (path.stem,) if own else tuple(SOURCES))
         if number.source != path.stem:
-            words = f"expected the source {path.stem} of the file's name, not {number.source}"
-            raise InputError(f"{where}: {words}")
+            expected = f"expected the source {path.stem} of the file's name"
+            raise InputError(f"{where}: {expected}, not {number.source}")
         first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
         if first != line:
             raise InputError(f"{where}: says the same as line {first}; keep one of them")
@@ -150,20 +150,16 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
     """One row, checked; its source is one of some."""
     if any(not isinstance(text, str) for text in row.values()) or set(row) - {*FURTHER} != {*COLUMNS}:
         raise InputError(f"{where}: expected {len(COLUMNS)} cells")
-    empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
-    if empty:
+    if empty := [name for name in (*UNIQUE, "value") if not row[name].strip()]:
         raise InputError(f"{where}: {', '.join(empty)} may not be empty")
     for column, words in {"source": sources, **CHOICES}.items():
         if row[column] not in words:
             raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
     numbers = {name: _whole(row.get(name, ""), name, where) for name in WHOLE}
-    changed: dict[str, Any] = {
-        **numbers,
-        "value": _percent(row["value"], numbers["decimals"], where),
-        "second_hand": row["second_hand"] == "yes",
-        "input_size": numbers["input_size"] or INPUT_SIZE,
-    }
-    number = Published(**{**row, **changed})
+    fields_of_row: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
+    fields_of_row["value"] = _percent(row["value"], numbers["decimals"], where)
+    fields_of_row["input_size"] = numbers["input_size"] or INPUT_SIZE
+    number = Published(**fields_of_row)
     if problem := _problem(number):
         raise InputError(f"{where}: {problem}")
     return number

@@ -54,8 +54,8 @@ class StoredResult:
         try:
             return thumbnails_of(path)
         except UNREADABLE as error:
-            words = "delete the file and run again"
-            raise InputError(f"cannot read examples {path}: {error}; {words}") from error
+            again = "delete the file and run again"
+            raise InputError(f"cannot read examples {path}: {error}; {again}") from error
 
 
 def merge_outputs(folders: Sequence[Path], output: Path) -> int:

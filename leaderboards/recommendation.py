@@ -35,10 +35,6 @@ class Possible:
     rows: pd.DataFrame
     untested: tuple[tuple[str, int], ...] = ()  # backbones and blocks without items, or of others, or too few
 
-    @property
-    def best(self) -> "pd.Series":
-        return self.rows.iloc[0]
-
 
 def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest = confidence_set) -> Possible:
     """Which of at least one candidate of a column the data cannot tell from the best, each layer a rival."""
@@ -95,23 +91,20 @@ def picks_of(possible: Mapping[Column, Possible]) -> tuple[Pick, ...]:
     It is the same layer in all columns where there is one.
     """
     names = [{str(name) for name in rivals.rows["backbone"]} for rivals in possible.values()]
-    picks = [_pick(name, possible) for name in sorted(set.intersection(*names))]
+    picks = []
+    for name in sorted(set.intersection(*names)):
+        layers = {column: rivals.rows[rivals.rows["backbone"] == name] for column, rivals in possible.items()}
+        common = sorted(set.intersection(*(set(rows["layer"].astype(int)) for rows in layers.values())))
+        taken = {
+            column: rows[rows["layer"] == (common[0] if common else rows["layer"].min())].iloc[0]
+            for column, rows in layers.items()
+        }
+        picks.append(Pick(name, taken, tuple(common[1:])))
     return tuple(sorted(picks, key=lambda pick: pick.rank))
-
-
-def _pick(name: str, possible: Mapping[Column, Possible]) -> Pick:
-    layers = {column: rivals.rows[rivals.rows["backbone"] == name] for column, rivals in possible.items()}
-    common = sorted(set.intersection(*({int(layer) for layer in rows["layer"]} for rows in layers.values())))
-    taken = {
-        column: rows[rows["layer"] == (common[0] if common else rows["layer"].min())].iloc[0]
-        for column, rows in layers.items()
-    }
-    return Pick(name, taken, tuple(common[1:]))
 
 
 def least_loss(candidates: Mapping[Column, pd.DataFrame]) -> Pick | None:
     """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
-    best = {column: float(rows["value"].max()) for column, rows in candidates.items()}
     names = [{str(name) for name in rows["backbone"]} for rows in candidates.values()]
     ordered = {
         column: rows.sort_values(["value", "layer"], ascending=[False, True], kind="stable")
@@ -120,7 +113,7 @@ def least_loss(candidates: Mapping[Column, pd.DataFrame]) -> Pick | None:
     picks = []
     for name in sorted(set.intersection(*names)):
         taken = {column: rows[rows["backbone"] == name].iloc[0] for column, rows in ordered.items()}
-        loss = max(best[column] - float(row["value"]) for column, row in taken.items())
+        loss = max(float(ordered[column]["value"].iloc[0] - row["value"]) for column, row in taken.items())
         picks.append(Pick(name, taken, loss=loss))
     return min(picks, key=lambda pick: (pick.loss, pick.rank), default=None)
 
@@ -180,7 +173,7 @@ class Recommendation:
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
-        best, row = self.possible[column].best, pick.rows[column]
+        best, row = self.possible[column].rows.iloc[0], pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             return f"scores best, {_score(best)}"
         rival = f"cannot be told from {best['backbone']} layer {best['layer']} ({_score(best)})"
@@ -238,10 +231,8 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
 def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
     return {
         **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric")},
-        "backbone": row["backbone"],
-        "layer": int(row["layer"]),
-        "depth": int(row["depth"]),
-        "pooling": row["pooling"],
+        **{name: row[name] for name in ("backbone", "pooling")},
+        **{name: int(row[name]) for name in ("layer", "depth")},
         "score": float(row["value"]),
         **{name: float(row[name]) for name in ("half", "ms", "parameters", "gflops", "dim")},
     }

@@ -27,8 +27,6 @@ block, from 1; measured minus published; the reason why there is no value, no in
 _ROUNDING = 1e-9
 _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
 _Run = tuple[str, ...]
-
-
 _Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and what was measured
 
 
@@ -58,9 +56,8 @@ def reproduce(
         if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
             reason = f"{reason}; not in the registry"
         names = (*_SAID, "pooling", "tap", "rule", "decimals", "conditions")
-        said = {"published": number.value, "published_layer": number.layer}
-        said |= {name: getattr(number, name) for name in names}
-        rows.append(said | {"verdict": verdict, "reason": reason} | measured)
+        said = {name: getattr(number, name) for name in names} | {"verdict": verdict, "reason": reason}
+        rows.append(said | {"published": number.value, "published_layer": number.layer} | measured)
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
@@ -117,9 +114,8 @@ def _measured(number: Published, run: pd.DataFrame) -> _Finding:
         return _at(number, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
     layers = sorted({int(layer) for layer in blocks["layer"]})
     if len(layers) < depth:
-        run_layers = ranges_text(layers) or "none"
-        words = f"the best of all {depth} layers is published; layers that were run: {run_layers}"
-        return "not run", words, {}
+        known = ranges_text(layers) or "none"
+        return "not run", f"the best of all {depth} layers is published; layers that were run: {known}", {}
     rows = blocks[blocks["metric"] == number.metric]
     if number.chosen_decimals is not None:  # as the source chose, for the sake of its ties
         rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
@@ -137,9 +133,8 @@ def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
         return "no score", "; ".join(reasons) or f"no {number.metric} was computed", {}
     record = scored.iloc[0]
     value, low, high = (float(record[name]) for name in ("value", "ci_low", "ci_high"))
-    partial = bool(record["partial"])
-    note = str(record["coverage"]) if partial else ""
-    verdict, reason, measured = _beside(number, (value, low, high), note, partial=partial)
+    note = str(record["coverage"]) if record["partial"] else ""
+    verdict, reason, measured = _beside(number, (value, low, high), note, partial=bool(record["partial"]))
     return verdict, reason, measured | {"measured_layer": int(record["layer"])}
 
 
@@ -165,8 +160,8 @@ def _beside(number: Published, measured: tuple[float, float, float], note: str, 
     reason = "; ".join(filter(None, [note, "" if sure else "no interval was computed"]))
     numbers = {"measured": value, "difference": value - number.value}
     numbers |= {"ci_low": low, "ci_high": high} if sure else {}
-    rounded = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
-    return "partial data" if partial else verdict, reason, {**rounded}
+    rounded: dict[str, object] = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
+    return "partial data" if partial else verdict, reason, rounded
 
 
 def disputes(published: Sequence[Published]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ _SIDE = ("layer", "depth", "pooling", "score")
 _NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Versus:
     """One layer of one backbone against one of the other, on the items that both have.
 
@@ -145,10 +145,8 @@ def _planned(board: Board, column: Column, names: tuple[str, str], which: Which)
         if scored and column.data not in scored:
             raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
         raise InputError(f"{name} has no score")
-    if which == "same":
-        pairs = equal_shares(first, second)
-    else:
-        pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
+    best = (best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))
+    pairs = equal_shares(first, second) if which == "same" else [best]
     return column, pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 
 
@@ -203,16 +201,9 @@ def _compared(
         raise InputError("the backbones were scored on different items")
     honest = column.honest if which == "best" else {}
     scores = [honest[side.backbone].score for side in sides if side.backbone in honest]
-    return Versus(
-        column=column,
-        first=sides[0],
-        second=sides[1],
-        difference=float(difference.value[0]),
-        ci_low=float(difference.low[0]),
-        ci_high=float(difference.high[0]),
-        p=float(difference.p[0]),
-        held_out=scores[0] - scores[1] if len(scores) == 2 else math.nan,
-    )
+    numbers = (float(each[0]) for each in (difference.value, difference.low, difference.high, difference.p))
+    held_out = scores[0] - scores[1] if len(scores) == 2 else math.nan
+    return Versus(column, *sides, *numbers, held_out=held_out)
 
 
 def match_frame(result: Match) -> pd.DataFrame:

@@ -92,11 +92,9 @@ def _table(place: Place, items: Items, schema: pa.Schema) -> pa.Table:
     columns = [pa.array([layer] * count, pa.int32())]
     columns += [pa.array(text, pa.string()).dictionary_encode() for text in texts]
     for field in list(schema)[len(HEAD) :]:
-        if field.name in items.values:
-            values = items.values[field.name].astype(field.type.to_pandas_dtype())
-            columns.append(pa.array(values))
-        else:
-            columns.append(pa.nulls(count, field.type))
+        values = items.values.get(field.name)
+        filled = None if values is None else pa.array(values.astype(field.type.to_pandas_dtype()))
+        columns.append(pa.nulls(count, field.type) if filled is None else filled)
     return pa.table(columns, schema=schema)
 
 

@@ -70,8 +70,8 @@ def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
 
 def _backbone(backbone: BoardBackbone, facts: Facts) -> tuple[object, ...]:
     weights = np.nan if facts.parameters is None else float(facts.parameters)
-    known = (facts.supervision, facts.licence, weights)
-    return (backbone.label, backbone.name, backbone.family, *known, backbone.depth)
+    names = (backbone.label, backbone.name, backbone.family)
+    return (*names, facts.supervision, facts.licence, weights, backbone.depth)
 
 
 def _column(column: Column) -> tuple[object, ...]:
@@ -100,8 +100,7 @@ def _layers(column: Column) -> pd.DataFrame:
     best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
     fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
     places = ["best" if (name, layer) in best else "tied" if tied else "" for name, layer, tied in fields]
-    rows = rows.assign(column=column.heading, place=places)
-    return rows.sort_values(["backbone", "layer"], kind="stable")
+    return rows.assign(column=column.heading, place=places).sort_values(["backbone", "layer"], kind="stable")
 
 
 def _labelled(parts: Sequence[pd.DataFrame], labels: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:

@@ -23,12 +23,11 @@ def packed(frame: pd.DataFrame) -> dict[str, Any]:
 
 def packed_matrix(matrix: BlockCka) -> dict[str, Any]:
     """A matrix with its numbers as little-endian 16-bit integers in base 64, row by row."""
-    table, first, second, values = matrix
-    scaled = np.rint(values * CKA_SCALE)
+    scaled = np.rint(matrix.values * CKA_SCALE)
     whole = np.where(np.isnan(scaled), CKA_NONE, scaled).astype("<i2")
-    size = {"rows": values.shape[0], "columns": values.shape[1]}
-    data = base64.b64encode(whole.tobytes()).decode()
-    return {"table": table, "first": first, "second": second, **size, "data": data}
+    size = {"rows": whole.shape[0], "columns": whole.shape[1]}
+    names = {"table": matrix.table, "first": matrix.first, "second": matrix.second}
+    return {**names, **size, "data": base64.b64encode(whole.tobytes()).decode()}
 
 
 def packed_file(text: str) -> str:

@@ -38,10 +38,8 @@ def write_site(pages: Mapping[str, str], contents: Sequence[Content], folder: Pa
         texts["index.html"] = str(filled("site", pages=names))
     texts |= {f"{numbers.name}.csv": csv_text(numbers) for content in contents for numbers in content.numbers}
     listed = ", ".join(names.values())
-    title = f"layerboard {listed}" if single else "layerboard"
-    texts["README.md"] = CARD.format(
-        title=title, what=f"the suite {listed}" if single else f"suites {listed}"
-    )
+    title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")
+    texts["README.md"] = CARD.format(title=title, what=f"{what} {listed}")
     for name, text in texts.items():
         with whole_file(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -67,8 +67,7 @@ def _measured(row: pd.Series, column: Column, folder: Path) -> list[Items]:
     """Items of a backbone's best layer and of those tied with it; none where the best one's are missing."""
     name, best = str(row["backbone"]), (int(row["layer"]), str(row["tap"]), str(row["pooling"]))
     layers = column.candidates
-    tied = layers[(layers["backbone"] == name) & layers["tied"].astype(bool)]
-    places = [best, *places_of(tied)]
+    places = [best, *places_of(layers[(layers["backbone"] == name) & layers["tied"].astype(bool)])]
     items = known_items(column, name, places, folder)
     return [items[layer] for layer in places if layer in items] if best in items else []
 

@@ -30,10 +30,6 @@ class Criterion:
     good: float | None = None  # the number nearest to it names; None where the highest one does
     is_last: bool = False  # whether it names the last layer by what it is
 
-    def liking(self, numbers: Floats) -> Floats:
-        """How much it likes each layer, the more the higher, by its numbers [layers]."""
-        return numbers if self.good is None else -np.abs(numbers - self.good)
-
 
 CRITERIA: tuple[Criterion, ...] = (
     Criterion("effective-rank"),
@@ -106,7 +102,9 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
     for criterion in CRITERIA:
         own = numbers[numbers["metric"] == criterion.metric]
         by_layer = dict(zip(own["layer"].astype(int), own["value"].astype(float), strict=True))
-        liking = criterion.liking(np.array([by_layer.get(int(layer), math.nan) for layer in layers]))
+        liking = np.array([by_layer.get(int(layer), math.nan) for layer in layers])
+        if criterion.good is not None:
+            liking = -np.abs(liking - criterion.good)
         yield _named(criterion.metric, named_layers(liking), rank_correlation(liking, scores))
 
 
@@ -189,5 +187,4 @@ def _by_backbone(numbers: Mapping[tuple[str, Key], float]) -> Floats:
 
 
 def _mean(values: Floats) -> Mean:
-    value = float(values.mean()) if len(values) else math.nan
-    return Mean(value, mean_reach(values), len(values))
+    return Mean(float(values.mean()) if len(values) else math.nan, mean_reach(values), len(values))

@@ -66,18 +66,13 @@ def _knn_answer(examples: ExampleSet, index: int) -> tuple[str, bool]:
 
 def _at_layers(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
     layers = np.array(examples.layers)
-    good, bad = layers[right].tolist(), layers[~right].tolist()
-    if not good or not bad:
-        return f"{'right' if good else 'wrong'} at {listed(good or bad)}"
-    return f"right at {listed(good)}, wrong at {listed(bad)}"
+    sides = (("right", layers[right]), ("wrong", layers[~right]))
+    return ", ".join(f"{word} at {_listed(numbers)}" for word, numbers in sides if len(numbers))
 
 
-def listed(numbers: Sequence[int]) -> str:
-    """Layers in words."""
-    texts = [str(number) for number in numbers]
-    if len(texts) < 2:
-        return f"layer {texts[0]}" if texts else "no layer"
-    return f"layers {', '.join(texts[:-1])} and {texts[-1]}"
+def _listed(numbers: NDArray[np.int64]) -> str:
+    *most, last = map(str, numbers.tolist())
+    return f"layers {', '.join(most)} and {last}" if most else f"layer {last}"
 
 
 # queries, the class that layers give them, and their nearest training images
