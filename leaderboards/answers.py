@@ -46,8 +46,7 @@ class Answer:
 def answers_of(board: Board) -> tuple[Answer, ...]:
     """The answer to every column of a leaderboard that has a score, in their order."""
     device = find_device(board.costs)
-    costs = layer_costs(board.costs, device).set_index(["backbone", "input_size", "layer"])
-    times = costs["ms"].to_dict()
+    times = layer_costs(board.costs, device).set_index(["backbone", "input_size", "layer"])["ms"].to_dict()
     return tuple(
         _answer(column, board.ties.get(column.key), times, device or "")
         for column in board.columns

@@ -219,7 +219,6 @@ def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
     """What moved, the furthest first, at most `SHOWN` rows of text."""
-    numbers = [(number.row, number.now, number.reason) for number in moved[:SHOWN]]
     return pd.DataFrame(
         {
             "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],
@@ -228,9 +227,10 @@ def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
             "baseline": row["value"],
             "now": now,
             "moved": f"{float(now) - float(row['value']):+.4g}" if now and row["value"] else "",
-            "why": reason,
+            "why": number.reason,
         }
-        for row, now, reason in numbers
+        for number in moved[:SHOWN]
+        for row, now in [(number.row, number.now)]
     )
 
 

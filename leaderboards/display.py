@@ -15,8 +15,7 @@ POOLINGS: dict[str, str] = {
     "all": "all tokens, class token and patches",
     "token": "single patch tokens",
 }
-GLOBAL_AVERAGE = "global average"
-"""What the mean is called where it stands in for the class token that a ConvNet lacks."""
+GLOBAL_AVERAGE = "global average"  # the mean where it stands in for the class token that a ConvNet lacks
 
 
 def task_display(name: str) -> TaskEntry:

@@ -6,7 +6,7 @@ Use = Literal["allowed", "not allowed", "unknown"]
 
 NOTE = "What licences allow is read from their names and is no legal advice."
 
-COMMERCIAL_USE: dict[str, Use] = {
+COMMERCIAL_USE: dict[str, Use] = {  # by the licence's name in the registry; any other is unknown
     "Apache-2.0": "allowed",
     "MIT": "allowed",
     "BSD-2-Clause": "allowed",
@@ -22,7 +22,6 @@ COMMERCIAL_USE: dict[str, Use] = {
     "DINOv3": "unknown",  # terms of its own, with conditions
     "Apache-2.0 (original files: CC-BY-NC-4.0)": "unknown",  # two licences of the same weights
 }
-"""By the licence's name in the registry; any other name is unknown."""
 
 
 def commercial_use(licence: str) -> Use:

@@ -16,7 +16,7 @@ from zoo.spec import Tap
 
 FOLDER = Path(__file__).parent / "published"
 
-SOURCES: dict[str, str] = {
+SOURCES: dict[str, str] = {  # for each file below ``published/`` the publication
     "teaching-matters": (
         "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
         "CVPR 2023, arXiv:2212.03862"
@@ -44,11 +44,10 @@ SOURCES: dict[str, str] = {
     "radio-report": "NVlabs/RADIO, RADIOv2.5_tech_report.md, commit c0f3701",
     "tips-readme": "google-deepmind/tips, README, commit 4db271d",
 }
-"""Where the published numbers come from: for each file below ``published/`` the publication."""
 
 Rule = Literal["best", "layer", "last", "final", "draws"]
 
-CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, tuple[str, ...]] = {  # what cells of these columns may say
     "protocol": (*(protocol.name for protocol in PROTOCOLS), "none"),
     "pooling": tuple(POOLINGS),
     "tap": get_args(Tap),
@@ -56,7 +55,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "printed": ("percent", "fraction"),
     "second_hand": ("yes", "no"),
 }
-"""What cells of these columns may say."""
 
 INPUT_SIZE = 224  # side in pixels of the backbones' input in every source of ours; views scale with it
 FURTHER = ("input_size", "transform", "claim")  # columns that a file may have after the others, in this order
@@ -64,10 +62,7 @@ FURTHER = ("input_size", "transform", "claim")  # columns that a file may have a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One published number, and what a run must be to be compared with it.
-
-    Backbone, task, dataset and metric have our names, whether or not we have them.
-    """
+    """One published number, in our names, and what a run must be to be compared with it."""
 
     source: str  # key of its source in `SOURCES`
     table: str  # where in the source it stands

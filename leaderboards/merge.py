@@ -18,14 +18,12 @@ from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-SAME = (
+SAME = (  # columns in which two files of one result agree
     *("backbone", "task", "dataset", "protocol", "data", "revision", "depth", "input_size", "interpolation"),
     *("dtype", "split", "transform"),
 )
-"""Columns in which two files of one result agree."""
 
-COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
-"""Folders of what may belong to records, and how its files end."""
+COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}  # of what belongs to records
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,10 @@ class Possible:
     rows: pd.DataFrame
     untested: tuple[tuple[str, int], ...] = ()  # backbones and blocks without items, or of others, or too few
 
+    @property
+    def best(self) -> "pd.Series":
+        return self.rows.iloc[0]
+
 
 def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest = confidence_set) -> Possible:
     """Which of at least one candidate of a column the data cannot tell from the best, each layer a rival."""
@@ -86,10 +90,7 @@ class Pick:
 
 
 def picks_of(possible: Mapping[Column, Possible]) -> tuple[Pick, ...]:
-    """Backbones with a layer that may be the best in every column, the cheapest first.
-
-    It is the same layer in all columns where there is one.
-    """
+    """Backbones that may be the best in every column, with one layer for all if any, the cheapest first."""
     names = [{str(name) for name in rivals.rows["backbone"]} for rivals in possible.values()]
     picks = []
     for name in sorted(set.intersection(*names)):
@@ -173,7 +174,7 @@ class Recommendation:
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
-        best, row = self.possible[column].rows.iloc[0], pick.rows[column]
+        best, row = self.possible[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             return f"scores best, {_score(best)}"
         rival = f"cannot be told from {best['backbone']} layer {best['layer']} ({_score(best)})"

@@ -75,13 +75,10 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All comparisons of two backbones, in the order of the tables.
-
-    ``which`` is ``best`` for each one's best block, ``same`` for all blocks at equal shares of the depth.
-    """
+    """All comparisons of two backbones, in the order of the tables."""
 
     names: tuple[str, str]
-    which: Which
+    which: Which  # ``best``: each one's best block; ``same``: all blocks at equal shares of the depth
     rows: tuple[Versus, ...]
     left_out: tuple[str, ...]  # one sentence for each task that could not be compared
 
@@ -194,16 +191,15 @@ def _compared(
     items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
     resamples = None
     if statistic := items[0].statistics.get(column.metric):
-        usual = RESAMPLES if statistic.over in MEANS else FEWER_RESAMPLES
-        resamples = max(usual, PER_COMPARISON * count)
+        resamples = max(RESAMPLES if statistic.over in MEANS else FEWER_RESAMPLES, PER_COMPARISON * count)
     difference = paired_differences(items, column.metric, reference=1, resamples=resamples)
     if difference is None:
         raise InputError("the backbones were scored on different items")
     honest = column.honest if which == "best" else {}
     scores = [honest[side.backbone].score for side in sides if side.backbone in honest]
-    numbers = (float(each[0]) for each in (difference.value, difference.low, difference.high, difference.p))
+    value, low, high = (float(ends[0]) for ends in (difference.value, difference.low, difference.high))
     held_out = scores[0] - scores[1] if len(scores) == 2 else math.nan
-    return Versus(column, *sides, *numbers, held_out=held_out)
+    return Versus(column, *sides, value, low, high, float(difference.p[0]), held_out=held_out)
 
 
 def match_frame(result: Match) -> pd.DataFrame:
@@ -237,8 +233,7 @@ def match_table(result: Match) -> pd.DataFrame:
         }
         for versus in result.rows
     )
-    empty = (table["held-out difference"] == "").all()
-    return table.drop(columns="held-out difference") if empty else table
+    return table.drop(columns="held-out difference") if (table["held-out difference"] == "").all() else table
 
 
 def conclusion(result: Match) -> str:

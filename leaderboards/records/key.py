@@ -42,10 +42,9 @@ def keys_of(records: pd.DataFrame) -> list[RecordKey]:
 
 def text_rows(table: pd.DataFrame) -> dict[RecordKey, Row]:
     """The rows of a table as text, each by its key."""
-    rows = table.astype(str).to_dict("records")
     return {
         key: {str(name): text for name, text in row.items()}
-        for key, row in zip(keys_of(table), rows, strict=True)
+        for key, row in zip(keys_of(table), table.astype(str).to_dict("records"), strict=True)
     }
 
 

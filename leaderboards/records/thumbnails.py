@@ -20,9 +20,7 @@ FOLDER = "thumbnails"  # in an output folder
 LARGEST = 3000  # bytes that one may have; what would have more becomes coarser, then smaller
 MOST = 320  # pictures that one backbone's examples of one task may need: less than a megabyte
 QUALITIES = (50, 30, 10)  # of WebP, tried in turn
-
-NAMES = "thumbnail"
-"""Array of a file of examples that names its pictures' files; "" for an image that could not be read."""
+NAMES = "thumbnail"  # array of a file of examples with its pictures' files; "" for one that was not readable
 
 
 def encoded(image: Image.Image) -> bytes:

@@ -53,8 +53,7 @@ def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Fact]:
     elif not answer.compared:
         facts.append("not compared with the other backbones, for want of measurements of the same images")
     if answer.untested and answer.compared:
-        untested = _listed([labels[name] for name in answer.untested], FEW)
-        facts.append(f"not compared with {untested}")
+        facts.append(f"not compared with {_listed([labels[name] for name in answer.untested], FEW)}")
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
         facts.append(f"{several} {ranges_text(list(answer.layers))} of it may be as good")

@@ -84,8 +84,8 @@ def _ramp(field: str, title: str) -> Spec:
 def _floor(side: str) -> Spec:
     """The dashed line of the random floor; none where the open list of numbers is empty."""
     mark = {"type": "rule", "strokeDash": [5, 4], "color": INK, "opacity": 0.6}
-    encoding: Spec = {side: {"field": "floor", "type": "quantitative"}}
-    encoding |= {"tooltip": [_tip("floor", "random floor", ".1f")]}
+    tips = [_tip("floor", "random floor", ".1f")]
+    encoding: Spec = {side: {"field": "floor", "type": "quantitative"}, "tooltip": tips}
     return {"data": {"values": "{floor}"}, "mark": mark, "encoding": encoding}
 
 
@@ -183,10 +183,7 @@ def depth_map() -> Spec:
 
 
 def task_map() -> Spec:
-    """The scores of every layer of one backbone in every task, each as a share of the best layer's there.
-
-    Rows: `LAYERS`, ``share`` in percent, and ``text``, the score.
-    """
+    """Scores of one backbone's layers by task: `LAYERS`, ``text``, ``share`` of the best in percent."""
     places = {
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
         "y": {"field": "column", "type": "nominal", "sort": "{order}", "title": None},

@@ -28,7 +28,6 @@ class Content:
 
     @property
     def suite(self) -> str:
-        """Name of the suite."""
         return self.board.suite
 
     @property

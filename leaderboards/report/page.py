@@ -65,7 +65,6 @@ def _lead(content: Content) -> str:
 
 
 def _scored_sections(content: Content) -> list[PageSection]:
-    """The sections on scores; none where nothing was scored."""
     frames, costs = content.frames, content.costs
     if frames.best.empty:
         return []

@@ -12,10 +12,7 @@ LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
 
 
 def find_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
-    """The device whose costs are meant: the latest, or the one of a kind or part of a name; None without any.
-
-    Raises InputError where costs were measured, but on no such device.
-    """
+    """The latest device, or that of a kind or part of a name; None without any, InputError without such."""
     dates = dict(costs.groupby("dataset")["date"].max().astype(str).items())
     names = sorted(map(str, dates), key=lambda name: (dates[name], name), reverse=True)
     kinds = dict(zip(costs["dataset"], costs["device"], strict=True))

@@ -22,14 +22,11 @@ SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """Confidence set of the best of one column, by names of backbones.
-
-    Untested are those without measurements, of other items than the best one's, or of too few.
-    """
+    """Confidence set of the best of one column, by names of backbones."""
 
     tied: frozenset[str] = frozenset()  # these hold the true best with 95 %, together with the column's best
     apart: frozenset[str] = frozenset()  # worse
-    untested: frozenset[str] = frozenset()
+    untested: frozenset[str] = frozenset()  # without measurements, of other items than the best's, or too few
 
 
 ColumnTies = Mapping[tuple[str, str, str, str], Ties]  # by `Column.key`

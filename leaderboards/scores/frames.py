@@ -79,8 +79,7 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
         ranks = [
             (key, date, mark, str(value)) for key, (date, mark, value) in zip(keys, versions, strict=True)
         ]
-        rows = sorted(range(len(keys)), key=ranks.__getitem__)
-        last = {keys[row]: row for row in rows}
+        last = {keys[row]: row for row in sorted(range(len(keys)), key=ranks.__getitem__)}
         records = records.iloc[list(last.values())].reset_index(drop=True)
     infinite = np.isinf(records["value"].astype(float))
     if infinite.any():  # what is no number is never the best of anything
@@ -134,10 +133,7 @@ def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
 
 
 def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean, standard deviation (of a sample) and number of the random floor's draws for every metric.
-
-    Columns backbone, those of `COLUMN`, pooling, primary, mean, deviation, draws.
-    """
+    """The random floor by metric: columns backbone, `COLUMN`, pooling, primary, mean, deviation, draws."""
     keys = ["backbone", *COLUMN, "pooling", "primary"]
     rows = candidates(scores[is_floor(scores)])[[*keys, "value"]]
     draws: dict[tuple[str | bool, ...], list[float]] = {}
@@ -194,8 +190,7 @@ def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
     several = Counter(key[:3] for key in keys)
     analyses = []
     for task, dataset, protocol, data in keys:
-        apart = several[task, dataset, protocol] > 1
-        analysis = Analysis(task, dataset, protocol, (), data, apart)
+        analysis = Analysis(task, dataset, protocol, (), data, several[task, dataset, protocol] > 1)
         rows = analysis.rows(records[records["metric"] != ""])
         primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
         ranks = {name: (name not in primary, metric_rank(task, name)) for name in set(rows["metric"])}

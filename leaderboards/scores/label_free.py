@@ -75,9 +75,8 @@ def choices_without_labels(board: Board) -> tuple[Named, ...]:
     homes = analyses_of(rows)
     if not homes:
         return ()
-    trained = board.only(board.records[board.records["trained"].astype(bool)])
     named: list[Named] = []
-    for column in trained.columns:
+    for column in board.only(board.records[board.records["trained"].astype(bool)]).columns:
         home = min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
         criteria = dict(iter(home.rows(rows).groupby("backbone")))
         for name, scores in column.candidates.groupby("backbone"):

@@ -148,10 +148,7 @@ class Drawing(NamedTuple):
 def drawn(
     drawing: Drawing, every: Sequence[ExampleSet], pictures: SharedPictures
 ) -> tuple[str, list[Example]]:
-    """What is to be seen, and examples of the first backbone that show what changes over depth.
-
-    Where it loses none, one follows that the next best backbone loses which does.
-    """
+    """What is to be seen, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
     chosen = [(best, story) for story in _stories(drawing, best)]
     if not any(story.kind == "lost" for _, story in chosen):

@@ -168,8 +168,7 @@ def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[i
     for number in sorted(names, key=lambda number: (names[number] != most, names[number], number)):
         key, name = examples.arrays["image"][number], names[number]
         state = "as most of its cluster" if name == most else "unlike most of its cluster"
-        picture = pictures.shown(examples, key, f"{name}, {state}, {key}")
-        images.append(judged(name, name == most, picture))
+        images.append(judged(name, name == most, pictures.shown(examples, key, f"{name}, {state}, {key}")))
     return drawing.Cluster(most, tuple(images))
 
 

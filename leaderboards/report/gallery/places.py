@@ -68,9 +68,8 @@ def _overlay(mask: Array, truth: Array) -> Markup:
     ids = mask[:height, :width].astype(np.uint8)
     indexes = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
     indexes[outline(truth[:height, :width])] = OUTLINE
-    data = base64.b64encode(_png(indexes)).decode()
     image = Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>')
-    return image.format(width, height, data)
+    return image.format(width, height, base64.b64encode(_png(indexes)).decode())
 
 
 def outline(truth: Array) -> NDArray[np.bool_]:

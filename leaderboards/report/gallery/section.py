@@ -30,8 +30,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
     for column in board.columns:
         if every := _examples(column, output) if column.task in DRAWINGS else []:
             intro, examples = DRAWINGS[column.task](every, pictures)
-            shown = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
-            tasks.append(shown)
+            tasks.append({"heading": column.heading, "best": every[0], "intro": intro, "examples": examples})
     title = "Failures and successes"
     html = filled("gallery", pictures=pictures.addresses, tasks=tasks)
     return [PageSection("examples", title.lower(), title, html)] if tasks else []
