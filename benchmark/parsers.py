@@ -116,8 +116,7 @@ def path(value: object) -> Path:
     require_working_folder()
     if not isinstance(value, str | Path) or not str(value):
         raise WrongValueError("a path", value)
-    parts = Path(value).parts
-    if "\0" in str(value) or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+    if "\0" in str(value) or any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(value).parts):
         raise WrongValueError(f"a path whose names have at most {LONGEST_NAME} bytes", value)
     return Path(value)
 
@@ -164,9 +163,8 @@ def taps(value: object) -> tuple[Tap, ...]:
     """Taps, each once in the order of `TAPS`; text has commas between them."""
     chosen = {*listed(value)}
     if not chosen or not chosen <= {*TAPS}:
-        raise InputError(
-            f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen))[:LONGEST_NAME] or 'none'}"
-        )
+        words = ", ".join(sorted(chosen))[:LONGEST_NAME]
+        raise InputError(f"taps are {', '.join(TAPS)}; found {words or 'none'}")
     return tuple(tap for tap in TAPS if tap in chosen)
 
 

@@ -16,13 +16,12 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
 
-ENGINES = {
+ENGINES = {  # where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)
     "auto": "benchmark.engines.choose:suited_engine",
     "local": "benchmark.engines.choose:local_engine",
     "processes": "benchmark.engines.choose:process_engine",
     "ray": "benchmark.engines.choose:ray_engine",
 }
-"""By name, where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)."""
 
 IMAGES = (
     "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
@@ -51,9 +50,7 @@ class GivenNetwork(Protocol):
     """A network of this process that a run can call for: what ``benchmark.from_module`` gives."""
 
     @property
-    def reference(self) -> str:
-        """Name by which the run finds the network."""
-        ...
+    def reference(self) -> str: ...  # name by which the run finds the network
 
 
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]

@@ -33,10 +33,8 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     """Write the vectors of backbones, layers and poolings in the form that ``score`` reads.
 
     They come from the cache; what is not there is computed, each image once for all layers, and stays there.
-    Files are ``OUTPUT/features/<backbone>/<task>.<dataset>.<protocol>/<layer>.<pooling>.npz``.
-
-    Raises:
-        InputError: Something about the request is wrong, or a task that it names takes no vectors.
+    Files are ``OUTPUT/features/<backbone>/<task>.<dataset>.<protocol>/<layer>.<pooling>.npz``. Raises
+    InputError where something about the request is wrong, or a task that it names takes no vectors.
     """
     request = replace(request, floor=False, transform=(), fuse=())
     plan, suite, devices = understand(request, report)
@@ -54,12 +52,9 @@ def _exported(plan: Plan, *, named: bool) -> list[Task]:
     others = [task.entry.name for task in plan.tasks.every if not task.scorer]
     if others and named:
         scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
-        raise InputError(
-            f"{others[0]} takes no stored vectors that a scorer reads; leave it out: there are files for "
-            f"{scorers}"
-        )
-    tasks = [task for task in plan.tasks.every if task.scorer]
-    if not tasks:
+        reason = f"{others[0]} takes no stored vectors that a scorer reads"
+        raise InputError(f"{reason}; leave it out: there are files for {scorers}")
+    if not (tasks := [task for task in plan.tasks.every if task.scorer]):
         raise InputError("none of the data is for a task that takes stored vectors")
     return tasks
 

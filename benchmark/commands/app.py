@@ -79,8 +79,7 @@ def spread(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
     command = typer.main.get_command(app)
     for argument in arguments:
-        below = getattr(command, "commands", {})
-        if argument not in below:
+        if argument not in (below := getattr(command, "commands", {})):
             break
         command = below[argument]
     several = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}

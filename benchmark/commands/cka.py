@@ -93,14 +93,11 @@ def _of_arrays(call: CkaCall) -> Similarity:
 
     from benchmark.scores.exported.cka import compare_arrays
 
-    given = {"first": call.first, "second": call.second}
-    names = [
-        str(each) if isinstance(each, str | Path) else f"the {order} array" for order, each in given.items()
-    ]
-    arrays = [_array(each, name) for each, name in zip(given.values(), names, strict=True)]
+    given = {"the first array": call.first, "the second array": call.second}
+    names = [str(each) if isinstance(each, str | Path) else name for name, each in given.items()]
+    arrays = list(map(_array, given.values(), names))
     matrix, _, used = compare_arrays(arrays, names, call.estimator, call.batch_size)
-    value = float(matrix[0, 1])
-    if math.isnan(value):
+    if math.isnan(value := float(matrix[0, 1])):
         raise InputError(f"within batches {names[0]} or {names[1]} does not vary")
     row = {"first": names[0], "second": names[1], "samples": used, "cka": value}
     table = pd.DataFrame([[value]], index=[names[0]], columns=[names[1]])

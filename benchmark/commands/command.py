@@ -72,11 +72,10 @@ def command(
 
 def _parameter(option: Option[Any, Any]) -> Parameter:
     text = option.help.removesuffix(".")
-    optional = option.default is None
     described: object
     if option.positional:
         words = f"{text}: {', '.join(option.choices)}." if option.choices else option.help
-        described = typer.Argument(help=_literal(words), show_default=not optional)
+        described = typer.Argument(help=_literal(words), show_default=option.default is not None)
     else:
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
         both = option.kind is bool and option.name != "json"  # --no-json would say nothing
@@ -87,20 +86,15 @@ def _parameter(option: Option[Any, Any]) -> Parameter:
             min=option.least,
             show_default=option.usual or option.default not in (None, ()),
         )
-    word: Any = _word(option)
+    word: Any = int if option.several else option.kind  # what the option reads
+    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
+        word = str
     kind = GenericAlias(list, word) if option.several else word
     default = Parameter.empty if option.default is ... else None if option.several else option.default
     kind = kind | None if default is None else kind
     return Parameter(
         option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
     )
-
-
-def _word(option: Option[Any, Any]) -> object:
-    """What the command line makes of a word before the option reads it."""
-    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
-        return str
-    return int if option.several else option.kind
 
 
 def _literal(text: str) -> str:
@@ -116,7 +110,7 @@ def ended_by_signals(line: str) -> "Iterator[Terminal]":
     """
     from benchmark.engines.progress import Terminal
 
-    code = 130
+    code, report = 130, Terminal()
 
     def terminate(number: int, frame: FrameType | None) -> None:
         nonlocal code
@@ -124,7 +118,6 @@ def ended_by_signals(line: str) -> "Iterator[Terminal]":
         code = 143
         raise KeyboardInterrupt
 
-    report = Terminal()
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, terminate) if main else None
     try:

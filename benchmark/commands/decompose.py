@@ -61,18 +61,15 @@ def decompose_command(given: DecomposeRequest) -> int:
         from tasks.decompose import Given
         from tasks.protocols import find_protocol
 
-        ends = (
-            Given(find_protocol(given.start), given.from_tap, given.from_transform),
-            Given(find_protocol(given.to), given.to_tap, given.to_transform),
-        )
-        result = decompose(given.request, given.task, ends, report)
+        first = Given(find_protocol(given.start), given.from_tap, given.from_transform)
+        second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
+        result = decompose(given.request, given.task, (first, second), report)
     for backbone in dict.fromkeys(change.backbone for change in result.changes):
-        changes = (change for change in result.changes if change.backbone == backbone)
-        rows = [change for change in changes if change.chosen == "best"]
+        rows = [each for each in result.changes if (each.backbone, each.chosen) == (backbone, "best")]
         typer.echo(f"\n{backbone}\n\n{table(changes_table(rows, result.steps), left=4)}")
     for failure in result.failures:
         typer.echo(f"failed: {failure}", err=True)
-    typer.echo("\n" + "\n".join(str(path) for path in result.files))
+    typer.echo("\n".join(["", *map(str, result.files)]))
     return 1 if result.failures else 0
 
 
@@ -114,11 +111,10 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
     )
     protocols = steps_protocols(task, steps, first, second)
     summary = carry_out(stepwise, report, protocols)
-    records = summary.records
+    records = summary.records[summary.records["task"] == f"{task}-steps"]
     records = records[records["protocol"].isin([protocol.name for protocol in protocols])]
-    records = records[records["task"] == f"{task}-steps"]
-    asked = {spec.name for spec in summary.plan.backbones}
-    changed = changes(records[records["backbone"].isin(asked)], summary.output / "items", steps)
+    records = records[records["backbone"].isin({spec.name for spec in summary.plan.backbones})]
+    changed = changes(records, summary.output / "items", steps)
     if not changed:
         reasons = "; ".join(map(str, summary.done.failures)) or "see the reasons in its records"
         raise InputError(f"no backbone has scores by all rules from {first.name} to {second.name}: {reasons}")

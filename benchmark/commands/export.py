@@ -41,9 +41,8 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         table = main_table(board)
         if len(table.columns) <= 2:
             continue
-        text = " ".join(str(cell) for line in table.itertuples(index=False) for cell in line)
         notes = [CAPTION, *([INTERVALS, TIED] if board.has_intervals else [])]
-        notes += [ARROW] if "↑" in text else []
+        notes += [ARROW] if any("↑" in str(cell) for cell in table.to_numpy().flat) else []
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{page_name(suite)}.tex", latex_table(table, 2, notes, page_name(suite))
 

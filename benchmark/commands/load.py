@@ -90,7 +90,6 @@ def load(request: LoadRequest) -> "CutBackbone":
 
 
 def _view(request: LoadRequest) -> "View":
-    """How the task shows images by the protocol."""
     from tasks.protocols import find_protocol
     from tasks.registry import config_of, find_tasks
     from tasks.sources import IMAGES

@@ -142,9 +142,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
-    limits = Limits(
-        request.max_ms, request.max_dim, request.max_parameters, commercial=request.licence == "commercial"
-    )
+    commercial = request.licence == "commercial"
+    limits = Limits(request.max_ms, request.max_dim, request.max_parameters, commercial=commercial)
     within, left_out = _within(every, limits)
     items = request.output / "items"
     possible = {column: may_be_best(rows, column, items) for column, rows in within.items()}
@@ -156,13 +155,12 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         possible,
         {column: pareto_front(rows) for column, rows in within.items()},
         device or "",
-        (*left_out, *_notes(possible, device, command, limits.commercial)),
+        (*left_out, *_notes(possible, device, command, commercial)),
         tuple(code_of(pick) for pick in picks),
     )
 
 
 def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
-    """The columns of some tasks, or of all; raises InputError for a task that has none."""
     names = list(dict.fromkeys(column.task for column in board.columns))
     require_known("task", tasks, names)
     if not names:
@@ -252,12 +250,12 @@ def code_of(pick: "Pick") -> str:
     for number, (call, columns) in enumerate(calls.items(), start=1):
         ending = f"_{number}" if len(calls) > 1 else ""
         row = pick.rows[columns[0]]
-        what = "images rows columns" if row["pooling"] == "grid" else "images"
-        size = "" if pd.isna(row["dim"]) else f" {row['dim']:.0f}"
+        shape = "images rows columns" if row["pooling"] == "grid" else "images"
+        shape += "" if pd.isna(row["dim"]) else f" {row['dim']:.0f}"
         named = ", ".join(dict.fromkeys(column.task for column in columns))
         lines += [
             f"encode{ending} = {call}  # for {named}",
-            f"vectors{ending} = encode{ending}(images)  # images of Pillow to float32 [{what}{size}]",
+            f"vectors{ending} = encode{ending}(images)  # images of Pillow to float32 [{shape}]",
         ]
     return "\n".join(lines)
 

@@ -82,9 +82,7 @@ def _written(request: ReportRequest) -> list[Path]:
         for suite in chosen
     ]
     folder = request.to or output / "report"
-    pages = {
-        content.suite: report_page(content, example_sections(content.board, output)) for content in contents
-    }
+    pages = {each.suite: report_page(each, example_sections(each.board, output)) for each in contents}
     paths = [folder / f"{page_name(suite)}.html" for suite in pages]
     for path, page in zip(paths, pages.values(), strict=True):
         with whole_file(path) as temporary:

@@ -70,8 +70,8 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
 def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tuple[Published, ...]":
     """The published numbers that were asked for; InputError for a name of none, and where nothing is left."""
-    wanted = {"backbone": request.backbones, "task": request.tasks, "source": request.source}
-    for what, names in wanted.items():
+    backbones, tasks, sources = request.backbones, request.tasks, request.source
+    for what, names in (("backbone", backbones), ("task", tasks), ("source", sources)):
         known = {getattr(number, what) for number in published}
         for name in names:
             if name in known or (what == "backbone" and fnmatch.filter(known, name)):
@@ -79,7 +79,6 @@ def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tup
             close = get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are some of {', '.join(sorted(known))}"
             raise InputError(f"there is no published number of the {what} {name!r}; {hint}")
-    backbones, tasks, sources = wanted.values()
     chosen = tuple(
         number
         for number in published

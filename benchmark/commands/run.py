@@ -79,11 +79,15 @@ def run_command(given: RunCommand) -> int:
         return 0
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
         from benchmark.api import carry_out
+        from leaderboards.display import page_name
 
         summary = carry_out(request, report)
     for line in _summary(summary):
         report.say(line)
-    _answer(summary)
+    if summary.board and (answered := answered_by(summary.board)).answers:
+        pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
+        where = f"{_short(pages[0])} has every layer" if pages else ""
+        typer.echo(f"\n{answered}\nRead on: {where}; `python -m benchmark show` prints this again.")
     return exit_code(summary.done.failures)
 
 
@@ -123,16 +127,6 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
         yield f"failed: {failure}"
     for page in summary.pages:
         yield f"wrote {_short(page)}"
-
-
-def _answer(summary: "RunSummary") -> None:
-    """Print the best of each task, and where more is; on standard output, as what was asked for."""
-    from leaderboards.display import page_name
-
-    if summary.board and (suite := answered_by(summary.board)).answers:
-        pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
-        where = f"{_short(pages[0])} has every layer" if pages else ""
-        typer.echo(f"\n{suite}\nRead on: {where}; `python -m benchmark show` prints this again.")
 
 
 def _short(path: Path) -> Path:

@@ -23,7 +23,7 @@ from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
-    from benchmark.scores.exported.report import Cell, ScoreReport
+    from benchmark.scores.exported.report import ScoreReport
 
 OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
 LABELLED = "An .npz with train, train_labels, test and test_labels (whole numbers)."
@@ -167,11 +167,9 @@ class SegmentRequest(ScoreRequest):
             if self.ground_truth is None:
                 raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
             return segment.score_predictions(self.ground_truth, path, judged)
+        if self.protocol == "capi" and self.temperature is not None:
+            raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
         if self.protocol == "capi":
-            if self.temperature is not None:
-                raise InputError(
-                    "--temperature does not go with --protocol capi, whose votes have no weights"
-                )
             return segment.score_by_pixels(path, judged, segment.exported_rule(self.k), self.memory)
         numbers = (self.k, self.temperature, self.memory)
         return segment.score_features(path, judged, *numbers, hummingbird=self.protocol == "hummingbird")
@@ -218,11 +216,10 @@ def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
     return Command(f"score {form.__name__.removesuffix('Request').lower()}", form, show)
 
 
-FORMS: tuple[type[ScoreRequest], ...] = (
-    *(KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest),
-    *(SegmentRequest, ClusteringRequest, CkaRequest),
+SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
+    *map(_scorer, (KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest)),
+    *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest)),
 )
-SCORE_COMMANDS: tuple[Command[..., Any], ...] = tuple(_scorer(form) for form in FORMS)
 
 
 def _one_of(**options: Path | None) -> tuple[str, Path]:
@@ -244,7 +241,9 @@ def _show(report: "ScoreReport", for_machines: bool) -> None:
         table.add_column(escape(column), justify="right")
     places = 2 if report.scale == "percent" else 4
     for name, cells in report.grid.rows.items():
-        table.add_row(escape(name), *(_text(cell, places) for cell in cells))
+        words = ("" if cell is None else cell for cell in cells)
+        texts = (f"{word:.{places}f}" if isinstance(word, float) else str(word) for word in words)
+        table.add_row(escape(name), *texts)
     console = Console()
     # a table that is wider than the screen keeps its digits; the terminal wraps its lines
     unbounded = console.options.update(max_width=WIDEST)
@@ -254,9 +253,3 @@ def _show(report: "ScoreReport", for_machines: bool) -> None:
     summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}"
     for sentence in filter(None, (summary, report.reason, *report.notes)):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
-
-def _text(cell: "Cell", places: int) -> str:
-    if cell is None:
-        return ""
-    return f"{cell:.{places}f}" if isinstance(cell, float) else str(cell)

@@ -92,7 +92,6 @@ def best(request: ShowRequest) -> Result:
 
 
 def _suites(request: ShowRequest) -> list[SuiteAnswers]:
-    """The answers that were asked for; raises InputError where there are none."""
     from leaderboards.board import Board
     from leaderboards.records.record import suites_of
 

@@ -85,7 +85,6 @@ def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pic
 
 
 def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> None:
-    """Render the chunks that are missing and join them."""
     folder.mkdir(parents=True, exist_ok=True)
     chunks = [_Chunk(folder, wanted, number) for number in range(-(-wanted.count // CHUNK))]
     missing = [chunk for chunk in chunks if not chunk.path.is_file()]
@@ -105,13 +104,10 @@ def render_chunk(chunk: _Chunk, report: Reporter) -> None:
             number = wanted.seed * SEEDS + wanted.first + index
             images.append(sample_image(number, index % len(TEMPLATES), (side, side)))
             advance(1)
-    content = {
-        "images": np.stack([image.pixels.transpose(2, 0, 1) for image in images]),
-        "labels": np.array([image.class_index for image in images]),
-        "captions": np.array([image.caption for image in images]),
-    }
+    pixels = np.stack([image.pixels.transpose(2, 0, 1) for image in images])
+    labels, captions = [image.class_index for image in images], [image.caption for image in images]
     with whole_file(chunk.path) as draft, draft.open("wb") as file:
-        np.savez(file, allow_pickle=False, **content)
+        np.savez(file, allow_pickle=False, images=pixels, labels=labels, captions=captions)
 
 
 def _join(chunks: list[_Chunk], folder: Path) -> None:

@@ -36,11 +36,8 @@ ASKED = 480  # held-out images on which it is scored
 def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     """Train a mini backbone on rendered images; gives its directory in Hugging Face format.
 
-    The training's checkpoint is in the folder ``training`` below it.
-
-    Raises:
-        InputError: Something that was asked for cannot be.
-        OSError: The disk is full.
+    The training's checkpoint is in the folder ``training`` below it. Raises InputError where something that
+    was asked for cannot be, OSError where the disk is full.
     """
     device = find_device(wish.device)
     dtype = find_dtype(wish.dtype, device)
@@ -63,9 +60,8 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     probe = make_probe(_slice(held_out, 0, KNOWN), _slice(held_out, KNOWN, KNOWN + ASKED), spec.input_size)
     options = ("batch_size", "seed", "log_every", "checkpoint_every", "probe_every")
     schedule = Schedule(steps=steps, device=device, dtype=dtype, **_taken(wish, *options))
-    checkpoint = TrainingCheckpoint(
-        folder / "training" / "checkpoint.pt", identity(wish, spec, chosen), wish.resume
-    )
+    path = folder / "training" / "checkpoint.pt"
+    checkpoint = TrainingCheckpoint(path, identity(wish, spec, chosen), wish.resume)
     objective = chosen.objective(spec, data, wish.seed)
     with report.bar(f"training {wish.name}", steps * wish.batch_size, "images") as advance:
         watcher = _Watcher(advance, report, wish.batch_size)
@@ -90,7 +86,7 @@ def multiplies_bfloat16(device: torch.device) -> bool:
     if device.type != "cpu":
         return False
     capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
+    return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def find_dtype(name: "TrainingDtype", device: torch.device) -> torch.dtype:
@@ -106,11 +102,7 @@ def identity(wish: "Pretraining", spec: BackboneSpec, chosen: Method) -> str:
 
 
 def tuned(wish: "Pretraining") -> Method:
-    """The method with the recipe that was asked for.
-
-    Raises:
-        InputError: The method has no such option, or its value is wrong.
-    """
+    """The method with the recipe that was asked for; raises InputError where it has no such option."""
     chosen = method(wish.objective)
     if wish.fraction != 1 and wish.objective not in ("fs", "resnet"):
         raise InputError(f"--fraction is for methods that learn labels (fs, resnet), not {wish.objective}")
@@ -118,8 +110,7 @@ def tuned(wish: "Pretraining") -> Method:
         raise InputError(f"--narrow is for fs, not {wish.objective}")
     changes: dict[str, object] = _taken(wish, "pooling", "no_skip")
     if wish.learning_rate is not None:
-        how = chosen.recipe.optimisation
-        changes["optimisation"] = replace(how, learning_rate=wish.learning_rate)
+        changes["optimisation"] = replace(chosen.recipe.optimisation, learning_rate=wish.learning_rate)
     return chosen.tuned(**{name: value for name, value in changes.items() if value is not None})
 
 
@@ -171,7 +162,6 @@ def _card(
     started_at: str | None,
     history: list[HistoryRow],
 ) -> Card:
-    """What is said of a trained backbone: its card, with the exact command and the commit."""
     device, threads = find_device(wish.device), torch.get_num_threads()
     cpu = f"{device.type}, {threads} thread{'s' * (threads > 1)}"
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu
