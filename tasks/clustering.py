@@ -220,13 +220,11 @@ class RegionClusterTask(MeasuredTask):
     @cached_property
     def _labelled(self) -> Items:
         """The regions of all images, in order, with their labels."""
-        pairs = [(image.sample.key, region) for image in self.data.regions.images for region in image.regions]
-        return labelled(
-            self.data.unit,
-            [region.key for _, region in pairs],
-            [image for image, _ in pairs],
-            [region.label for _, region in pairs],
-        )
+        images = self.data.regions.images
+        regions = [region for image in images for region in image.regions]
+        owners = [image.sample.key for image in images for _ in image.regions]
+        keys, labels = [region.key for region in regions], [region.label for region in regions]
+        return labelled(self.data.unit, keys, owners, labels)
 
 
 class RegionMeasurer:

@@ -81,8 +81,7 @@ class LabelledTask(VectorTask):
 
     def bank(self, vectors: Vectors) -> NDArray[np.float32]:
         """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
-        data = self.data
-        probe = vectors[data.probe.name]
+        data, probe = self.data, vectors[self.data.probe.name]
         bank = np.empty((len(self.images.train.samples), probe.shape[1]), np.float32)
         bank[data.probe_order] = probe
         if data.rest is not None:
