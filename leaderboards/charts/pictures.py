@@ -57,7 +57,6 @@ def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Sp
 
 
 def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
-    """One panel, or small ones in lines of three."""
     frame, there = plot.frame, plot.frame.dropna(subset=["x", "y"])
     series = _series(plot, [str(name) for name in dict.fromkeys(there["series"])], backbones)
     if "panel" not in frame:

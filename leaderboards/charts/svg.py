@@ -55,8 +55,7 @@ def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Elemen
     box = {"xmlns": SVG, "width": root.get("width", ""), "height": root.get("height", "")}
     said = {"role": "img", "aria-label": engine.written(picture.title if alone else alternative(picture))}
     drawn = ET.Element("svg", box | {"viewBox": root.get("viewBox", ""), "font-family": FONT} | said)
-    title = ET.SubElement(drawn, "title")
-    title.text = engine.written(picture.title)
+    ET.SubElement(drawn, "title").text = engine.written(picture.title)
     drawn.extend(root)
     ET.indent(drawn, "")
     return drawn

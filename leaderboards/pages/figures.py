@@ -41,6 +41,5 @@ def figure_differences(markdown: str, folder: Path, page: str) -> list[str]:
 
 
 def _shown(markdown: str, page: str) -> set[str]:
-    """The pictures beside it that a page's Markdown shows."""
     addresses = {unquote(address) for address in _SHOWN.findall(markdown)}
     return {path for path in addresses if path == figure_path(page, Path(path).stem)}

@@ -190,7 +190,6 @@ def honest_table(board: Board) -> pd.DataFrame:
 
 
 def _floor_notes(board: Board) -> Iterator[Text]:
-    """What the random floor and untrained backbones are, where there are some."""
     if is_floor(board.scores).any():
         yield wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if board.has_intervals else ""))
     if any(not backbone.trained and not backbone.floor for backbone in board.scored_backbones):

@@ -66,7 +66,6 @@ def _column_blocks(column: Column) -> list[Block]:
 
 
 def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Block]:
-    """One table of every layer with its caption, its floor and its mark."""
     rows, floor = tables.every_layer(column, pooling), tables.floor_sentence(column, pooling)
     if rows.empty:
         return [said("{floor}", floor=floor)]

@@ -73,8 +73,8 @@ def ceiling_blocks(board: Board) -> list[Block]:
         for backbone in board.backbones
         if any(backbone.name in by_name for by_name in ceilings.values())
     ]
-    every = [ceiling for by_name in ceilings.values() for ceiling in by_name.values()]
-    notes = [CEILING_NOTE, *([AREAS] if any(not math.isnan(ceiling.by_area) for ceiling in every) else [])]
+    areas = [ceiling.by_area for by_name in ceilings.values() for ceiling in by_name.values()]
+    notes = [CEILING_NOTE] if all(map(math.isnan, areas)) else [CEILING_NOTE, AREAS]
     notes += [REGIONS] if any(column.task in CLUSTERINGS for column in ceilings) else []
     table = Table(pd.DataFrame(body), left=1, caption="Scores beside what the grids allow")
     return [Heading(2, "What the grid allows"), *map(said, notes), table]

@@ -36,7 +36,6 @@ def inside_frame(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:
-    """Sort key of a row: analysis, metric, backbone, layer, head."""
     task = str(row["task"])
     return (
         (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),

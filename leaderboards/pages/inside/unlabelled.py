@@ -74,12 +74,9 @@ def unlabelled_blocks(board: Board) -> list[Block]:
         Table(pd.DataFrame([_test_row(test) for test in tests]), caption="Criteria beside the rules"),
     ]
     for column in columns:
-        table = _layer_table(board, [choice for choice in choices if choice.column == column])
-        blocks += [
-            Heading(3, f"Chosen without labels: {column.heading}"),
-            said(LAYERS),
-            Table(table, caption=f"Regret of each backbone: {column.heading}"),
-        ]
+        layers = _layer_table(board, [choice for choice in choices if choice.column == column])
+        table = Table(layers, caption=f"Regret of each backbone: {column.heading}")
+        blocks += [Heading(3, f"Chosen without labels: {column.heading}"), said(LAYERS), table]
     return blocks
 
 
