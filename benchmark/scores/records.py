@@ -43,21 +43,17 @@ def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> As
     items = measured_items(outcomes)
     assessed: dict[tuple[Place, str], dict[str, Any]] = {}
     for pooling in dict.fromkeys(pooling for _, _, pooling in items):
-        places = [position for position in items if position[2] == pooling]
-        layers = [items[position] for position in places]
+        places = [key for key in items if key[2] == pooling]
+        layers = [items[key] for key in places]
         for metric, ends in intervals_of(layers).items():
-            for position, (low, high) in zip(places, ends, strict=True):
-                assessed[position, metric] = {"ci_low": low, "ci_high": high}
+            for key, (low, high) in zip(places, ends, strict=True):
+                assessed[key, metric] = {"ci_low": low, "ci_high": high}
         # a best one is chosen among blocks, or sets of them, which are scored apart
-        blocks = [
-            position
-            for position in places
-            if position[0] > 0 and (position[1] == "block" or stands_for_set(position[1]))
-        ]
+        blocks = [key for key in places if key[0] > 0 and (key[1] == "block" or stands_for_set(key[1]))]
         if blocks and primary is not None and primary in layers[0].statistics:
-            chosen = assess([items[position] for position in blocks], primary)
-            for position, choice in zip(blocks, chosen, strict=True):
-                assessed[position, primary] |= choice._asdict()
+            chosen = assess([items[key] for key in blocks], primary)
+            for key, choice in zip(blocks, chosen, strict=True):
+                assessed[key, primary] |= choice._asdict()
     return assessed
 
 
