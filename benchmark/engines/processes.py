@@ -49,12 +49,11 @@ class ProcessEngine(Engine):
         relay = threading.Thread(target=_relay, args=(queue, over, report), daemon=True)
         relay.start()
         start = queue, self._threads, pickle.dumps(function)
-        workers: list[_Process[Job, Result]] = []
         # processes do not run the user's script, which may lack a guard, a second time
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
             try:
-                workers += [_Process(slot, *start) for slot in self._slots[: jobs.width]]
+                workers = [_Process[Job, Result](slot, *start) for slot in self._slots[: jobs.width]]
             finally:
                 sys.modules["__main__"] = main
             jobs.dispatch(workers)

@@ -50,11 +50,8 @@ class RayEngine(base.Engine):
             return
         listening, sent = Listening(report), pickle.dumps(function)
         with _cluster(self._request):
-            workers: list[_Remote[Job, Result]] = [
-                _Remote(number, slot, sent, listening)
-                for number, slot in enumerate(self._slots()[: jobs.width])
-            ]
-            jobs.dispatch(workers)
+            slots = enumerate(self._slots()[: jobs.width])
+            jobs.dispatch([_Remote[Job, Result](*each, sent, listening) for each in slots])
 
     def _slots(self) -> list[WorkerSlot]:
         """A slot for each GPU of the cluster, or for each worker."""
