@@ -218,8 +218,8 @@ def _kept_together(job: Job, listener: str) -> int:
 
 def _steps_apart(run: Prepared) -> Iterator[ForecastStep]:
     """Comparisons of all backbones, and their costs, which are measured one by one."""
-    for comparison in run.comparisons:
-        setups, task = [member.setup for member in comparison.members], comparison.task
+    for task, members in run.comparisons:
+        setups = [member.setup for member in members]
         layers, width = sum(len(each.layers) for each in setups), max(each.spec.width for each in setups)
         products = len(task.source.samples) * task.images_together * (layers * width + layers**2)
         seconds = len(task.poolings) * products / estimate.SPEED[run.devices[0].type]

@@ -159,12 +159,8 @@ def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: A
 AnyJob = TypeVar("AnyJob", Job, ScoreJob)
 
 
-@dataclass(frozen=True)
-class CompareJob:
-    """A comparison, and what each backbone brings to it, in the order of their names."""
-
-    task: ComparisonTask
-    members: tuple[ScoreJob, ...]
+# a comparison, and what each backbone brings to it, in the order of their names
+CompareJob = tuple[ComparisonTask, tuple[ScoreJob, ...]]
 
 
 @dataclass(frozen=True)

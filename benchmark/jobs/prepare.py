@@ -101,7 +101,7 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
         there = list(filter(is_current, (first.files_with(second) for first, second in pairs)))
         if len(there) < len(pairs):
             sides = {id(side) for pair in pairs for side in pair}
-            stale.append(CompareJob(task, tuple(job for job in jobs if id(job) in sides)))
+            stale.append((task, tuple(job for job in jobs if id(job) in sides)))
         current += there
     return tuple(stale)
 
@@ -112,7 +112,7 @@ def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Res
     scores = _stale(setup, plan.tasks.needing("passes"), current)
     questions = _stale(setup, plan.tasks.needing("backbone"), current)
     needed = {job.task.key for job in scores}
-    needed |= {job.task.key for job in comparisons if any(member.setup is setup for member in job.members)}
+    needed |= {task.key for task, members in comparisons if any(member.setup is setup for member in members)}
     passes = (each.serving(needed) for each in plan.passes)
     jobs = tuple(pass_job(setup, each) for each in passes if each.tasks)
     return BackboneJobs(setup, jobs, questions, scores)

@@ -106,9 +106,9 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
 def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter) -> tuple[Failure, ...]:
     """Compare all backbones whose features are there; gives the failures of those comparisons."""
     failures: list[Failure] = []
-    for job in jobs:
-        task, lost = job.task, {each.backbone for each in passed.failures if each.key in (job.task.key, "")}
-        ready = [member for member in job.members if member.setup.spec.name not in lost]
+    for task, members in jobs:
+        lost = {each.backbone for each in passed.failures if each.key in (task.key, "")}
+        ready = [member for member in members if member.setup.spec.name not in lost]
         if ready:
             bar = report.bar(f"comparing {len(ready)} backbones", 1, "tasks")
             with bar as advance, noting(failures, "", task.entry.name, task.key):
