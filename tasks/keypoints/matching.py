@@ -145,7 +145,11 @@ class Matcher:
         once = grids if as_is else {position: normalize(grid, dim=-1) for position, grid in grids.items()}
         unit = once if as_is else {position: normalize(grid, dim=-1) for position, grid in once.items()}
         tokens = {"tokens": unit, "both": once, "samples": grids}[self._config.unit]
-        vectors = torch.cat([self._sampled(tokens, key) for key in self._by_source])
+        asked = []
+        for source, rows in self._by_source.items():
+            grid = tokens[self._position[source[0]]]
+            asked.append(sampled(grid, self._placed(source, grid, source=True), self._products(rows, grid)))
+        vectors = torch.cat(asked)
         if self._config.unit != "tokens":
             vectors = normalize(vectors, dim=-1)
         by_target, by_pair = (order.to(vectors.device, non_blocking=True) for order in self._orders)
@@ -155,11 +159,6 @@ class Matcher:
         points = torch.cat([point for point, _ in searched]).index_select(0, by_pair)
         pulls = [pull for _, pull in searched if pull is not None]
         return points, torch.cat(pulls).index_select(0, by_pair).double() if pulls else None
-
-    def _sampled(self, grids: Grids, source: Key) -> Tensor:
-        """Features of all points that are asked for of a source image, pair after pair: [points dim]."""
-        grid, rows = grids[self._position[source[0]]], self._by_source[source]
-        return sampled(grid, self._placed(source, grid, source=True), self._products(rows, grid))
 
     def _searched(self, grids: Grids, target: Key, vectors: Tensor) -> tuple[Tensor, Tensor | None]:
         """Places in a target image for the points of all pairs that share it, [points 2], and their pull."""

@@ -93,8 +93,7 @@ class PropagationTask(MeasuredTask):
         items = Items("objects", keys, videos, ("",) * len(keys), values, statistics)
         # of sets of layers no masks are kept
         masks = any("mask" in measured for measured in measurements)
-        predicted = self._predicted(measurements) if masks else {}
-        return Outcome(tuple(scores), items, predicted=predicted)
+        return Outcome(tuple(scores), items, predicted=self._predicted(measurements) if masks else {})
 
     def _rounded(self, percent: float) -> float:
         decimals = self.config.decimals

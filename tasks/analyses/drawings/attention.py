@@ -72,23 +72,18 @@ def draw_distance(evidence: Evidence) -> list[Block]:
     """Mean distance over depth, sorted heads, and every head over depth."""
     rows, title = {"": evidence.select(DISTANCE)}, "How far heads look, on average"
     blocks: list[Block] = [*evidence.depth_panels(rows, title, DISTANCE, "depth")]
-    if len(evidence.of_heads(PIXELS)):
-        blocks += [said(SORTED), _sorted_heads(evidence)]
-    return [*blocks, *evidence.head_points(DISTANCE, "heads")]
-
-
-def _sorted_heads(evidence: Evidence) -> Plot:
-    """Distances in pixels of the heads of four blocks, a panel a backbone and a line a block."""
     heads = evidence.of_heads(PIXELS)
     points = []
     for backbone in evidence.backbones:
-        rows = heads[heads["backbone"] == backbone.name]
-        for name, block in _ends(sorted({int(layer) for layer in rows["layer"]})).items():
-            distances = sorted(rows.loc[rows["layer"] == block, "value"].tolist())
+        drawn = heads[heads["backbone"] == backbone.name]
+        for name, block in _ends(sorted({int(layer) for layer in drawn["layer"]})).items():
+            distances = sorted(drawn.loc[drawn["layer"] == block, "value"].tolist())
             points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
-    frame, title = pd.DataFrame(points, columns=PANELS), "Heads sorted by how far they look"
-    plot = Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels")
-    return evidence.titled(plot, "sorted")
+    if len(heads):
+        frame, title = pd.DataFrame(points, columns=PANELS), "Heads sorted by how far they look"
+        plot = Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels")
+        blocks += [said(SORTED), evidence.titled(plot, "sorted")]
+    return [*blocks, *evidence.head_points(DISTANCE, "heads")]
 
 
 def _ends(blocks: list[int]) -> dict[str, int]:

@@ -61,10 +61,13 @@ class Evidence:
         """The backbones that some number is of."""
         return among(self.known, self.rows if len(self.rows) else self.pairs)
 
+    def named(self, what: str) -> str:
+        """Name of a figure's file, which no other figure of the page has."""
+        return slug(f"{self.file}.{what}")
+
     def titled(self, picture: Drawn, what: str) -> Drawn:
         """A picture of the analysis, whose title says so; ``what`` ends the name of its file."""
-        name = slug(f"{self.file}.{what}")  # which no other figure of the page has
-        return replace(picture, title=f"{picture.title}: {self.title}", name=name)
+        return replace(picture, title=f"{picture.title}: {self.title}", name=self.named(what))
 
     def maps(self, text: str, picture: Maps, what: str) -> list[Block]:
         """Maps below a sentence on them; nothing without any."""
