@@ -63,5 +63,5 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
     both = frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2"))
     known = backbones_of(both)
-    names = {evidence_of(one, one.rows(both), known, None).file for one in analyses_of(both)}
+    names = {evidence_of(one, one.rows(both), known, None).named("x") for one in analyses_of(both)}
     assert len(names) == 2
