@@ -78,11 +78,11 @@ def _parameter(option: Option[Any, Any]) -> Parameter:
         described = typer.Argument(help=_literal(words), show_default=option.default is not None)
     else:
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
-        both = option.kind is bool and option.name != "json"  # --no-json would say nothing
+        number = None if option.least is None else "<int>"  # "<int range>" would leave help texts no room
         described = typer.Option(
-            *([] if both else [option.flag, *option.also.split()]),
+            *([] if option.kind is bool else [option.flag, *option.also.split()]),
             help=_literal(f"{text}; several may follow." if option.several else option.help),
-            metavar=choices if not choices or len(choices) < WIDEST_CHOICES else "<name>",
+            metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
             min=option.least,
             show_default=option.usual or option.default not in (None, ()),
         )

@@ -116,7 +116,7 @@ class SpairRequest(ScoreRequest):
         None, "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view."
     )
     predictions: OptionalPath = Option(
-        None, "Instead: a .json with [x, y] in target image pixels for each keypoint of each pair file."
+        None, "Instead: a .json of [x, y] in target image pixels for each keypoint of each pair file."
     )
     protocol: Plain[str] = Option(
         "standard",

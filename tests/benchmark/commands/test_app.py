@@ -84,6 +84,15 @@ def test_lists_are_for_machines_too_and_need_no_torch() -> None:
     assert {suite["name"] for suite in suites} >= {"mini", "standard"}
 
 
+@pytest.mark.parametrize("words", [("show",), ("compare", "a", "b"), ("recommend",), ("list", "tasks")])
+def test_what_is_for_machines_can_be_turned_off(
+    capsys: Capture, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    given = [] if words[0] == "list" else ["--output", str(tmp_path / "none")]
+    plain, turned_off = (command(capsys, *words, *given, *more) for more in ([], ["--no-json"]))
+    assert (turned_off.code, turned_off.out, turned_off.err) == (plain.code, plain.out, plain.err)
+
+
 def test_a_table_of_backbones(capsys: Capture) -> None:
     assert "dino-b16" in command(capsys, "list", "backbones").out
 
