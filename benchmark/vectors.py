@@ -92,7 +92,7 @@ def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -
                 for name, arrays in _arrays(job, poolings, left_out) if task.key not in lost else ():
                     files.append((f"score {task.scorer} --features", _write(job, name, arrays)))
             except InputError as error:
-                failures.append(failure(error, spec.name, task.entry.name, task.key))
+                failures.append(failure(error, spec.name, task))
             advance(1)
     return tuple(files), PassResult(passed.images, tuple(left_out), tuple(failures))
 

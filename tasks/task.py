@@ -203,9 +203,17 @@ class Task(ABC):
         """Whether what a pass over a source leaves behind is what it scores, and not what it remembers."""
         return any(each.source.name == source.name for each in self.measured[-1:])
 
-    def fed_by(self, source: Source) -> Measurable | None:
-        """What is fed by the pass over a source; None where nothing is."""
-        return next((each for each in self.measured if each.source.name == source.name), None)
+    def fed_by(self, source: Source) -> Measurable:
+        """What is fed by the pass over a source."""
+        return next(each for each in self.measured if each.source.name == source.name)
+
+    def measured_layers(
+        self, source: Source, layers: Sequence[Layer], spec: BackboneSpec
+    ) -> tuple[Layer, ...]:
+        """Layers of a backbone, or sets of them, of which the pass over a source leaves something behind."""
+        if self.sets and self.scores_from(source):
+            return self.scored(layers, spec)
+        return self.fed_by(source).feed.layers(layers, spec)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import torch
 
+from tasks.task import Task
 from zoo.errors import InputError
 
 Result = TypeVar("Result")
@@ -43,10 +44,13 @@ def free_unused(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
-# where features are scored or compared; a pass has advice of its own
+# what helps where features are scored or compared, and where images go through a backbone
 NO_MEMORY = (
     "out of memory; what was computed before it is kept: run again with fewer --workers or --layers, a "
     "smaller --limit, or another --device"
+)
+NO_MEMORY_FORWARD = (
+    "out of memory; try a smaller --batch-size or --input-size, fewer --workers, or another --device"
 )
 
 
@@ -68,7 +72,7 @@ class Failure:
         return f"{', '.join(filter(None, [self.backbone, self.task]))}: {self.message}"
 
 
-def failure(error: Exception, backbone: str, task: str = "", key: str = "") -> Failure:
+def failure(error: Exception, backbone: str, task: Task | None = None, no_memory: str = NO_MEMORY) -> Failure:
     """The failure that an error is; a full disk is raised, since nothing after it can be kept."""
     if isinstance(error, DiskFullError):
         raise error
@@ -78,16 +82,17 @@ def failure(error: Exception, backbone: str, task: str = "", key: str = "") -> F
             "finished is kept"
         ) from error
     if is_out_of_memory(error):
-        error = InputError(NO_MEMORY)
+        error = InputError(no_memory)
     bad_input = isinstance(error, InputError)
     message = str(error) if bad_input else f"{type(error).__name__}: {error}"
-    return Failure(backbone, task, message, bad_input, key)
+    name, key = (task.entry.name, task.key) if task else ("", "")
+    return Failure(backbone, name, message, bad_input, key)
 
 
 @contextmanager
-def noting(failures: list[Failure], backbone: str, task: str = "", key: str = "") -> Iterator[None]:
+def noting(failures: list[Failure], backbone: str, task: Task | None = None) -> Iterator[None]:
     """Add what goes wrong meanwhile to failures; raises DiskFullError where the disk is full."""
     try:
         yield
     except Exception as error:
-        failures.append(failure(error, backbone, task, key))
+        failures.append(failure(error, backbone, task))

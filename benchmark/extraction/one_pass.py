@@ -27,7 +27,6 @@ class Listener:
     missing: set[int]  # shards that it still needs
     tasks: Sequence[Task] = ()  # that need what it collects
     failure: Exception | None = None  # why it stopped listening; None while it listens
-    refusal: str = ""  # why the backbone cannot show what it wants to see; "" if it can
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from leaderboards.records.files import safe_name
 from tasks.base import Source, digest
 from tasks.examples import VERSION as EXAMPLES
 from tasks.task import Task
-from zoo.spec import Layer
 
 FORMAT = 2  # changes when stored features, measurements or scores would for the same input
 SCORING = 3  # changes when scores, intervals or ties would for the same features
@@ -25,27 +24,16 @@ def vectors_print(setup: Setup, source: Source) -> str:
 
 def measured_print(setup: Setup, task: Task, source: Source) -> str:
     """Fingerprint of what the groups of a source leave behind for a task."""
-    layers = [str(layer) for layer in measured_layers(setup, task, source)]
+    layers = [str(layer) for layer in task.measured_layers(source, setup.layers, setup.spec)]
     further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
-    fed = task.fed_by(source)
-    scored = fed is None or task.scores_from(source)
+    scored = task.scores_from(source)
     if scored and task.memory is not None:
         further += (("remembered", setup.plan.signature(task.memory.source)),)
     if task.transform:
         further += (("transform", DEBIAS, task.transform),)
-    numbers = task.scored_fingerprint if fed is None or scored else fed.fingerprint
+    numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
     view, images = view_for(setup.spec, source.view), setup.plan.signature(source)
     return digest(FORMAT, setup.identity.fingerprint, images, view, numbers, layers, *further)
-
-
-def measured_layers(setup: Setup, task: Task, source: Source | None = None) -> tuple[Layer, ...]:
-    """Layers, or sets of them, of which the groups of a source, or those that are scored, leave something."""
-    fed = next(iter(task.measured[-1:]), None) if source is None else task.fed_by(source)
-    if fed is None:
-        return ()
-    if task.sets and task.scores_from(fed.source):
-        return task.scored(setup.layers, setup.spec)
-    return fed.feed.layers(setup.layers, setup.spec)
 
 
 def records_print(setup: Setup, task: Task) -> str:

@@ -18,12 +18,12 @@ from benchmark.engines.base import WorkerSlot
 from benchmark.extraction.one_pass import PassResult
 from benchmark.extraction.shards import Shards
 from benchmark.plan.layers import kept_layers, select_layers
-from benchmark.plan.plan import Pass, Plan
+from benchmark.plan.plan import Pass, Plan, view_for
 from benchmark.request import Request
 from benchmark.scores.records import ResultFiles, rule_of
 from leaderboards.records.files import VERSION, scored_path
 from leaderboards.records.thumbnails import FOLDER
-from tasks.base import digest
+from tasks.base import Source, digest
 from tasks.comparing import ComparisonTask
 from tasks.task import Task
 from zoo.features import BackboneIdentity
@@ -76,10 +76,20 @@ class Job:
     memories: Mapping[str, Path] = field(default_factory=dict)
 
     @property
+    def source(self) -> Source:
+        """The images of the pass in the view that the backbone is shown."""
+        source = self.pass_.source
+        return replace(source, view=view_for(self.setup.spec, source.view))
+
+    @property
+    def stores(self) -> dict[str, Shards]:
+        """The shards of each listener, by its name."""
+        return {name: Shards(folder, self.pass_.source.shards) for name, folder in self.folders.items()}
+
+    @property
     def missing(self) -> list[int]:
         """Shards that a listener misses on the disk, in order."""
-        stores = (Shards(folder, self.pass_.source.shards) for folder in self.folders.values())
-        return sorted(set().union(*({*store.missing} & {*self.shards} for store in stores)))
+        return sorted(set().union(*(store.missing for store in self.stores.values())) & {*self.shards})
 
     def __reduce__(self) -> tuple[Callable[..., "Job"], tuple[Any, ...]]:
         keys = frozenset(task.key for task in self.pass_.tasks)

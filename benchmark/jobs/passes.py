@@ -7,17 +7,13 @@ import torch
 
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
-from benchmark.extraction.failures import Failure, failure, is_out_of_memory
+from benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
 from benchmark.extraction.one_pass import Listener, PassResult, run_pass
 from benchmark.extraction.shards import MeasuredLayers, Shards
-from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import Job, Setup
-from benchmark.plan.plan import VECTORS, view_for
-from benchmark.request import Request
-from tasks.base import Source
+from benchmark.plan.plan import VECTORS
 from tasks.task import Task
 from tasks.transforms import components
-from zoo.errors import InputError
 from zoo.features.backbone import Backbone
 
 ATTENTION_BYTES = 1 << 29  # attention maps of one block for one batch take at most so much
@@ -30,58 +26,58 @@ def run_passes(jobs: Sequence[Job], cache: "BackboneCache", report: Reporter) ->
 
 def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     """Show the images of the shards that a listener of a job misses, once, to its backbone."""
-    spec, source = job.setup.spec, job.pass_.source
-    source = replace(source, view=view_for(spec, source.view))
-    listeners = [listener for listener in _listeners(job, source) if listener.missing]
+    listeners = [listener for listener in _listeners(job) if listener.missing]
     if not listeners:
         return PassResult()
+    name = job.setup.spec.name
     try:
         backbone = cache.backbone()
-        for each in listeners:
-            each.refusal = backbone.refusal(each.collector.layers)
-        able = [each for each in listeners if not each.refusal]
-        results = [*_shown(source, able, backbone, job.setup.request, report)]
+        refusals = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
+        able = [each for each in listeners if not refusals[each.name]]
+        results = [*_shown(job, able, backbone, report)]
     except Exception as error:
-        return PassResult(failures=tuple(_failed(job, task, error) for task in job.pass_.tasks))
+        failures = [failure(error, name, task, NO_MEMORY_FORWARD) for task in job.pass_.tasks]
+        return PassResult(failures=tuple(failures))
     served = [(each, task) for each in listeners for task in each.tasks]
-    failures = [_failed(job, task, each.failure) for each, task in served if each.failure is not None]
-    refusals = {(spec.name, task.key): each.refusal for each, task in served if each.refusal}
-    return PassResult.joined([*results, PassResult(failures=tuple(failures), refusals=refusals)])
+    failures = [failure(each.failure, name, task, NO_MEMORY_FORWARD) for each, task in served if each.failure]
+    refused = {(name, task.key): refusals[each.name] for each, task in served if refusals[each.name]}
+    return PassResult.joined([*results, PassResult(failures=tuple(failures), refusals=refused)])
 
 
-def _listeners(job: Job, source: Source) -> Iterator[Listener]:
+def _listeners(job: Job) -> Iterator[Listener]:
     """What listens to the pass of a job, and the shards that it misses; not what has nothing to remember."""
     setup = job.setup
-    dtype = torch.float16 if setup.request.store_dtype == "float16" else torch.float32
-    for name, folder in job.folders.items():
-        store, tasks = Shards(folder, source.shards), job.pass_.needing(name)
+    for name, store in job.stores.items():
+        tasks = job.pass_.needing(name)
         collector: Collector | None
-        if name == VECTORS:
-            collector = VectorCollector(source, setup.kept, setup.poolings, dtype, setup.spec.width)
+        if name != VECTORS:
+            collector = _collector(job, tasks[0])
         else:
-            collector = _collector(job, tasks[0], source)
+            dtype = getattr(torch, setup.request.store_dtype)
+            collector = VectorCollector(job.source, setup.kept, setup.poolings, dtype, setup.spec.width)
         if collector is not None:
             yield Listener(name, collector, store, {*store.missing} & {*job.shards}, tasks)
 
 
-def _collector(job: Job, task: Task, source: Source) -> Collector | None:
+def _collector(job: Job, task: Task) -> Collector | None:
     """What feeds a task in the pass of a job; None where what it remembers is not there."""
-    setup, fed = job.setup, task.fed_by(source)
+    setup, source = job.setup, job.source
+    fed = task.fed_by(source)
     if task.memory is not None and task.scores_from(source):
         remembered = task.memory.source
         folder = job.memories.get(task.listener)
         store = None if folder is None else Shards(folder, remembered.shards)
         if store is None or store.missing:
             return None
-        before = MeasuredLayers(remembered, store, measured_layers(setup, task, remembered))
+        layers = task.measured_layers(remembered, setup.layers, setup.spec)
+        before = MeasuredLayers(remembered, store, layers)
         fed = task.remembering(before, before.failures)
-    assert fed is not None  # the task is one of the pass
-    layers, removed = measured_layers(setup, task, source), components(task.transform)
-    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, removed)
+    layers = task.measured_layers(source, setup.layers, setup.spec)
+    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, components(task.transform))
 
 
 def _shown(
-    source: Source, listeners: Sequence[Listener], backbone: Backbone, request: Request, report: Reporter
+    job: Job, listeners: Sequence[Listener], backbone: Backbone, report: Reporter
 ) -> Iterator[PassResult]:
     """The pass for all listeners, if what they need fits into memory together.
 
@@ -93,7 +89,8 @@ def _shown(
     ]
     others = [each for each in listeners if each not in of_maps]
     whole = any(each.collector.whole for each in others)  # vectors do not depend on the batch
-    spec, largest = backbone.spec, max(len(group.samples) for group in source.groups)
+    spec, source, request = backbone.spec, job.source, job.setup.request
+    largest = max(len(group.samples) for group in source.groups)
     tokens = spec.prefix_tokens + (spec.input_size // spec.patch_size) ** 2
     fitting = max(1, ATTENTION_BYTES // (4 * (spec.heads or 1) * tokens**2))  # images, float32
     apart = of_maps and whole and largest > fitting
@@ -131,12 +128,3 @@ def load_backbone(setup: Setup) -> Backbone:
 
     dtype = getattr(torch, setup.request.dtype)
     return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)
-
-
-def _failed(job: Job, task: Task, error: Exception) -> Failure:
-    """The failure of a task that an error is, with advice of its own where memory was short."""
-    if is_out_of_memory(error):
-        error = InputError(
-            "out of memory; try a smaller --batch-size or --input-size, fewer --workers, or another --device"
-        )
-    return failure(error, job.setup.spec.name, task.entry.name, task.key)

@@ -33,7 +33,7 @@ def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Report
     asked, failures = list[LoadedBackbone](), list[Failure]()
     for job in jobs:
         begin, task = perf_counter(), job.task
-        with noting(failures, job.setup.spec.name, task.entry.name, task.key):
+        with noting(failures, job.setup.spec.name, task):
             asked.append(LoadedBackbone(cache.backbone(), job.setup, report))
             keep(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
     sums = [backbone.sums for backbone in asked]

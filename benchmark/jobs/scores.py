@@ -14,7 +14,6 @@ from benchmark.extraction.failures import Failure, noting
 from benchmark.extraction.one_pass import PassResult
 from benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
 from benchmark.jobs.examples import keep_examples
-from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, ScoreJob
 from benchmark.plan.plan import patch_tokens
 from benchmark.scores import records
@@ -39,7 +38,7 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
     with report.bar(f"{name}  scoring", len(jobs), "tasks") as advance:
         for job in jobs:
             begin, task = perf_counter(), job.task
-            with noting(failures, name, task.entry.name, task.key):
+            with noting(failures, name, task):
                 stored = stored_backbone(job, passed)
                 unreadable = {  # different images
                     sample.key
@@ -56,11 +55,13 @@ def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
     """What the passes of a backbone stored for a task; raises UnreadableImageError if no image was read."""
     setup, task, end = job.setup, job.task, Layer(job.setup.spec.depth)
     refusal = passed.refusals.get((setup.spec.name, task.key), "")
-    layers = measured_layers(setup, task)
+    layers: tuple[Layer, ...] = ()
     measured: MeasuredLayers | None = None
-    if job.measured is not None and not refusal:
+    if job.measured is not None:
         source = task.measured[-1].source
-        measured = MeasuredLayers(source, Shards(job.measured, source.shards), layers)
+        layers = task.measured_layers(source, setup.layers, setup.spec)
+        if not refusal:
+            measured = MeasuredLayers(source, Shards(job.measured, source.shards), layers)
     return StoredBackbone(
         spec=setup.spec,
         layers=setup.layers,
@@ -111,7 +112,7 @@ def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter
         ready = [member for member in members if member.setup.spec.name not in lost]
         if ready:
             bar = report.bar(f"comparing {len(ready)} backbones", 1, "tasks")
-            with bar as advance, noting(failures, "", task.entry.name, task.key):
+            with bar as advance, noting(failures, "", task):
                 _compare(ready, task, passed, advance)
     return tuple(failures)
 

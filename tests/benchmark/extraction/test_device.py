@@ -88,10 +88,8 @@ def collector_of(
     task: Task, one: Pass, spec: BackboneSpec, folder: Path, components: int = 0
 ) -> MeasuredCollector:
     fed = task.fed_by(one.source)
-    assert fed is not None
-    scores = task.scores_from(one.source)
-    layers = task.scored(spec.layers, spec) if task.sets and scores else fed.feed.layers(spec.layers, spec)
-    if task.memory is not None and scores:
+    layers = task.measured_layers(one.source, spec.layers, spec)
+    if task.memory is not None and task.scores_from(one.source):
         source = task.memory.source
         store = Shards(folder / source.name / task.listener, source.shards)
         before = task.memory.feed.layers(spec.layers, spec)

@@ -99,10 +99,11 @@ def test_other_images_under_one_name_and_view_are_refused(data: Path) -> None:
         fewest_passes([*knn, *limited])
 
 
-def test_failures_are_values_that_say_whose_they_are() -> None:
-    assert str(failure(InputError("no such file"), "mini-fs", "knn")) == "mini-fs, knn: no such file"
+def test_failures_are_values_that_say_whose_they_are(data: Path) -> None:
+    knn, cka = planned(data, "knn", "cka").tasks.every
+    assert str(failure(InputError("no such file"), "mini-fs", knn)) == "mini-fs, knn: no such file"
     assert str(failure(InputError("no weights"), "mini-fs")) == "mini-fs: no weights"
-    bug = failure(ZeroDivisionError("division by zero"), "", "cka", "cka.imagenet.standard")
+    bug = failure(ZeroDivisionError("division by zero"), "", cka)
     assert bug == Failure("", "cka", "ZeroDivisionError: division by zero", False, "cka.imagenet.standard")
     assert str(bug) == "cka: ZeroDivisionError: division by zero"
     with pytest.raises(DiskFullError, match="no space is left"):
@@ -134,7 +135,7 @@ def _full(*_: object) -> None:
     [MemoryError(), MemoryError("Unable to allocate 74.5 GiB"), torch.OutOfMemoryError("CUDA out of memory")],
 )
 def test_running_out_of_memory_is_one_sentence_with_advice(error: Exception) -> None:
-    found = failure(error, "mini-fs", "knn", "knn.imagenet.standard")
+    found = failure(error, "mini-fs")
     assert (found.message, found.bad_input) == (NO_MEMORY, True)
     assert "\n" not in NO_MEMORY
 
