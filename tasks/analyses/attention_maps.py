@@ -152,7 +152,7 @@ class _Maps:
         prefix, chosen = portion.maps.prefix_tokens, [positions[row] for row in rows]
         fused = torch.stack([attention.fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
         before = torch.stack([self._rolled[position] for position in chosen]) if layer.index > 1 else None
-        rolled = attention.roll(fused, before, identity=True)
+        rolled = attention.roll(fused, before)
         self._rolled |= dict(zip(chosen, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
         # a view would keep maps of all queries until the group ends
@@ -170,8 +170,9 @@ class _Maps:
 
 def _samples(images: base.KeptImages) -> dict[str, base.Array]:
     """Maps of single images, in the order of the source, with their keys."""
-    sampled = images.having("sample", index="sample")
+    sampled = images.having("sample")
     if not sampled.groups:
         return {}
     names = [name for name in ("sample_cls", "sample_rollout", "sample_image") if name in sampled.first]
-    return {"sample": np.array(sampled.keys), **{name: np.concatenate(sampled.every(name)) for name in names}}
+    kept = {name: np.concatenate(sampled.every(name)) for name in names}
+    return kept | {"sample": np.array(sampled.keys_at("sample"))}

@@ -77,21 +77,24 @@ class KeptImages:
     """What groups of which any image could be read left behind for one layer, in the source's order."""
 
     groups: tuple[tuple[Group, Measurements], ...]
-    index: str = "position"  # name of the array that holds the images' positions in their group
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the images in the order of their measurements."""
-        pairs = ((group, arrays[self.index].tolist()) for group, arrays in self.groups)
+        return self.keys_at("position")
+
+    def keys_at(self, name: str) -> tuple[str, ...]:
+        """Keys of the images whose positions in their group are an array of that name."""
+        pairs = ((group, arrays[name].tolist()) for group, arrays in self.groups)
         return tuple(group.samples[position].key for group, positions in pairs for position in positions)
 
     @property
     def first(self) -> Measurements:
         return self.groups[0][1]
 
-    def having(self, name: str, index: str = "") -> "KeptImages":
+    def having(self, name: str) -> "KeptImages":
         """The groups that left an array of that name behind."""
-        return KeptImages(tuple(pair for pair in self.groups if name in pair[1]), index or self.index)
+        return KeptImages(tuple(pair for pair in self.groups if name in pair[1]))
 
     def every(self, name: str) -> list[Array]:
         """An array of each group."""
@@ -123,8 +126,12 @@ class LayerArrays(dict[Layer, Mapping[str, Array]]):
         return [arrays[name] for arrays in self.values()]
 
     def stacked(self, name: str, axis: int = 0) -> Array:
-        """An array of all layers in one, float32, with the layers along an axis."""
-        return np.stack(self.every(name), axis=axis).astype(np.float32)
+        """An array of all layers in one, float32, with the layers along an axis; NaN ends shorter rows."""
+        every = [np.asarray(array, np.float32) for array in self.every(name)]
+        longest = max(array.shape[-1] for array in every)
+        ends = [[(0, 0)] * (array.ndim - 1) + [(0, longest - array.shape[-1])] for array in every]
+        pairs = zip(every, ends, strict=True)
+        return np.stack([np.pad(array, end, constant_values=np.nan) for array, end in pairs], axis=axis)
 
 
 class ImageAnalysis(AnalysisTask, Generic[Portion]):
@@ -134,7 +141,6 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
     """
 
     version: ClassVar[int] = 1  # raised when what it finds changes
-    index: ClassVar[str] = "position"  # array that a group left behind of which any image could be read
     joins: ClassVar[Mapping[str, Join]] = {}  # as `BatchMeasurer` takes them
 
     @property
@@ -171,8 +177,8 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
         summaries = {}
         for layer in measured:
             pairs = zip(self.source.groups, measured[layer], strict=True)
-            if read := tuple(pair for pair in pairs if len(pair[1].get(self.index, ()))):
-                summaries[layer] = self.summarise(layer, KeptImages(read, self.index))
+            if read := tuple(pair for pair in pairs if len(pair[1].get("position", ()))):
+                summaries[layer] = self.summarise(layer, KeptImages(read))
         if not summaries:
             raise nothing_read(self.source)
         outcomes = [outcome for summary in summaries.values() for outcome in summary.outcomes]

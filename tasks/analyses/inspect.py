@@ -16,6 +16,7 @@ from torch import Tensor
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from tasks.datasets.base import Coverage
 from tasks.metrics.arrays import Floats
+from tasks.metrics.effective_rank import equal_shares
 from tasks.metrics.filters import position_similarity, principal_filters
 from tasks.stored import AskedBackbone
 from tasks.task import Task
@@ -71,11 +72,13 @@ class InspectTask(Task):
         components = None if scaled is None else principal_filters(scaled)
         if scaled is None or components is None:
             return Outcome((), empty=weights.reason.get("filters", "all filters are the same")), {}
-        count = self.config.components
-        values = {"filter-rank": components.rank, f"filter-variance-{count}": components.variance(count)}
-        images = components.images[:count].astype(np.float32)
-        scores = _outcome(values, len(scaled), "filters")
-        return scores, {"filters": images, "filter_variance": components.shares}
+        (shares, images), count = components, self.config.components
+        values = {
+            "filter-rank": equal_shares(shares),
+            f"filter-variance-{count}": float(shares[:count].sum()),
+        }
+        drawn = images[:count].astype(np.float32)
+        return _outcome(values, len(scaled), "filters"), {"filters": drawn, "filter_variance": shares}
 
 
 def _positions(weights: Weights) -> Found:
@@ -84,19 +87,14 @@ def _positions(weights: Weights) -> Found:
     if embeddings is None or similarity is None:
         reason = weights.reason.get("positions", "a position is zero and has no direction")
         return Outcome((), missing={"position-distance-rho": reason}), {}
-    values = {
-        "position-distance-rho": similarity.distance_rho,
-        "position-row": similarity.row,
-        "position-column": similarity.column,
-        "position-other": similarity.other,
-    }
+    cosine, values = similarity
+    named = {f"position-{name}": value for name, value in values.items()}
     count = embeddings.shape[0] * embeddings.shape[1]
-    return _outcome(values, count, "positions"), {"position_cosine": similarity.cosine.astype(np.float32)}
+    return _outcome(named, count, "positions"), {"position_cosine": cosine.astype(np.float32)}
 
 
-def _outcome(values: Mapping[str, float | None], count: int, unit: str) -> Outcome:
-    there = ((name, value) for name, value in values.items() if value is not None)
-    return Outcome(tuple(Score(name, value, count, unit) for name, value in there))
+def _outcome(values: Mapping[str, float], count: int, unit: str) -> Outcome:
+    return Outcome(tuple(Score(name, value, count, unit) for name, value in values.items()))
 
 
 def _array(weights: Tensor) -> Floats:

@@ -30,12 +30,7 @@ from tasks.sources import batch_slices
 from zoo.spec import Layer
 from zoo.view.views import View
 
-METRICS = {
-    "rank": "localisation",
-    "top1": "localisation-top1",
-    "distance": "localisation-distance",
-    "contrast": "localisation-contrast",
-}  # by field of `Localisation`
+SUMS = ("cross", "tokens", "patches")  # of HSIC: of tokens with patches, and of each of the two with itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +54,15 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     config: LocalisationConfig
     configs: ClassVar = {"standard": LocalisationConfig(batch=256, cells=256)}
     feed = PixelFeed(whole=True)
-    index = "images"
 
     def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
         grams: list[Tensor] = []  # of the patches of each batch, which are compared once for all layers
 
         def reduce(layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
             """Sums of HSIC over the batches of a group, which comes whole: its source is joint."""
-            sums = {"images": torch.tensor([len(positions)])}
             batches = batch_slices(positions, self.config.batch, SMALLEST_BATCH)
             if not batches:
-                return sums
+                return {}
             cells = local.pooled_cells(portion.coarsest, self.config.cells)
             if not grams:
                 pixels = (
@@ -80,19 +73,17 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
             tokens = local.pooled(portion.grids, cells)
             pairs = zip(batches, grams, strict=True)
             batched = zip(*(local.token_hsic(tokens[rows], gram) for rows, gram in pairs), strict=True)
-            for name, hsic in zip(("cross", "tokens", "patches"), batched, strict=True):
-                sums[name] = torch.stack(hsic).sum(0)
+            sums = {name: torch.stack(hsic).sum(0) for name, hsic in zip(SUMS, batched, strict=True)}
             return sums | {"cells": torch.tensor(cells)}
 
         return BatchMeasurer(reduce)
 
     def summarise(self, layer: Layer, images: KeptImages) -> Findings:
-        count = sum(int(number[0]) for number in images.every("images"))
-        compared = images.having("cross")
+        count, compared = len(images.keys), images.having("cross")
         if not compared.groups:
             few = f"{count} images are fewer than {SMALLEST_BATCH}, which a batch needs"
             return Findings((LayerOutcome(layer, "patch", Outcome((), empty=few)),))
-        cross, tokens, patches = (compared.total(name) for name in ("cross", "tokens", "patches"))
+        cross, tokens, patches = (compared.total(name) for name in SUMS)
         cka, cells = local.token_patch_cka(cross, tokens, patches), compared.first["cells"]
         reason = "" if np.isfinite(cka).any() else "tokens or patches do not vary over the images"
         reason = reason if np.isfinite(tokens).all() else "features are not finite"
@@ -109,12 +100,12 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
 def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[LayerOutcome]:
     """Scores over all tokens, those off the border and those on it; tokens without values are left out."""
     measures, edge = local.localisation(cka, cells), local.border(cells)
-    for pooling, chosen in (("patch", edge | ~edge), ("interior", ~edge), ("border", edge)):
-        chosen = chosen & np.isfinite(measures.rank)
-        means = {METRICS[name]: getattr(measures, name)[chosen] for name in METRICS if chosen.any()}
-        scores = (Score(metric, float(values.mean()), images, "images") for metric, values in means.items())
+    known = np.isfinite(measures["localisation"])
+    for pooling, place in (("patch", known), ("interior", known & ~edge), ("border", known & edge)):
+        means = {metric: float(values[place].mean()) for metric, values in measures.items() if place.any()}
+        scores = tuple(Score(metric, mean, images, "images") for metric, mean in means.items())
         empty = f"no tokens of {cells[0]} x {cells[1]} cells lie there and vary, with others beside them"
-        yield LayerOutcome(layer, pooling, Outcome(tuple(scores), empty="" if means else empty))
+        yield LayerOutcome(layer, pooling, Outcome(scores, empty="" if scores else empty))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +133,6 @@ class PositionAudit(ImageAnalysis[Tensor]):
     }
     transforms = True
     feed = WHOLE_GRIDS
-    index = "seen"
 
     def reduce(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[str, Tensor]:
         grids = grids[: self.config.images]
@@ -171,7 +161,7 @@ def _outcome(images: KeptImages) -> Outcome:
         return Outcome((), empty=f"no group has {LEAST} images that could be read, which it needs")
     if not any(bool(varied[0]) for varied in images.every("varies")):
         return Outcome((), empty=ALIKE)
-    tally = Tally(images.keys)
+    tally = Tally(images.keys_at("seen"))
     variance, errors = np.asarray(images.first["variance"], np.float64), images.each("errors")
     if variance.sum() > 0:
         tally.images("position-r2", 1 - errors.sum(1) / variance.sum())

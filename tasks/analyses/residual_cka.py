@@ -39,7 +39,6 @@ class ResidualCka(ImageAnalysis[Taps]):
         "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
     }
     feed = ResidualFeed(whole=True)
-    index = "gap"
 
     @cached_property
     def cka(self) -> Grams:
@@ -55,8 +54,7 @@ class ResidualCka(ImageAnalysis[Taps]):
     def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         compared = {pooling: images.having(f"hsic.{pooling}") for pooling in self.config.poolings}
         sums = {name: _of_all_blocks(some, f"hsic.{name}") for name, some in compared.items() if some.groups}
-        count = np.array(sum(int(number[0]) for number in images.every("images")))
-        return Findings((), {**sums, "images": count, "unsound": np.array(unsound(images))})
+        return Findings((), sums | {"images": images.total("images"), "unsound": np.array(unsound(images))})
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         poolings = [pooling for pooling in self.config.poolings if pooling in layers.first]
@@ -139,7 +137,7 @@ class _Similarities:
 
     def __init__(self, layers: LayerArrays, pooling: str) -> None:
         self._pooling = pooling
-        self._images = int(layers.first["images"])
+        self._images = int(layers.first["images"][0])
         self._unsound = {layer: str(arrays["unsound"]) for layer, arrays in layers.items()}
         self.halves = sums_of(next(iter(layers)))
         self._taps = _taps(next(iter(layers)))

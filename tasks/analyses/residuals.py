@@ -96,12 +96,8 @@ class Residuals(ImageAnalysis[Taps]):
         return super().report((*outcomes, *transitions), layers)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
-        ratios = layers.every("ratio")
-        most = max(ratio.shape[1] for ratio in ratios)
-        padded = np.full((len(ratios), len(ratios[0]), most), np.nan, np.float32)
-        for row, ratio in zip(padded, ratios, strict=True):
-            row[:, : ratio.shape[1]] = ratio
-        return {"ratio": padded, "block": layers.blocks, "half": np.array(_branches(layers))}
+        half = np.array(_branches(layers))
+        return {"ratio": layers.stacked("ratio"), "block": layers.blocks, "half": half}
 
 
 def token_kinds(features: LayerFeatures) -> list[Tensor]:

@@ -238,7 +238,7 @@ class _Overlaps:
         start = self._positions.index(positions[0])
         states, rollouts = self._rolled[:, start : start + len(positions)], []
         for state, (fusion, share) in zip(states, variants, strict=True):
-            rolled = roll(discard(fused[fusion], share), None if first else state, identity=True, out=state)
+            rolled = roll(discard(fused[fusion], share), None if first else state, out=state)
             rollouts.append(output_map(rolled, maps.prefix_tokens))
         return torch.stack(rollouts, dim=1)
 

@@ -72,15 +72,13 @@ class TokenProbes(ImageAnalysis[Tensor]):
         return Findings((LayerOutcome(layer, "token", tally.outcome()),), arrays)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
-        accuracies, grids = layers.every("accuracy"), np.array(layers.every("grid"), np.int64)
-        most = max(len(accuracy) for accuracy in accuracies)
-        padded = np.full((len(grids), most), np.nan, np.float32)
-        cells = np.full((len(grids), most, 2), -1, np.int64)
-        for row, accuracy in enumerate(accuracies):
-            padded[row, : len(accuracy)] = accuracy
-            cells[row, : len(accuracy)] = kept_cells(*grids[row].tolist())
+        accuracies, grids = layers.stacked("accuracy"), np.array(layers.every("grid"), np.int64)
+        cells = np.full((*accuracies.shape, 2), -1, np.int64)
+        for row, grid in zip(cells, grids.tolist(), strict=True):
+            probed = kept_cells(*grid)
+            row[: len(probed)] = probed
         names = np.array([str(layer) for layer in layers])
-        return {"token_accuracy": padded, "token": cells, "grid": grids, "layer": names}
+        return {"token_accuracy": accuracies, "token": cells, "grid": grids, "layer": names}
 
     def _right_shares(self, vectors: NDArray[np.float16], labels: Integers, classes: int) -> Floats:
         """The share of right draws of each image and token, [images tokens]; NaN where none tested it."""

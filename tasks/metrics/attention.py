@@ -159,21 +159,18 @@ def _ranked(values: Tensor, rank: int) -> Tensor:
     return values.kthvalue(rank + 1, dim=-1).values
 
 
-def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | None = None) -> Tensor:
+def roll(fused: Tensor, before: Tensor | None, *, out: Tensor | None = None) -> Tensor:
     """Rollout after one more layer: how much of each token (column) has reached each token (row).
 
-    [batch T T], float32; rows sum to 1, unless they give nothing at all. ``fused`` is the layer's attention,
-    fused and thinned, ``before`` the rollout after the layer before, None where each token has reached itself
-    alone. With ``identity`` the residual connection counts as much as the attention. ``out``, where it is
-    wanted, may be ``before`` itself.
+    [batch T T], float32; rows sum to 1. ``fused`` is the layer's attention, fused and thinned, ``before`` the
+    rollout after the layer before, None where each token has reached itself alone. The residual connection
+    counts as much as attention whose rows sum to 1. ``out``, where it is wanted, may be ``before`` itself.
     """
     if before is None:
-        mixed = fused + torch.eye(fused.shape[-1], device=fused.device) if identity else fused
+        mixed = fused + torch.eye(fused.shape[-1], device=fused.device)
     else:
-        # (F + I) R without a tensor for F + I
-        mixed = torch.baddbmm(before, fused, before, beta=int(identity))
-    total = fused.sum(dim=-1, keepdim=True) + int(identity)
-    return torch.div(mixed, torch.where(total > 0, total, 1), out=out)
+        mixed = torch.baddbmm(before, fused, before)  # (F + I) R without a tensor for F + I
+    return torch.div(mixed, fused.sum(dim=-1, keepdim=True) + 1, out=out)
 
 
 def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:

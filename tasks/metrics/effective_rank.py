@@ -30,26 +30,25 @@ def singular_values(features: Features, device: torch.device | None = None) -> F
     return roots
 
 
-def effective_rank(values: Floats) -> float:
+def effective_rank(values: Floats, added: float = 0.0) -> float:
     """exp of the entropy of singular values as shares of their sum: k for k equal ones; NaN for zeros alone.
 
     Those of centred features are the roots of the eigenvalues of their covariance, up to one factor, which
-    does not matter.
+    does not matter. Something may be added to every share.
     """
     total = values.sum()
-    if not total > 0:
-        return float("nan")
-    shares = values[values > 0] / total
-    return float(np.exp(-(shares * np.log(shares)).sum()))
+    return equal_shares(values / total + added) if total > 0 else float("nan")
+
+
+def equal_shares(shares: Floats) -> float:
+    """How many equal shares would be spread as evenly as these, which sum to 1: exp of their entropy."""
+    some = shares[shares > 0]
+    return float(np.exp(-(some * np.log(some)).sum()))
 
 
 def rankme(values: Floats) -> float:
     """Effective rank of features that are not centred, with `EPSILON` on every share, as RankMe has it."""
-    total = values.sum()
-    if not total > 0:
-        return float("nan")
-    shares = values / total + EPSILON
-    return float(np.exp(-(shares * np.log(shares)).sum()))
+    return effective_rank(values, EPSILON)
 
 
 def spectrum_decay(values: Floats) -> float:

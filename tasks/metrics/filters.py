@@ -3,48 +3,32 @@
 Source: Dosovitskiy et al., An Image is Worth 16x16 Words, ICLR 2021, figure 7 (left and centre).
 """
 
-from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from tasks.metrics.arrays import ROUNDING, Floats
+from tasks.metrics.layer_choice import rank_correlation
 
 TIED = 10  # decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks
 
 
-@dataclass(frozen=True, slots=True)
-class PrincipalFilters:
-    """Principal components of patch filters."""
-
-    shares: Floats  # of the variance, the largest first, [components]; they sum to 1
-    images: Floats  # [components patch patch 3] in [0, 1], the largest entry in size positive
-
-    @property
-    def rank(self) -> float:
-        """Effective rank (Roy and Vetterli, EUSIPCO 2007): exp of the entropy of the shares."""
-        some = self.shares[self.shares > 0]
-        return float(np.exp(-(some * np.log(some)).sum()))
-
-    def variance(self, count: int) -> float:
-        return float(self.shares[:count].sum())
-
-
-def principal_filters(filters: Floats) -> PrincipalFilters | None:
+def principal_filters(filters: Floats) -> tuple[Floats, Floats] | None:
     """Principal components of filters [dim 3 patch patch]; None where all filters are the same.
 
-    The mean filter is taken off first. What varies by rounding alone is no component.
+    The first are their shares of the variance, the largest first, which sum to 1: [components]; the second
+    they as images in [0, 1], the largest entry in size positive: [components patch patch 3]. The mean filter
+    is taken off first. What varies by rounding alone is no component.
     """
     flat = filters.reshape(len(filters), -1).astype(np.float64)
-    centred = flat - flat.mean(axis=0)
-    _, values, rows = np.linalg.svd(centred, full_matrices=False)
+    _, values, rows = np.linalg.svd(flat - flat.mean(axis=0), full_matrices=False)
     noise = ROUNDING * np.finfo(np.float64).eps * np.sqrt(flat.size) * np.abs(flat).max(initial=0.0)
     values, rows = values[values > noise], rows[values > noise]
     if not len(values):
         return None
-    shares = values**2 / (values**2).sum()
     components = rows.reshape(len(rows), *filters.shape[1:]).transpose(0, 2, 3, 1)
-    return PrincipalFilters(shares, np.stack([_as_image(component) for component in components]))
+    images = np.stack([_as_image(component) for component in components])
+    return values**2 / (values**2).sum(), images
 
 
 def _as_image(component: Floats) -> Floats:
@@ -56,19 +40,13 @@ def _as_image(component: Floats) -> Floats:
     return np.full_like(component, 0.5) if flat else (component - low) / (high - low)
 
 
-@dataclass(frozen=True, slots=True)
-class PositionSimilarity:
-    """How alike the positions of a grid are, over pairs of two different cells; None where unknown."""
+def position_similarity(positions: Floats) -> tuple[Floats, dict[str, float]] | None:
+    """How alike positions [rows columns dim] are; None where one of them is zero and has no direction.
 
-    cosine: Floats  # of all pairs of cells, [rows columns rows columns]
-    distance_rho: float | None  # Spearman's correlation with nearness (distance of the cells, negated)
-    row: float | None  # mean cosine of pairs in one row
-    column: float | None  # the same in one column
-    other: float | None  # the same of all other pairs
-
-
-def position_similarity(positions: Floats) -> PositionSimilarity | None:
-    """How alike positions [rows columns dim] are; None where one of them is zero and has no direction."""
+    The cosine of all pairs of cells [rows columns rows columns], and over pairs of two different cells what
+    is known of: ``distance-rho``, Spearman's correlation with nearness (distance of the cells, negated), and
+    the mean cosine of pairs in one ``row``, in one ``column`` and of all ``other`` pairs.
+    """
     cells = positions.shape[:2]
     flat = positions.reshape(cells[0] * cells[1], -1).astype(np.float64)
     length = np.linalg.norm(flat, axis=1, keepdims=True)
@@ -80,22 +58,7 @@ def position_similarity(positions: Floats) -> PositionSimilarity | None:
     rows, columns = (
         np.abs(index[first] - index[second]) for index in np.divmod(np.arange(len(flat)), cells[1])
     )
-    return PositionSimilarity(
-        cosine.reshape(*cells, *cells),
-        _correlation(pairs, -np.hypot(rows, columns)),
-        _mean(pairs[rows == 0]),
-        _mean(pairs[columns == 0]),
-        _mean(pairs[(rows > 0) & (columns > 0)]),
-    )
-
-
-def _correlation(first: Floats, second: Floats) -> float | None:
-    """Spearman's correlation of cosines with something; None where one of the two does not vary."""
-    first = first.round(TIED)
-    if not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
-        return None
-    return float(spearmanr(first, second).statistic)
-
-
-def _mean(values: Floats) -> float | None:
-    return float(values.mean()) if len(values) else None
+    rho = rank_correlation(pairs.round(TIED), -np.hypot(rows, columns))
+    kinds = {"row": rows == 0, "column": columns == 0, "other": (rows > 0) & (columns > 0)}
+    means = {kind: float(pairs[chosen].mean()) for kind, chosen in kinds.items() if chosen.any()}
+    return cosine.reshape(*cells, *cells), ({} if isnan(rho) else {"distance-rho": rho}) | means

@@ -4,8 +4,6 @@ Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Netwo
 and appendix D; unbiased minibatch CKA as in `tasks.metrics.similarity`.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -82,22 +80,15 @@ def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:
     return np.where(scale > 0, cross / np.where(scale > 0, scale, 1), np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class Localisation:
-    """How well each token tells its own place from the others, [tokens]; NaN where it or its patch is still.
+def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
+    """How well tokens tell their places, from their CKA [tokens patches] with the patches of a grid.
 
-    ``distance`` is from the own place to that of the most similar patch, on the unit square, corner to
-    corner.
+    For each token, [tokens], NaN where it or its patch does not vary: ``localisation``, share of the other
+    patches less similar than the own one, ties counted half; ``-top1``, whether the own patch is the most
+    similar one, of k equal ones the k-th part; ``-distance`` from the own place to that of the most similar
+    patch, on the unit square, corner to corner, the mean over equal ones; ``-contrast``, CKA with the own
+    patch less the mean with the others.
     """
-
-    rank: Floats  # share of the other patches less similar than the own one, ties counted half
-    top1: Floats  # whether the own patch is the most similar one; of k equal ones, the k-th part
-    distance: Floats  # the mean over equal ones
-    contrast: Floats  # CKA with the own patch less the mean with the others
-
-
-def localisation(cka: Floats, cells: Cells) -> Localisation:
-    """How well tokens tell their places, from their CKA [tokens patches] with the patches of a grid."""
     own = cka.diagonal()[:, None]
     there = np.isfinite(cka)
     others = there & ~np.eye(len(cka), dtype=bool)
@@ -109,8 +100,13 @@ def localisation(cka: Floats, cells: Cells) -> Localisation:
     share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
     distances = cell_distances(cells, unit=True).double().numpy()
     contrast = own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count
-    values = (rank, share.diagonal(), (share * distances).sum(axis=1), contrast)
-    return Localisation(*(np.where(valued, value, np.nan) for value in values))
+    values = {
+        "localisation": rank,
+        "localisation-top1": share.diagonal(),
+        "localisation-distance": (share * distances).sum(axis=1),
+        "localisation-contrast": contrast,
+    }
+    return {metric: np.where(valued, value, np.nan) for metric, value in values.items()}
 
 
 def border(cells: Cells) -> NDArray[np.bool_]:

@@ -11,11 +11,11 @@ from torch import Tensor
 from tasks.metrics.attention import Fusion, discard, fuse_heads, output_map, roll
 
 
-def rolled(layers: list[Tensor], *, identity: bool = True) -> Tensor:
+def rolled(layers: list[Tensor]) -> Tensor:
     """Rollout of one image through layers [T T]."""
     state = None
     for layer in layers:
-        state = roll(layer[None], state, identity=identity)
+        state = roll(layer[None], state)
     assert state is not None
     return state[0]
 
@@ -40,7 +40,7 @@ def test_an_obvious_implementation_says_the_same(fusion: Fusion, share: float) -
     layers = torch.rand(3, 2, 4, 11, 11, generator=torch.Generator().manual_seed(0)).mul(4).softmax(-1)
     state = None
     for layer in layers:
-        state = roll(discard(fuse_heads(layer, fusion), share), state, identity=True)
+        state = roll(discard(fuse_heads(layer, fusion), share), state)
     assert state is not None
     for image in range(2):
         expected = obvious(layers[:, image].double().numpy(), fusion, share)
@@ -86,11 +86,10 @@ def test_fusions_of_an_identity_and_a_uniform_head(fusion: Fusion, first: float,
     assert row.tolist() == pytest.approx([first] + [others] * 4, abs=5e-5)
 
 
-def test_without_the_identity_it_is_the_product_of_the_layers() -> None:
+def test_a_row_that_gives_nothing_keeps_what_it_has() -> None:
     layers = list(torch.rand(2, 6, 6, generator=torch.Generator().manual_seed(1)).softmax(-1))
-    torch.testing.assert_close(rolled(layers, identity=False), layers[1] @ layers[0])
     layers[1][2] = 0
-    assert not rolled(layers, identity=False)[2].any()  # nothing is left of a row that gives nothing
+    torch.testing.assert_close(rolled(layers)[2], rolled(layers[:1])[2])
 
 
 def test_discards_treat_equal_entries_alike_and_spare_the_class_token() -> None:
@@ -117,4 +116,4 @@ def test_without_a_class_token_the_patches_are_averaged() -> None:
 def test_nothing_asks_for_a_value_on_the_way() -> None:
     """Tensors of the meta device have no values: whatever waits for one raises."""
     fused = discard(fuse_heads(torch.empty(2, 3, 17, 17, device="meta"), "max"), 0.9)
-    assert output_map(roll(fused, fused, identity=True), 1).shape == (2, 16)
+    assert output_map(roll(fused, fused), 1).shape == (2, 16)
