@@ -6,10 +6,10 @@ Both are directories in Hugging Face format, loaded like any other. Imports tran
 import hashlib
 import os
 import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from zoo.atomic import temporary_folder
 from zoo.entries.mini import ENTRIES
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
@@ -67,26 +67,15 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
     recipe = hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
     if not (folder / "model.safetensors").is_file():
+        from mini.random_weights import write
+
         try:
-            _publish(spec, folder)
+            with temporary_folder(folder.parent) as draft:
+                write(spec, draft, SEED)
+                os.replace(draft, folder)
         except OSError as error:
-            raise InputError(
-                f"{folder} cannot be written: {error.strerror}; choose another --cache."
-            ) from error
+            if not (folder / "model.safetensors").is_file():  # else another process came first
+                raise InputError(
+                    f"{folder} cannot be written: {error.strerror}; choose another --cache."
+                ) from error
     return folder, f"seed-{SEED}-{recipe}"
-
-
-def _publish(spec: BackboneSpec, folder: Path) -> None:
-    """Write a checkpoint beside its place and rename it; whoever comes second finds it there and stops."""
-    from mini.random_weights import write
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        write(spec, draft, SEED)
-        os.replace(draft, folder)
-    except OSError:
-        if not (folder / "model.safetensors").is_file():
-            raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

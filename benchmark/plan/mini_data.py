@@ -7,7 +7,8 @@ from pathlib import Path
 from benchmark.engines.base import Engine, LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import OneBar, Reporter
-from mini.render import MINI_VERSION, Piece, finish, missing_pieces, render_piece
+from mini.render.seeds import MINI_VERSION
+from mini.render.write import Piece, finish, missing_pieces, render_piece
 from zoo.errors import InputError
 
 

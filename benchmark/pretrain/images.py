@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from benchmark.engines.base import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import OneBar, Reporter
-from mini.render import MINI_VERSION, TEMPLATES, sample_image
+from mini.render.sample import sample_image
+from mini.render.seeds import MINI_VERSION
+from mini.render.templates import TEMPLATES
 from mini.training.data import Pictures
 from zoo.atomic import whole_file
 from zoo.errors import InputError

@@ -14,7 +14,7 @@ from benchmark.plan.location import require_writable
 from benchmark.pretrain.images import HELD_OUT, Wanted, rendered
 from leaderboards.records.files import VERSION
 from mini.checkpoints import install
-from mini.render import MINI_VERSION
+from mini.render.seeds import MINI_VERSION
 from mini.training.data import Pictures, require_batch, require_share
 from mini.training.export import Card, export
 from mini.training.fs import require_block

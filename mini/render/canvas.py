@@ -48,12 +48,11 @@ class Canvas:
         columns, rows = np.arange(left, right) + 0.5, (np.arange(top, bottom) + 0.5)[:, None]
         u = (back.a * columns + back.x).astype(np.float32) + (back.b * rows).astype(np.float32)
         v = (back.c * columns + back.y).astype(np.float32) + (back.d * rows).astype(np.float32)
-        surface = shape.surface(u, v)
+        distance, x, y = shape.surface(u, v)
         scale = frame.scale
-        edge = np.float32(scale) * surface.distance
+        edge = np.float32(scale) * distance
         alpha = clamp(np.float32(0.5) - edge, 0, 1)
         a, b, c, d = (np.float32(value / scale) for value in (frame.a, frame.b, frame.c, frame.d))
-        x, y = surface.tilt_x, surface.tilt_y
         bright = brightness(light, a * x + b * y, c * x + d * y) * np.float32(shade)
         # A darker rim of about a pixel keeps parts of one colour apart, as their crevices would.
         bright *= np.float32(1) - np.float32(0.3) * clamp(edge * np.float32(0.6) + 1, 0, 1)

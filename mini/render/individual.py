@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mini.render.templates import TEMPLATES, Part, Template
+from mini.render.templates import TEMPLATES, Template
 from mini.render.textures import (
     Colour,
     Texture,
@@ -128,10 +128,6 @@ class Individual:
     def template(self) -> Template:
         """The parts of the individual's class."""
         return TEMPLATES[self.class_index]
-
-    def factors(self, part: Part) -> tuple[float, float]:
-        """How much the part is stretched along and across."""
-        return self.stretch[part.kind]
 
 
 def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.individual import Individual, draw_individual
+from mini.render.individual import draw_individual
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import TEMPLATES, Facing
@@ -18,10 +18,7 @@ class RenderedImage:
 
     pixels: NDArray[np.uint8]  # [height width 3]
     class_index: int  # rank of the class in ``class_names``
-    caption: str  # a sentence made of the facts below
-    colour: str  # word for the figure's main colour
-    pose: str  # how it is turned, such as "facing left"
-    background: str  # its colour and texture
+    caption: str  # a sentence: colour, texture and class of the figure, its pose, its background
 
 
 def sample_image(
@@ -36,14 +33,8 @@ def sample_image(
     rng = generator(Namespace.TRAINING, seed)
     drawn = int(rng.integers(len(TEMPLATES)))
     index = drawn if class_index is None else class_index
-    individual = draw_individual(rng, index)
-    still = draw_still(rng, individual, size, Variation())
-    pose, backdrop = _pose(still), still.backdrop
-    ground = "dotted" if backdrop.texture == "spotted" else backdrop.texture
-    background = f"{ground} {colour_name(backdrop.colour)}"
-    caption = _caption(individual, pose, background, still.rendering.shown[0])
-    colour = colour_name(individual.materials[0].colour)
-    return RenderedImage(still.rendering.pixels, index, caption, colour, pose, background)
+    still = draw_still(rng, draw_individual(rng, index), size, Variation())
+    return RenderedImage(still.rendering.pixels, index, _caption(still))
 
 
 def _pose(still: Still) -> str:
@@ -57,12 +48,14 @@ def _pose(still: Still) -> str:
     return f"seen from above, heading {heading}"
 
 
-def _caption(individual: Individual, pose: str, background: str, shown: float) -> str:
+def _caption(still: Still) -> str:
+    individual, backdrop = still.figure.individual, still.backdrop
     main = individual.materials[0]
     words = colour_name(main.colour)
     if main.texture.kind != "plain":
         words = f"{main.texture.kind} {words} and {colour_name(main.other)}"
     article = "an" if words[0] in "aeiou" else "a"
-    hidden = ", partly hidden" if shown < 0.9 else ""
-    name = individual.template.name
-    return f"{article} {words} {name} {pose}{hidden}, on a {background} background"
+    hidden = ", partly hidden" if still.rendering.shown[0] < 0.9 else ""
+    ground = "dotted" if backdrop.texture == "spotted" else backdrop.texture
+    background = f"on a {ground} {colour_name(backdrop.colour)} background"
+    return f"{article} {words} {individual.template.name} {_pose(still)}{hidden}, {background}"

@@ -43,14 +43,14 @@ class Figure:
             along, across = factors[part.parent]
             joint = (part.at[0] * along, part.at[1] * across)
             frames[part.name] = frames[part.parent] @ rotation(part.angle + deviation, joint)
-            factors[part.name] = self.individual.factors(part)
+            factors[part.name] = self.individual.stretch[part.kind]
         return [frames[part.name] for part in template.parts]
 
 
 def figure_bounds(figure: Figure) -> Bounds:
     """A box around all parts in the image; boxes of turned parts make it a little wide."""
     boxes = [
-        frame.bounds(part.shape.scaled(*figure.individual.factors(part)).bounds())
+        frame.bounds(part.shape.scaled(*figure.individual.stretch[part.kind]).bounds())
         for frame, part in zip(figure.frames(), figure.individual.template.parts, strict=True)
     ]
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
@@ -74,7 +74,7 @@ def landmark_points(figure: Figure) -> NDArray[np.float64]:
     """Image positions of the landmarks, in template order, [landmarks 2], pixel edges."""
     points = []
     for frame, part in zip(figure.frames(), figure.individual.template.parts, strict=True):
-        along, across = figure.individual.factors(part)
+        along, across = figure.individual.stretch[part.kind]
         points += [frame.apply(mark.x * along, mark.y * across) for mark in part.landmarks]
     return np.array(points, np.float64).reshape(-1, 2)
 
@@ -95,17 +95,6 @@ def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, s
 
 
 @dataclass(frozen=True, slots=True)
-class PaintedScene:
-    """What a picture shows, back to front."""
-
-    backdrop: Field  # [3 height width]
-    clutter: tuple[Prop, ...]  # shapes behind the figures
-    figures: tuple[Figure, ...]  # number k owns pixels of value k + 1
-    occluders: tuple[Prop, ...]  # shapes before the figures
-    light: Light
-
-
-@dataclass(frozen=True, slots=True)
 class Rendering:
     """A picture and its truth."""
 
@@ -115,9 +104,10 @@ class Rendering:
     parts: NDArray[np.int16]  # number of its part, from 1, [height width]
     shown: tuple[float, ...]  # for each figure, share of its own area that is seen, 0 to 1
 
-    def mask(self, number: int) -> NDArray[np.bool_]:
-        """Where figure ``number`` (from 1) is seen, [height width]."""
-        return np.asarray(self.figures == number)
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Where the first figure is seen, [height width]."""
+        return np.asarray(self.figures == 1)
 
 
 def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> int:
@@ -127,7 +117,7 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
     frames, parts = figure.frames(), figure.individual.template.parts
     for index in sorted(range(len(parts)), key=lambda i: (parts[i].depth, i)):
         part = parts[index]
-        shape = part.shape.scaled(*figure.individual.factors(part))
+        shape = part.shape.scaled(*figure.individual.stretch[part.kind])
         material = figure.individual.materials[part.slot]
         canvas.paint(shape, frames[index], material, light, (number, index + 1), part.shade)
     covered = canvas.coverage
@@ -135,21 +125,29 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
     return int(np.count_nonzero(covered >= np.float32(0.5)))
 
 
-def render(scene: PaintedScene, rng: np.random.Generator) -> Rendering:
-    """The picture of a scene; the generator draws the sensor noise alone."""
-    canvas = Canvas(scene.backdrop)
-    paint_props(canvas, scene.clutter, scene.light)
-    areas = [
-        _paint_figure(canvas, figure, number, scene.light) for number, figure in enumerate(scene.figures, 1)
-    ]
-    paint_props(canvas, scene.occluders, scene.light)
+def render(
+    rng: np.random.Generator,
+    backdrop: Field,
+    figures: tuple[Figure, ...],
+    light: Light,
+    clutter: tuple[Prop, ...] = (),
+    occluders: tuple[Prop, ...] = (),
+) -> Rendering:
+    """The picture of figures before a backdrop [3 height width]; the generator draws the sensor noise alone.
+
+    Clutter is behind the figures, occluders are before them.
+    """
+    canvas = Canvas(backdrop)
+    paint_props(canvas, clutter, light)
+    areas = [_paint_figure(canvas, figure, number, light) for number, figure in enumerate(figures, 1)]
+    paint_props(canvas, occluders, light)
     seen = np.bincount(canvas.figures.ravel(), minlength=len(areas) + 1)
     shown = tuple(float(seen[number] / max(1, area)) for number, area in enumerate(areas, 1))
-    return Rendering(develop(scene.light, canvas.pixels, rng), canvas.figures, canvas.parts, shown)
+    return Rendering(develop(light, canvas.pixels, rng), canvas.figures, canvas.parts, shown)
 
 
-def visible_landmarks(rendering: Rendering, figure: Figure, number: int) -> NDArray[np.bool_]:
-    """Which landmarks of figure ``number`` are seen, [landmarks].
+def visible_landmarks(rendering: Rendering, figure: Figure) -> NDArray[np.bool_]:
+    """Which landmarks of the first figure of a picture are seen, [landmarks].
 
     One is seen where the topmost shape at its pixel is its own part, or the part that it hangs on or that
     hangs on it: a hip is seen though the thigh is painted over it, a far foot behind a near leg is not.
@@ -160,7 +158,7 @@ def visible_landmarks(rendering: Rendering, figure: Figure, number: int) -> NDAr
 
     def is_seen(x: float, y: float, own: Part) -> bool:
         pixel = int(y), int(x)
-        if not (0 <= x < width and 0 <= y < height) or rendering.figures[pixel] != number:
+        if not (0 <= x < width and 0 <= y < height) or rendering.figures[pixel] != 1:
             return False
         top = parts[rendering.parts[pixel] - 1]
         return own.name in (top.name, top.parent) or own.parent == top.name

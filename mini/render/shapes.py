@@ -8,7 +8,6 @@ times faster than arrays.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import cos, radians, sin
-from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,26 +86,9 @@ def clamp(values: Field, low: float, high: float) -> Field:
     return limited
 
 
-@dataclass(frozen=True, slots=True)
-class Surface:
-    """A shape seen at some points."""
-
-    distance: Field  # signed distance to the outline, template units
-    tilt_x: Field  # of the surface normal, -1 to 1; 0 faces the viewer
-    tilt_y: Field
-
-
-class Shape(Protocol):
-    """An outline with a rounded surface."""
-
-    def surface(self, u: Field, v: Field) -> Surface:
-        """Distances and tilts at points of equal array shape."""
-
-    def bounds(self) -> Bounds:
-        """A box that holds the shape."""
-
-    def scaled(self, along: float, across: float) -> Self:
-        """The shape stretched in x and y about its origin."""
+# of a shape at some points: signed distance to its outline in template units, and how far its rounded surface
+# is tilted in x and in y, -1 to 1; 0 faces the viewer
+Surface = tuple[Field, Field, Field]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +105,7 @@ class Ellipse:
         y = (v - np.float32(self.cy)) / np.float32(self.ry)
         radius = np.sqrt(x * x + y * y) + np.float32(1e-6)
         gradient = np.sqrt((x / np.float32(self.rx)) ** 2 + (y / np.float32(self.ry)) ** 2) + np.float32(1e-6)
-        return Surface(radius * (radius - 1) / gradient, x, y)
+        return radius * (radius - 1) / gradient, x, y
 
     def bounds(self) -> Bounds:
         return (self.cx - self.rx, self.cy - self.ry, self.cx + self.rx, self.cy + self.ry)
@@ -144,7 +126,7 @@ class Capsule:
         share = clamp(u / np.float32(self.length), 0, 1)
         radius = np.float32(self.start) + np.float32(self.end - self.start) * share
         x = u - share * np.float32(self.length)
-        return Surface(np.sqrt(x * x + v * v) - radius, x / radius, v / radius)
+        return np.sqrt(x * x + v * v) - radius, x / radius, v / radius
 
     def bounds(self) -> Bounds:
         widest = max(self.start, self.end)
@@ -177,7 +159,7 @@ class Polygon:
         crosses = ((wy >= 0) != (wy >= ey)) & ((wx * ey < wy * ex) == (ey > 0))
         sign = np.where(np.logical_xor.reduce(crosses, axis=0), np.float32(-1), np.float32(1))
         bevel = sign * clamp(1 - length / np.float32(0.08), 0, 0.8) / (length + np.float32(1e-6))
-        return Surface(sign * length - np.float32(self.rounding), dx * bevel, dy * bevel)
+        return sign * length - np.float32(self.rounding), dx * bevel, dy * bevel
 
     def bounds(self) -> Bounds:
         return box_around(self.points, self.rounding)
@@ -200,7 +182,7 @@ class Ring:
         length = np.sqrt(x * x + y * y) + np.float32(1e-6)
         offset = length - np.float32(self.radius)
         tilt = offset / (length * np.float32(self.half))
-        return Surface(np.abs(offset) - np.float32(self.half), x * tilt, y * tilt)
+        return np.abs(offset) - np.float32(self.half), x * tilt, y * tilt
 
     def bounds(self) -> Bounds:
         outer = self.radius + self.half
@@ -209,3 +191,8 @@ class Ring:
     def scaled(self, along: float, across: float) -> "Ring":
         mean = (along * across) ** 0.5
         return Ring(self.cx * mean, self.cy * mean, self.radius * mean, self.half * mean)
+
+
+# `surface` tells of points, `bounds` gives a box that holds the shape, `scaled` stretches it in x and y about
+# its origin
+Shape = Ellipse | Capsule | Polygon | Ring

@@ -7,16 +7,7 @@ import numpy as np
 from mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop, scatter
 from mini.render.individual import HABITS, Individual
 from mini.render.lighting import draw_light
-from mini.render.scene import (
-    Figure,
-    PaintedScene,
-    Rendering,
-    draw_camera,
-    figure_bounds,
-    moved,
-    placed,
-    render,
-)
+from mini.render.scene import Figure, Rendering, draw_camera, figure_bounds, moved, placed, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +72,7 @@ def draw_still(
     scale = 1.0
     for _ in range(5):
         occluders = tuple(draw_occluder(rng, figure, size, scale) for _ in range(count))
-        rendering = render(PaintedScene(backdrop.pixels, clutter, (figure,), occluders, light), rng)
+        rendering = render(rng, backdrop.pixels, (figure,), light, clutter, occluders)
         if not count or variation.least_shown <= rendering.shown[0] <= variation.most_shown:
             break
         scale *= 0.7 if rendering.shown[0] < variation.least_shown else 1.3

@@ -1,6 +1,7 @@
 """Colours, as sRGB triples from 0 to 1, with everyday names, and patterns that mix two over a surface."""
 
 import colorsys
+from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -78,17 +79,8 @@ def draw_texture(
 
 Colour = tuple[float, float, float]
 
-_HUES = (
-    (0.03, "red"),
-    (0.11, "orange"),
-    (0.19, "yellow"),
-    (0.43, "green"),
-    (0.54, "teal"),
-    (0.70, "blue"),
-    (0.81, "purple"),
-    (0.95, "pink"),
-    (1.01, "red"),
-)
+_HUES = ("red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "red")
+_FROM = (0.03, 0.11, 0.19, 0.43, 0.54, 0.70, 0.81, 0.95)  # hues at which all but the first begin
 
 
 def draw_colour(
@@ -142,4 +134,4 @@ def colour_name(colour: Colour) -> str:
         return "white" if value > 0.8 else "gray"
     if value < 0.6 and hue < 0.12:
         return "brown"
-    return next(name for limit, name in _HUES if hue < limit)
+    return _HUES[bisect(_FROM, hue)]

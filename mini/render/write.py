@@ -57,11 +57,10 @@ def finish(root: Path) -> None:
         path = root / MANIFESTS / f"{writer.name}.json"
         if not _is_intact(root, path):
             manifests = [_read_manifest(_manifest_path(root, piece)) for piece in _pieces(writer)]
-            notes = [manifest[1] for manifest in manifests if manifest is not None]
-            if len(notes) < len(manifests):
+            if None in manifests:
                 raise InputError(f"{root} was changed while it was read; run again")
             with temporary_folder(root.parent) as draft:
-                writer.finish(draft, notes)
+                writer.finish(draft, [note for manifest in manifests if manifest for note in manifest[1]])
                 _publish(draft, root, path, ())
     if not _is_marked(root):
         (root / MARKER).write_text(f"{MINI_VERSION}\n", encoding="utf-8")

@@ -21,7 +21,7 @@ from mini.training.augment import TrainingView, augment
 from mini.training.data import Examples, Pictures, seeded
 from mini.training.mae import patches
 from mini.training.network import fresh, right, spread
-from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
+from mini.training.objective import Moment, Objective, Optimisation
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
@@ -110,7 +110,7 @@ class MaskedTokens(Objective):
         views = augment(data.take(np.sort(chosen)).images, recipe.view, generator)
         self.tokenizer = fit(patches(views, spec.patch_size).flatten(0, 1), how, generator)
 
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss; metrics are accuracy, share of all tokens in the batch, spread of what predicts patches."""
         pixels = augment(batch.images, self.recipe.view, moment.generator)
         mask = block_mask(len(pixels), pixels.shape[-1] // self.patch, self.recipe, moment.generator)
@@ -121,7 +121,7 @@ class MaskedTokens(Objective):
         loss = nn.functional.cross_entropy(logits, wanted[mask])
         used = logits.new_zeros(logits.shape[1]).index_fill(0, wanted.flatten(), 1.0).mean()
         metrics = {"accuracy": right(logits, wanted[mask]), "codes": used, "spread": spread(hidden)}
-        return StepOutcome(loss, metrics)
+        return loss, metrics
 
 
 def block_mask(count: int, cells: int, recipe: BeitRecipe, generator: torch.Generator) -> Tensor:

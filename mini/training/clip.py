@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
 from mini.training.network import cosines, fresh, initialise, right, spread, tokens, transformer
-from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
+from mini.training.objective import Moment, Objective, Optimisation
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
@@ -96,9 +96,8 @@ class ImageText(Objective):
         self.image_projection = nn.Linear(spec.width, recipe.shared, bias=False)
         self.text_projection = nn.Linear(recipe.text_width, recipe.shared, bias=False)
         self.log_scale = nn.Parameter(torch.tensor(math.log(1 / recipe.temperature)))
-        generator = seeded("head", spec.name, seed)
-        for part in (self.text, self.image_projection, self.text_projection):
-            initialise(part, generator)
+        heads = nn.ModuleList((self.text, self.image_projection, self.text_projection))
+        initialise(heads, seeded("head", spec.name, seed))
 
     def embed_images(self, images: Tensor) -> Tensor:
         """Points of normalised images, [batch shared]."""
@@ -109,7 +108,7 @@ class ImageText(Objective):
         words = self.vocabulary.encode(captions).to(self.log_scale.device)
         return torch.as_tensor(self.text_projection(self.text(words)))
 
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss of a batch; metrics: how often an image finds its caption, scale, and spread of the images."""
         images = self.embed_images(self.view(batch, self.recipe.view, moment))
         logits = self.log_scale.exp() * cosines(images, self.embed_captions(batch.captions))
@@ -117,7 +116,7 @@ class ImageText(Objective):
         cross_entropy = nn.functional.cross_entropy
         loss = (cross_entropy(logits, own) + cross_entropy(logits.T, own)) / 2
         scale = self.log_scale.detach().exp()
-        return StepOutcome(loss, {"accuracy": right(logits, own), "scale": scale, "spread": spread(images)})
+        return loss, {"accuracy": right(logits, own), "scale": scale, "spread": spread(images)}
 
     def after_update(self, moment: Moment) -> None:
         with torch.no_grad():

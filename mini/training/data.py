@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -115,18 +116,15 @@ def require_batch(batch_size: int, count: int) -> None:
         )
 
 
-class Order:
-    """Which images each step takes: every epoch another permutation, without an incomplete last batch."""
+def step_indices(step: int, count: int, batch_size: int, seed: int) -> NDArray[np.int64]:
+    """Which of the images a step (from 0) takes, [batch].
 
-    def __init__(self, count: int, batch_size: int, seed: int) -> None:
-        require_batch(batch_size, count)
-        self._count, self._batch, self._seed = count, batch_size, seed
-        self._epoch, self._permutation = -1, np.empty(0, np.int64)
+    Every epoch is another permutation, without an incomplete last batch.
+    """
+    epoch, batch = divmod(step, count // batch_size)
+    return _permutation(count, seed, epoch)[batch * batch_size : (batch + 1) * batch_size]
 
-    def indices(self, step: int) -> NDArray[np.int64]:
-        """Indices of the images of a step (from 0), [batch]."""
-        epoch, batch = divmod(step, self._count // self._batch)
-        if epoch != self._epoch:
-            generator = seeded("order", self._seed, epoch)
-            self._epoch, self._permutation = epoch, torch.randperm(self._count, generator=generator).numpy()
-        return self._permutation[batch * self._batch : (batch + 1) * self._batch]
+
+@lru_cache(maxsize=1)
+def _permutation(count: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    return torch.randperm(count, generator=seeded("order", seed, epoch)).numpy()

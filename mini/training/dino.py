@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
 from mini.training.network import Prototypes, fresh, initialise, spread, tokens
-from mini.training.objective import Moment, Objective, Optimisation, StepOutcome, cosine, follow
+from mini.training.objective import Moment, Objective, Optimisation, cosine, follow
 from zoo.spec import BackboneSpec
 
 # Milder in colour than the paper's: with grey, blurred and solarised views, a linear probe on rendered images
@@ -69,7 +69,7 @@ class SelfDistillation(Objective):
         small = [self.view(batch, recipe.small, moment) for _ in range(recipe.small_views)]
         return torch.cat(large), torch.cat(small) if small else large[0][:0]
 
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss of a batch; metrics tell both ways of collapse.
 
         ``entropy``: that of the teacher's outputs by the logarithm of their number; 1 if it cannot tell
@@ -91,7 +91,7 @@ class SelfDistillation(Objective):
         ]
         entropy, used = _entropy(teacher).mean(), _entropy(teacher.mean(0))
         metrics = {"entropy": entropy, "used": used, "spread": spread(features)}
-        return StepOutcome(torch.stack(terms).mean(), metrics)
+        return torch.stack(terms).mean(), metrics
 
     @torch.no_grad()
     def _teach(self, large: Tensor, share: float) -> tuple[Tensor, Tensor]:

@@ -9,12 +9,12 @@ tokens instead of the class token before the classifier, or one block without it
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from torch import nn
+from torch import Tensor, nn
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
 from mini.training.network import fresh, initialise, right, spread, vectors
-from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
+from mini.training.objective import Moment, Objective, Optimisation
 from zoo.errors import InputError
 from zoo.load.adapters import WITHOUT_SKIP, remove_skips
 from zoo.spec import BackboneSpec
@@ -61,12 +61,12 @@ class Supervised(Objective):
         self.classifier = nn.Linear(spec.width, data.classes)
         initialise(self.classifier, seeded("head", spec.name, seed))
 
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
         pooled = vectors(self.backbone, self.view(batch, self.recipe.view, moment))[self.recipe.pooling]
         logits = self.classifier(pooled).float()
         loss = nn.functional.cross_entropy(logits, batch.labels)
-        return StepOutcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
+        return loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)}
 
 
 def require_block(spec: BackboneSpec, block: int) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
 from mini.training.network import fresh, initialise, sine_positions, spread, transformer
-from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
+from mini.training.objective import Moment, Objective, Optimisation
 from zoo.spec import BackboneSpec
 
 
@@ -45,11 +45,10 @@ class MaskedAutoencoder(Objective):
         self.positions: Tensor
         self.register_buffer("positions", sine_positions(cells, recipe.width), persistent=False)
         generator = seeded("head", spec.name, seed)
-        for part in (self.narrow, self.decoder, self.pixels):
-            initialise(part, generator)
+        initialise(nn.ModuleList((self.narrow, self.decoder, self.pixels)), generator)
         nn.init.normal_(self.mask_token, std=0.02, generator=generator)
 
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss of a batch; metric: the spread of the encoder's class tokens."""
         images = self.view(batch, self.recipe.view, moment)
         order = self.shuffled(len(images), moment.generator)
@@ -58,7 +57,7 @@ class MaskedAutoencoder(Objective):
         hidden = order[:, self.visible :, None]
         wanted = _take(normalised_patches(images, self.patch), hidden)
         loss = (_take(guessed, hidden).float() - wanted).square().mean()
-        return StepOutcome(loss, {"spread": spread(encoded[:, 0])})
+        return loss, {"spread": spread(encoded[:, 0])}
 
     @property
     def visible(self) -> int:

@@ -22,7 +22,7 @@ from mini.training.network import (
     spread,
     tokens,
 )
-from mini.training.objective import Moment, Objective, Optimisation, StepOutcome, cosine, follow
+from mini.training.objective import Moment, Objective, Optimisation, cosine, follow
 from zoo.spec import BackboneSpec
 
 # Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time (docs/mini.md).
@@ -55,13 +55,11 @@ class MomentumContrast(Objective):
         hidden, shared = recipe.hidden, recipe.shared
         self.projector = perceptron(spec.width, hidden, hidden, shared)
         self.predictor = perceptron(shared, hidden, shared)
-        generator = seeded("head", spec.name, seed)
-        for part in (self.projector, self.predictor):
-            initialise(part, generator)
+        initialise(nn.ModuleList((self.projector, self.predictor)), seeded("head", spec.name, seed))
         self.momentum_backbone = copy.deepcopy(self.backbone).requires_grad_(False)
         self.momentum_projector = copy.deepcopy(self.projector).requires_grad_(False)
 
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss of a batch; metrics: how often a view finds its other, and the spread of the class tokens."""
         views = [self.view(batch, view, moment) for view in (self.recipe.first, self.recipe.second)]
         features = [tokens(self.backbone, view)[:, 0] for view in views]
@@ -70,7 +68,7 @@ class MomentumContrast(Objective):
         queries = [self.predictor(self.projector(feature)) for feature in features]
         first, accuracy = self._contrast(queries[0], keys[1])
         second, _ = self._contrast(queries[1], keys[0])
-        return StepOutcome(first + second, {"accuracy": accuracy, "spread": spread(features[0])})
+        return first + second, {"accuracy": accuracy, "spread": spread(features[0])}
 
     def _contrast(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         """InfoNCE within the batch, times twice the temperature as in the paper's code, and its accuracy."""

@@ -2,7 +2,6 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,13 +62,6 @@ def make_optimiser(module: nn.Module, how: Optimisation) -> torch.optim.Optimize
     return torch.optim.AdamW(options, how.learning_rate, betas=how.betas)
 
 
-def set_numbers(optimiser: torch.optim.Optimizer, rate: float, decay: float) -> None:
-    """Give the optimiser the learning rate and the weight decay of a step."""
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-        group["weight_decay"] = decay if group["decayed"] else 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Moment:
     """Where a training is."""
@@ -82,14 +74,6 @@ class Moment:
     def share(self) -> float:
         """Share of the steps that is done, 0 to 1."""
         return self.step / self.steps
-
-
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
-    """What a batch gave."""
-
-    loss: Tensor  # to be minimised, a scalar
-    metrics: Mapping[str, Tensor]  # scalars to be shown, without gradient
 
 
 class Objective(nn.Module, ABC):
@@ -105,8 +89,8 @@ class Objective(nn.Module, ABC):
             self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
 
     @abstractmethod
-    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
-        """Loss and metrics of a batch on the objective's device."""
+    def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
+        """Loss of a batch on the objective's device, and metrics to be shown: scalars without gradient."""
 
     def before_update(self, moment: Moment) -> None:
         """Called between the backward pass and the optimiser; changes gradients where a paper does."""

@@ -2,16 +2,17 @@
 
 import math
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
-from mini.training.data import Order, Pictures, TrainingBatches, seeded
-from mini.training.objective import Moment, Objective, StepOutcome, make_optimiser, set_numbers
+from mini.training.data import Pictures, TrainingBatches, require_batch, seeded, step_indices
+from mini.training.objective import Moment, Objective, make_optimiser
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
@@ -100,7 +101,7 @@ def train(
     the data, the checkpoint is another's, or the loss is not finite.
     """
     device = schedule.device
-    order = Order(len(data), schedule.batch_size, schedule.seed)
+    require_batch(schedule.batch_size, len(data))
     objective.to(device).train()
     is_short = schedule.dtype == torch.bfloat16
     if device.type == "cpu" and is_short:
@@ -120,16 +121,16 @@ def train(
     while step < schedule.steps:
         generator = seeded("step", schedule.seed, step, device=device)
         moment = Moment(step, schedule.steps, generator)
-        batch = batches.of(order.indices(step))
+        batch = batches.of(step_indices(step, len(data), schedule.batch_size, schedule.seed))
         with torch.random.fork_rng(gpus), torch.autocast(device.type, torch.bfloat16, enabled=is_short):
             torch.manual_seed(generator.initial_seed())  # BEiT's stochastic depth has no generator of its own
-            outcome = objective(batch, moment)
-        _update(objective, optimiser, outcome, moment, schedule)
+            loss, metrics = objective(batch, moment)
+        _update(objective, optimiser, loss, moment, schedule)
         step += 1
         watcher.stepped(step)
         is_last = step == schedule.steps
         if step % schedule.log_every == 0 or is_last:
-            row = _row(outcome, step, optimiser)
+            row = _row(float(loss.detach()), metrics, step, optimiser.param_groups[0]["lr"])
             every = schedule.probe_every
             if probe is not None and (is_last or (every > 0 and step % every < schedule.log_every)):
                 row |= probe(objective)
@@ -142,17 +143,15 @@ def train(
 
 
 def _update(
-    objective: Objective,
-    optimiser: torch.optim.Optimizer,
-    outcome: StepOutcome,
-    moment: Moment,
-    schedule: Schedule,
+    objective: Objective, optimiser: torch.optim.Optimizer, loss: Tensor, moment: Moment, schedule: Schedule
 ) -> None:
     how = objective.optimisation
     rate = how.rate(moment.step, schedule.steps, schedule.batch_size)
-    set_numbers(optimiser, rate, how.decay(moment.step, schedule.steps))
+    decay = how.decay(moment.step, schedule.steps)
+    for group in optimiser.param_groups:
+        group.update(lr=rate, weight_decay=decay if group["decayed"] else 0.0)
     optimiser.zero_grad(set_to_none=True)
-    outcome.loss.backward()  # type: ignore[no-untyped-call]  # missing in torch's stubs
+    loss.backward()  # type: ignore[no-untyped-call]  # missing in torch's stubs
     if how.clip is not None:
         torch.nn.utils.clip_grad_norm_(objective.parameters(), how.clip)
     objective.before_update(moment)
@@ -160,13 +159,12 @@ def _update(
     objective.after_update(moment)
 
 
-def _row(outcome: StepOutcome, step: int, optimiser: torch.optim.Optimizer) -> HistoryRow:
+def _row(loss: float, metrics: Mapping[str, Tensor], step: int, rate: float) -> HistoryRow:
     """Numbers of a step; raises InputError where the loss is not finite."""
-    loss = float(outcome.loss.detach())
     if not math.isfinite(loss):
         raise InputError(f"the training diverged: the loss is {loss} at step {step}; choose a smaller rate")
-    metrics = {name: float(value) for name, value in outcome.metrics.items()}
-    return {"step": step, "loss": loss, "rate": float(optimiser.param_groups[0]["lr"]), **metrics}
+    shown = {name: float(value) for name, value in metrics.items()}
+    return {"step": step, "loss": loss, "rate": rate, **shown}
 
 
 def warning(row: HistoryRow) -> str | None:

@@ -1,5 +1,6 @@
 """The mini suites' weights, packaged and seeded, and the random floor."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -64,11 +65,18 @@ def test_several_writers_at_once(tmp_path: Path) -> None:
     assert load_file(found.pop()[0] / "model.safetensors")
 
 
-def test_losing_the_race_is_no_error(tmp_path: Path) -> None:
+def test_losing_the_race_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (spec,) = find(["mini-fs-untrained"])
-    folder = mini.generated(spec, tmp_path)[0]
-    mini._publish(spec, folder)
+    first = mini.generated(spec, tmp_path / "first")[0]
+
+    def write_too_late(spec: BackboneSpec, draft: Path, seed: int) -> None:
+        (draft / "late").touch()
+        shutil.copytree(first, draft.parent / first.name)
+
+    monkeypatch.setattr(weights, "write", write_too_late)
+    folder = mini.generated(spec, tmp_path / "second")[0]
     assert list(folder.parent.iterdir()) == [folder]
+    assert not (folder / "late").exists()
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ class Writer:
     images: tuple[int, ...]  # number of images of each unit
     # writes the images of a unit under the root and returns what ``finish`` needs
     render: Callable[[Path, int], list[Note]]
-    # writes the annotation files from all units' notes, in unit order
-    finish: Callable[[Path, Sequence[Sequence[Note]]], None]
+    # writes the annotation files from the notes of all units, in unit order
+    finish: Callable[[Path, Sequence[Note]], None]
 
 
 def save_jpeg(path: Path, pixels: NDArray[np.uint8]) -> None:

@@ -1,7 +1,6 @@
 """The object dataset, in COCO's layout, with COCO's names and ids of the categories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from mini.render.background import draw_backdrop, scatter
 from mini.render.counts import COCO_CROWDS, COCO_IMAGES
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
-from mini.render.scene import Figure, PaintedScene, Rendering, moved, render
+from mini.render.scene import Figure, Rendering, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
@@ -40,15 +39,6 @@ CATEGORIES = (
 _VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectScene:
-    """A picture of several objects."""
-
-    rendering: Rendering
-    categories: tuple[int, ...]  # index in ``CATEGORIES`` of each figure
-    crowd: bool  # whether the last two figures, of one category, are annotated as a crowd
-
-
 def _draw_objects(
     rng: np.random.Generator, size: tuple[int, int], categories: Sequence[int]
 ) -> tuple[Figure, ...]:
@@ -68,8 +58,11 @@ def _draw_objects(
     return tuple(figures)
 
 
-def object_scene(number: int) -> ObjectScene:
-    """The picture of several objects that has that number."""
+def object_scene(number: int) -> tuple[Rendering, list[int], bool]:
+    """The picture of several objects that has that number, and the index in `CATEGORIES` of each figure.
+
+    And whether the last two figures, of one category, are annotated as a crowd.
+    """
     rng = generator(Namespace.OBJECTS, number)
     crowd = number % _CROWD_EVERY == _CROWD_EVERY - 1
     # The first category walks through all of them, so that each is there.
@@ -81,41 +74,40 @@ def object_scene(number: int) -> ObjectScene:
     figures = _draw_objects(rng, size, categories)
     backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
     clutter = scatter(rng, size, int(rng.integers(1, 5)), (12, 40))
-    scene = PaintedScene(backdrop.pixels, clutter, figures, (), draw_light(rng, 0.7))
-    return ObjectScene(render(scene, rng), tuple(categories), crowd)
+    return render(rng, backdrop.pixels, figures, draw_light(rng, 0.7), clutter), categories, crowd
 
 
-def _annotations(scene: ObjectScene) -> list[Note]:
-    members = [[number] for number, _ in enumerate(scene.categories, 1)]
-    if scene.crowd:
+def _annotations(rendering: Rendering, categories: Sequence[int], crowd: bool) -> list[Note]:
+    members = [[number] for number, _ in enumerate(categories, 1)]
+    if crowd:
         members[-2:] = [[number for (number,) in members[-2:]]]
     notes = []
     for numbers in members:
-        mask = np.isin(scene.rendering.figures, numbers)
+        mask = np.isin(rendering.figures, numbers)
         if np.count_nonzero(mask) >= _LEAST_AREA:
-            category = scene.categories[numbers[0] - 1]
-            notes.append(annotation(mask, CATEGORIES[category][0], crowd=len(numbers) > 1))
+            category = CATEGORIES[categories[numbers[0] - 1]][0]
+            notes.append(annotation(mask, category, crowd=len(numbers) > 1))
     return notes
 
 
 def _render(root: Path, unit: int) -> list[Note]:
     notes: list[Note] = []
     for number in range(unit * _UNIT, (unit + 1) * _UNIT):
-        scene = object_scene(number)
-        height, width = scene.rendering.figures.shape
+        rendering, categories, crowd = object_scene(number)
+        height, width = rendering.figures.shape
         image_id = 139 + 857 * number  # with gaps, as COCO's are
         name = f"{image_id:012d}.jpg"
-        save_jpeg(root / "coco" / "images" / "val2017" / name, scene.rendering.pixels)
+        save_jpeg(root / "coco" / "images" / "val2017" / name, rendering.pixels)
         image = {"license": 1, "file_name": name, "height": height, "width": width, "id": image_id}
-        notes.append({"image": image, "annotations": _annotations(scene)})
+        notes.append({"image": image, "annotations": _annotations(rendering, categories, crowd)})
     return notes
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+def _finish(root: Path, notes: Sequence[Note]) -> None:
     content: Note = {
         "info": {"description": "layerboard mini: rendered objects", "version": "1.0", "year": 2026},
         "licenses": [{"url": "https://www.apache.org/licenses/LICENSE-2.0", "id": 1, "name": "Apache-2.0"}],
-        **instances((note for unit in notes for note in unit), first=900_001, step=7),
+        **instances(notes, first=900_001, step=7),
         "categories": [
             {"supercategory": group, "id": number, "name": name} for number, name, group, _ in CATEGORIES
         ],

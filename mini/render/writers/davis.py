@@ -12,7 +12,7 @@ from mini.render.background import Prop, draw_backdrop, draw_pole, paint_props, 
 from mini.render.canvas import Canvas
 from mini.render.individual import draw_individual
 from mini.render.lighting import Light, draw_light
-from mini.render.scene import Camera, Figure, PaintedScene, Rendering, placed, render
+from mini.render.scene import Camera, Figure, Rendering, placed, render
 from mini.render.seeds import Namespace, generator
 from mini.render.shapes import Field, rotation
 from mini.render.templates import Facing, class_index
@@ -135,7 +135,7 @@ def video_frames(index: int) -> list[Rendering]:
         time = number / (counts.FRAMES_PER_SEQUENCE - 1)
         backdrop, posts, zoom = look(time)
         figures = tuple(act(time, zoom) for act in casts)
-        frames.append(render(PaintedScene(backdrop, (), figures, posts, light), rng))
+        frames.append(render(rng, backdrop, figures, light, occluders=posts))
     return frames
 
 
@@ -149,7 +149,7 @@ def _render(root: Path, unit: int) -> list[Note]:
     return []
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+def _finish(root: Path, notes: Sequence[Note]) -> None:
     save_text(root / "DAVIS" / "ImageSets" / "2017" / "val.txt", sorted(clip.name for clip in SEQUENCES))
 
 

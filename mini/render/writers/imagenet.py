@@ -31,7 +31,7 @@ def _render(root: Path, unit: int) -> list[Note]:
     return []
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+def _finish(root: Path, notes: Sequence[Note]) -> None:
     """The folders say everything."""
 
 

@@ -68,7 +68,7 @@ def _annotations(group: str, still: Still) -> list[Note]:
     notes: list[Note] = []
     for part, kinds in _PARTS[group].items():
         numbers = [i for i, member in enumerate(template.parts, 1) if member.kind in kinds]
-        mask = np.isin(still.rendering.parts, numbers) & still.rendering.mask(1)
+        mask = np.isin(still.rendering.parts, numbers) & still.rendering.mask
         if np.count_nonzero(mask) >= _LEAST_AREA:
             notes.append(annotation(mask, CATEGORIES.index((group, part))))
     return notes
@@ -88,14 +88,13 @@ def _render(root: Path, unit: int) -> list[Note]:
     return notes
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    flat = [note for unit in notes for note in unit]
+def _finish(root: Path, notes: Sequence[Note]) -> None:
     categories = [
         {"id": i, "name": f"{group} {part}", "supercategory": group}
         for i, (group, part) in enumerate(CATEGORIES)
     ]
     for split in ("train", "val", "test"):
-        content = instances((note for note in flat if note["split"] == split), first=0, step=1)
+        content = instances((note for note in notes if note["split"] == split), first=0, step=1)
         save_json(root / "PartImageNet" / f"{split}.json", content | {"categories": categories})
 
 

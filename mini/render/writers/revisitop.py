@@ -85,7 +85,7 @@ def retrieval_still(shot: Shot) -> Still:
 
 def _query_box(still: Still) -> list[float]:
     """The figure's box with a small margin, within the picture."""
-    mask = still.rendering.mask(1)
+    mask = still.rendering.mask
     left, top, right, bottom = mask_box(mask)
     height, width = mask.shape
     margin = 0.04 * max(right - left, bottom - top)
@@ -105,9 +105,9 @@ def _render(root: Path, unit: int) -> list[Note]:
     return notes
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+def _finish(root: Path, notes: Sequence[Note]) -> None:
     database = sorted((shot for shot in shots() if shot.role != "query"), key=lambda shot: shot.name)
-    queries = sorted((note for unit in notes for note in unit), key=lambda note: str(note["name"]))
+    queries = sorted(notes, key=lambda note: str(note["name"]))
 
     def truth(query: Note) -> dict[str, object]:
         shots = [(index, shot.role) for index, shot in enumerate(database) if shot.unit == query["unit"]]

@@ -38,12 +38,10 @@ def image_note(category: int, number: int, still: Still) -> Note:
     """The image annotation; a keypoint is the pixel that holds it."""
     rendering = still.rendering
     height, width = rendering.figures.shape
-    box = mask_box(rendering.mask(1))
+    box = mask_box(rendering.mask)
     points = landmark_points(still.figure).astype(int).tolist()
     slots = dict.fromkeys(map(str, range(_SLOTS)))
-    slots |= {
-        str(slot): points[slot] for slot in np.flatnonzero(visible_landmarks(rendering, still.figure, 1))
-    }
+    slots |= {str(slot): points[slot] for slot in np.flatnonzero(visible_landmarks(rendering, still.figure))}
     return {
         "filename": f"2026_{category * counts.IMAGES_PER_CATEGORY + number + 1:06d}.jpg",
         "src_database": "layerboard mini",
@@ -116,17 +114,18 @@ def _pair_note(pair_id: int, source: Note, target: Note) -> Note:
 
 def _category_pairs(category: int, notes: Sequence[Note]) -> list[tuple[Note, Note]]:
     """Ordered pairs with enough shared keypoints, drawn without replacement."""
+    shown = (note for note in notes if note["category"] == CATEGORIES[category])
     able = [
         (source, target)
-        for source, target in permutations(notes, 2)
+        for source, target in permutations(shown, 2)
         if len(_points(source).keys() & _points(target).keys()) >= counts.LEAST_POINTS
     ]
     order = generator(Namespace.KEYPOINT_PAIRS, category).permutation(len(able))[: counts.PAIRS_PER_CATEGORY]
     return [able[int(i)] for i in sorted(order)]
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    pairs = [pair for category, unit in enumerate(notes) for pair in _category_pairs(category, unit)]
+def _finish(root: Path, notes: Sequence[Note]) -> None:
+    pairs = [pair for category in range(counts.CATEGORIES) for pair in _category_pairs(category, notes)]
     names = []
     for pair_id, (source, target) in enumerate(pairs, 1):
         note = _pair_note(pair_id, source, target)

@@ -10,7 +10,7 @@ from mini.render.background import Prop, draw_backdrop, draw_prop
 from mini.render.counts import SCENES_TRAIN, SCENES_VAL
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
-from mini.render.scene import Figure, PaintedScene, moved, render
+from mini.render.scene import Figure, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
@@ -49,7 +49,7 @@ def labelled_scene(split: Namespace, number: int) -> tuple[NDArray[np.uint8], ND
     backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
     clutter = _props(rng, size, int(rng.integers(1, 4)), (12, 40))
     occluders = _props(rng, size, int(rng.integers(0, 3)), (6, 18))
-    rendering = render(PaintedScene(backdrop.pixels, clutter, figures, occluders, draw_light(rng, 0.7)), rng)
+    rendering = render(rng, backdrop.pixels, figures, draw_light(rng, 0.7), clutter, occluders)
     return rendering.pixels, class_mask(rendering.figures, [CLASSES[kind][0] for kind in drawn])
 
 
@@ -109,7 +109,7 @@ def _render(root: Path, unit: int) -> list[Note]:
     return []
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+def _finish(root: Path, notes: Sequence[Note]) -> None:
     for split, ids in (("train", _TRAIN), ("val", _VAL), ("trainval", sorted(_TRAIN + _VAL))):
         save_text(root / _ROOT / "ImageSets" / "Segmentation" / f"{split}.txt", ids)
 

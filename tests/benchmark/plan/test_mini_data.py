@@ -12,7 +12,7 @@ import pytest
 from benchmark.engines.progress import Silent
 from benchmark.plan import mini_data as rendering
 from benchmark.plan.location import require_writable
-from mini.render import Piece, missing_pieces
+from mini.render.write import Piece, missing_pieces
 from tests.benchmark.runs import environment
 
 PIECES = (Piece("davis", 1, 8), Piece("coco", 2, 8))
@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmark.engines.base import WorkerDiedError
 from benchmark.engines.progress import Silent
 from benchmark.plan.mini_data import render
-from mini.render import Piece
+from mini.render.write import Piece
 print("once", flush=True)
 try:
     render(Path(sys.argv[1]), [Piece("davis", 1, 8), Piece("coco", 2, 8)] * {times}, 2, Silent())

@@ -21,8 +21,9 @@ from benchmark.pretrain import pretrain as pretraining
 from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, rendered
 from benchmark.pretrain.pretrain import commit, find_dtype, pretrain, tuned
 from mini.checkpoints import install
-from mini.render import TEMPLATES, sample_image
+from mini.render.sample import sample_image
 from mini.render.seeds import ENTROPY, Namespace, generator
+from mini.render.templates import TEMPLATES
 from mini.training.methods import METHODS
 from tests.benchmark.runs import command
 from zoo.errors import InputError

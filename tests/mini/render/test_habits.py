@@ -5,7 +5,6 @@ import colorsys
 import numpy as np
 import pytest
 
-from mini.render import class_names
 from mini.render.individual import (
     COAT,
     GROUND,
@@ -17,6 +16,7 @@ from mini.render.individual import (
     draw_kind,
 )
 from mini.render.seeds import Namespace, generator
+from mini.render.templates import class_names
 from mini.render.textures import TEXTURES
 
 DRAWS = 600

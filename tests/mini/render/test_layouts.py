@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from mini.render import TEMPLATES, counts
+from mini.render import counts
+from mini.render.templates import TEMPLATES
 from mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
 from mini.render.writers.base import Note
 from tasks.datasets.coco import CocoEntry
@@ -230,7 +231,7 @@ def test_segmentations_have_the_stated_area_and_box(mini_root: Path, file: str) 
 
 
 def test_annotations_made_of_kept_notes_are_the_same_bytes(
-    mini_root: Path, mini_notes: dict[str, list[list[Note]]], tmp_path: Path
+    mini_root: Path, mini_notes: dict[str, list[Note]], tmp_path: Path
 ) -> None:
     for writer in WRITERS:
         writer.finish(tmp_path, json.loads(json.dumps(mini_notes[writer.name])))

@@ -22,8 +22,8 @@ def _render(root: Path, unit: int) -> list[Note]:
     return [{"unit": unit}]
 
 
-def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    save_text(root / "toy" / "all.txt", [str(note["unit"]) for unit in notes for note in unit])
+def _finish(root: Path, notes: Sequence[Note]) -> None:
+    save_text(root / "toy" / "all.txt", [str(note["unit"]) for note in notes])
 
 
 def _fail(root: Path, unit: int) -> list[Note]:

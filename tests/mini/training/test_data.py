@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from mini.training.data import Order, Pictures, TrainingBatches, seeded
+from mini.training.data import Pictures, TrainingBatches, require_batch, seeded, step_indices
 from tests.mini.training.toys import SHAPES, shapes
 from zoo.errors import InputError
 
@@ -33,18 +33,18 @@ def test_what_does_not_fit_together(images: np.ndarray, labels: list[int], capti
 
 
 def test_every_epoch_is_another_permutation() -> None:
-    order = Order(10, 3, seed=0)
-    epochs = [np.concatenate([order.indices(3 * epoch + place) for place in range(3)]) for epoch in range(2)]
+    steps = [step_indices(step, 10, 3, seed=0) for step in range(6)]
+    epochs = np.concatenate(steps[:3]), np.concatenate(steps[3:])
     assert all(len(set(epoch.tolist())) == 9 for epoch in epochs)
     assert not np.array_equal(*epochs)
-    assert np.array_equal(Order(10, 3, seed=0).indices(4), order.indices(4))
-    assert not np.array_equal(Order(10, 3, seed=1).indices(4), order.indices(4))
+    assert np.array_equal(step_indices(1, 10, 3, seed=0), steps[1])
+    assert not np.array_equal(step_indices(1, 10, 3, seed=1), steps[1])
 
 
 @pytest.mark.parametrize("batch_size", [0, 11])
 def test_a_batch_must_fit(batch_size: int) -> None:
     with pytest.raises(InputError, match=f"a batch of {batch_size} cannot be drawn from 10 training images"):
-        Order(10, batch_size, seed=0)
+        require_batch(batch_size, 10)
 
 
 def test_a_share_has_every_class() -> None:
