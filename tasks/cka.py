@@ -54,6 +54,15 @@ class Grams:
         """Batches of a group whose images at those positions could be read, as `batch_slices` cuts them."""
         return batch_slices(positions, self.where.batches.size, SMALLEST_BATCH)
 
+    def batches_of(self, shown: NDArray[np.bool_]) -> Iterator[tuple[int, list[NDArray[np.int64]]]]:
+        """Places in the source of the images of each batch, by group; groups without a batch are left out."""
+        start = 0
+        for number, group in enumerate(self.where.probe.groups):
+            positions = np.flatnonzero(shown[start : start + len(group.samples)])
+            if batches := self.batches(positions.tolist()):
+                yield number, [start + positions[rows] for rows in batches]
+            start += len(group.samples)
+
     def gram(self, features: Tensor) -> Tensor:
         """Gram matrix [n n] of features [n dim] for `centred`, float32 at least; NaN if not finite."""
         return gram_matrix(features, centred=not self.config.min_max, checked=False)
@@ -188,23 +197,17 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.d
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
     """
-    readable = backbone.of_source.shown
     vectors = _vectors(pooling)
     pooled = [] if vectors is None else [backbone.of_source.read(layer, vectors) for layer in backbone.layers]
-    start = 0
-    for number, group in enumerate(grams.where.probe.groups):
-        positions = np.flatnonzero(readable[start : start + len(group.samples)])
-        batches = grams.batches(positions.tolist())
-        sizes = [rows.stop - rows.start for rows in batches]
+    for number, batches in grams.batches_of(backbone.of_source.shown):
+        sizes = [len(images) for images in batches]
         stored = stored_grams(backbone, number, backbone.layers, sizes) if pooling in PATCHES else None
-        for batch, rows in enumerate(batches):
-            images = start + positions[rows]
+        for batch, images in enumerate(batches):
             parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
             if pooled:
                 values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
                 parts.append(torch.stack([grams.gram(features).float() for features in values]))
             yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
-        start += len(group.samples)
 
 
 def stored_grams(

@@ -83,8 +83,7 @@ class Locality(ComparisonTask):
         self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each."""
-        for first, second in product(range(len(backbones)), repeat=2):
-            transformer, convnet = backbones[first], backbones[second]
+        for (first, transformer), (second, convnet) in product(enumerate(backbones), repeat=2):
             if transformer.spec.heads is None or convnet.spec.heads is not None:
                 continue
             heads, blocks = (self.feed.layers((), each.spec) for each in (transformer, convnet))
@@ -113,7 +112,8 @@ class Locality(ComparisonTask):
         blocks = self.feed.layers((), convnet.spec)
         distances: list[NDArray[np.float32]] = []
         within = cross = other = torch.zeros(1, device=device)
-        for number, sizes in self._sizes(transformer.of_source.shown):
+        for number, batches in self.cka.batches_of(transformer.of_source.shown):
+            sizes = [len(images) for images in batches]
             heads = transformer.left_behind(number).get(layer, {})
             if "gram" not in heads:
                 return None
@@ -128,15 +128,6 @@ class Locality(ComparisonTask):
         distance = np.concatenate(distances).astype(np.float64).mean(axis=0)
         tables = (table.cpu().numpy() for table in (within, cross, other.diagonal()))
         return subsets_of(distance, *tables)
-
-    def _sizes(self, shown: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
-        """Groups with batches that can be compared, and the number of images of each of these."""
-        start = 0
-        for number, group in enumerate(self.source.groups):
-            positions = np.flatnonzero(shown[start : start + len(group.samples)])
-            if sizes := [rows.stop - rows.start for rows in self.cka.batches(positions.tolist())]:
-                yield number, sizes
-            start += len(group.samples)
 
 
 class _GramMeasurer(BatchMeasurer[Portion]):

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
-from tasks.analyses.residuals import Taps, precision, sum_gaps, token_kinds, unsound
+from tasks.analyses.residuals import Taps, branches, precision, sum_gaps, token_kinds, unsound
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
 from tasks.cka import UNDEFINED, CkaConfig, Grams
 from tasks.feeds import ResidualFeed, sums_of
 from tasks.metrics.arrays import Floats
 from tasks.metrics.similarity import CkaAccumulator
-from zoo.spec import Layer, Tap
+from zoo.spec import Layer
 from zoo.view.views import View
 
 PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
@@ -60,14 +60,15 @@ class ResidualCka(ImageAnalysis[Taps]):
         poolings = [pooling for pooling in self.config.poolings if pooling in layers.first]
         if not poolings:
             few = Outcome((), empty="no batch has four images that can be read")
-            halves = (Layer(layer.index, terms[1]) for layer in layers for terms in sums_of(layer))
+            halves = (Layer(layer.index, branch) for layer in layers for branch in branches(layers))
             return Findings(tuple(LayerOutcome(half, "patch", few) for half in halves))
-        every = [_Similarities(layers, pooling) for pooling in poolings]
-        reported = tuple(outcome for cka in every for outcome in (*cka.within(), *cka.across()))
+        similarities = [_similarities(layers, pooling) for pooling in poolings]
+        pairs = zip(poolings, similarities, strict=True)
+        reported = tuple(outcome for pooling, cka in pairs for outcome in _outcomes(layers, pooling, *cka))
         arrays: dict[str, Array] = {
-            "cka": np.array([cka.tables() for cka in every], np.float32),
+            "cka": np.array([value for value, _ in similarities], np.float32),
             "pooling": np.array(poolings),
-            "half": np.array([terms[1] for terms in every[0].halves]),
+            "half": np.array(branches(layers)),
             "pair": np.array(list(PAIRS)),
             "block": layers.blocks,
         }
@@ -83,15 +84,15 @@ class _BlockGrams(BatchMeasurer[Taps]):
     def __init__(self, cka: Grams) -> None:
         super().__init__(self._compare)
         self._cka = cka
-        self._grams: dict[Layer, dict[str, list[Tensor]]] = {}
+        self._grams: dict[Layer, list[dict[str, list[Tensor]]]] = {}  # by tap, pooling and batch
         self._sums: dict[str, Tensor] = {}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         arrays = super().finish(layer)
         if self._grams and not self._sums:
-            self._sums = {pooling: self._products(pooling) for pooling in next(iter(self._grams.values()))}
+            self._sums = {pooling: self._products(pooling) for pooling in next(iter(self._grams.values()))[0]}
         if arrays and layer in self._grams:
-            blocks, size = list(self._grams), len(_taps(layer))
+            blocks, size = list(self._grams), len(self._grams[layer])
             start = size * blocks.index(layer)
             arrays["blocks"] = torch.tensor([block.index for block in blocks])
             arrays |= {f"hsic.{name}": sums[:, start : start + size] for name, sums in self._sums.items()}
@@ -101,11 +102,8 @@ class _BlockGrams(BatchMeasurer[Taps]):
         # a group comes whole: its source is joint
         batches = self._cka.batches(positions)
         if batches:
-            by_tap = [self._by_pooling(token_kinds(features), batches) for features in taps.values()]
-            self._grams[layer] = {
-                pooling: [torch.stack(grams) for grams in zip(*(tap[pooling] for tap in by_tap), strict=True)]
-                for pooling in by_tap[0]
-            }
+            kinds = (token_kinds(features) for features in taps.values())
+            self._grams[layer] = [self._by_pooling(tokens, batches) for tokens in kinds]
         images = torch.tensor([sum(rows.stop - rows.start for rows in batches)])
         return {"gap": sum_gaps(taps, layer), "precision": precision(taps), "images": images}
 
@@ -124,67 +122,57 @@ class _BlockGrams(BatchMeasurer[Taps]):
     def _products(self, pooling: str) -> Tensor:
         """Sums of HSIC and of what its errors take, over the batches, of all taps of all blocks."""
         accumulator = CkaAccumulator(errors=True)
-        for grams in zip(*(block[pooling] for block in self._grams.values()), strict=True):
-            accumulator.add(torch.cat(grams))
+        taps = (tap[pooling] for block in self._grams.values() for tap in block)
+        for grams in zip(*taps, strict=True):
+            accumulator.add(torch.stack(grams))
         return accumulator.sums()
 
 
-class _Similarities:
-    """CKA of all taps of all blocks with each other in one pooling, [blocks taps blocks taps], and errors.
+def _similarities(layers: LayerArrays, pooling: str) -> tuple[Floats, Floats]:
+    """CKA of each half and pair, of the first of the pair in all blocks with the second in all, and errors.
 
-    It is what the sums of HSIC of all layers come to; layers that failed elsewhere are left out.
+    Both are [halves pairs blocks blocks]: what the sums of HSIC of all layers come to; layers that failed
+    elsewhere are left out.
     """
+    layer = next(iter(layers))
+    taps = [shown.tap for shown in ResidualCka.feed.shown(layer)]
+    rows = [sums[:, :, layers.blocks] for sums in layers.every(pooling)]
+    shape = (len(rows), len(taps)) * 2
+    sums = np.concatenate(rows, axis=1).astype(np.float64)
+    cka = CkaAccumulator.of(torch.from_numpy(sums.reshape(len(sums), *(2 * [shape[0] * shape[1]]))))
+    broken = [row for row, reason in enumerate(layers.every("unsound")) if str(reason)]
 
-    def __init__(self, layers: LayerArrays, pooling: str) -> None:
-        self._pooling = pooling
-        self._images = int(layers.first["images"][0])
-        self._unsound = {layer: str(arrays["unsound"]) for layer, arrays in layers.items()}
-        self.halves = sums_of(next(iter(layers)))
-        self._taps = _taps(next(iter(layers)))
-        rows = [sums[:, :, layers.blocks] for sums in layers.every(pooling)]
-        shape = (len(rows), len(self._taps)) * 2
-        sums = np.concatenate(rows, axis=1).astype(np.float64)
-        cka = CkaAccumulator.of(torch.from_numpy(sums.reshape(len(sums), *(2 * [shape[0] * shape[1]]))))
-        self._value = cka.matrix().numpy().reshape(shape)
-        self._error = cka.standard_error().numpy().reshape(shape)
-        broken = [row for row, reason in enumerate(self._unsound.values()) if reason]
-        self._value[broken], self._value[:, :, broken] = np.nan, np.nan
+    def by_half(matrix: Tensor) -> Floats:
+        table = matrix.numpy().reshape(shape)
+        table[broken], table[:, :, broken] = np.nan, np.nan
+        places = [[taps.index(tap) for tap in terms] for terms in sums_of(layer)]
+        return np.array([[table[:, half[a], :, half[b]] for a, b in PAIRS.values()] for half in places])
 
-    def within(self) -> Iterator[LayerOutcome]:
-        """The three comparisons within each half of each block."""
-        for row, (layer, reason) in enumerate(self._unsound.items()):
-            for terms in self.halves:
-                pairs = {name: ((row, terms[a]), (row, terms[b])) for name, (a, b) in PAIRS.items()}
-                scores = [self._score(f"cka-{name}", *pair) for name, pair in pairs.items()]
-                defined = tuple(score for score in scores if np.isfinite(score.value))
-                lacking = reason or (UNDEFINED if scores[0] not in defined else "")
-                half = Layer(layer.index, terms[1])
-                yield LayerOutcome(half, self._pooling, Outcome(defined, empty=lacking))
+    return by_half(cka.matrix()), by_half(cka.standard_error())
 
-    def across(self) -> Iterator[LayerOutcome]:
-        """Every tap of a sum of a block with the others of such a sum of every block."""
-        blocks = [*enumerate(self._unsound.items())]
-        for terms, (a, b) in product(self.halves, PAIRS.values()):
-            for (row, (layer, reason)), (column, (other, of_other)) in product(blocks, repeat=2):
-                score = self._score("CKA", (row, terms[a]), (column, terms[b]))
-                outcome = Outcome((score,))
-                if not np.isfinite(score.value):
-                    outcome = Outcome((), missing={"CKA": reason or of_other or UNDEFINED})
-                first, second = Layer(layer.index, terms[a]), Layer(other.index, terms[b])
-                yield LayerOutcome(first, self._pooling, outcome, second)
 
-    def tables(self) -> list[list[Floats]]:
-        """CKA [blocks blocks] of each half and pair, of the first of a pair with the second of it."""
-        column = self._taps.index
-        return [
-            [self._value[:, column(terms[a]), :, column(terms[b])] for a, b in PAIRS.values()]
-            for terms in self.halves
-        ]
+def _outcomes(layers: LayerArrays, pooling: str, cka: Floats, error: Floats) -> Iterator[LayerOutcome]:
+    """The comparisons within each half of each block, then those of a half of all blocks with all blocks."""
+    images = int(layers.first["images"][0])
+    blocks = [(row, layer, str(arrays["unsound"])) for row, (layer, arrays) in enumerate(layers.items())]
+    halves = [*enumerate(sums_of(blocks[0][1]))]
 
-    def _score(self, metric: str, first: tuple[int, Tap], second: tuple[int, Tap]) -> Score:
-        """CKA of two taps, each of the block in a row."""
-        cell = (first[0], self._taps.index(first[1]), second[0], self._taps.index(second[1]))
-        return Score(metric, float(self._value[cell]), self._images, "images", error=float(self._error[cell]))
+    def score(metric: str, *cell: int) -> Score:
+        return Score(metric, float(cka[cell]), images, "images", error=float(error[cell]))
+
+    for (row, layer, reason), (half, terms) in product(blocks, halves):
+        scores = [score(f"cka-{name}", half, pair, row, row) for pair, name in enumerate(PAIRS)]
+        defined = tuple(each for each in scores if np.isfinite(each.value))
+        lacking = reason or (UNDEFINED if scores[0] not in defined else "")
+        yield LayerOutcome(Layer(layer.index, terms[1]), pooling, Outcome(defined, empty=lacking))
+    for (half, terms), (pair, (a, b)) in product(halves, enumerate(PAIRS.values())):
+        for (row, layer, reason), (column, other, of_other) in product(blocks, repeat=2):
+            across = score("CKA", half, pair, row, column)
+            outcome = Outcome((across,))
+            if not np.isfinite(across.value):
+                outcome = Outcome((), missing={"CKA": reason or of_other or UNDEFINED})
+            first, second = Layer(layer.index, terms[a]), Layer(other.index, terms[b])
+            yield LayerOutcome(first, pooling, outcome, second)
 
 
 def _of_all_blocks(images: KeptImages, name: str) -> Floats:
@@ -197,8 +185,3 @@ def _of_all_blocks(images: KeptImages, name: str) -> Floats:
         dense[:, :, blocks] = rows.reshape(*rows.shape[:2], len(blocks), rows.shape[1])
         sums.append(dense)
     return np.asarray(np.sum(sums, axis=0))
-
-
-def _taps(layer: Layer) -> tuple[Tap, ...]:
-    """Taps of a block, in the order in which they are fed."""
-    return tuple(dict.fromkeys(tap for terms in sums_of(layer) for tap in terms))

@@ -91,12 +91,12 @@ class Residuals(ImageAnalysis[Taps]):
         """What each block says, and for each half where the patches pass the class token."""
         transitions = (
             LayerOutcome(replace(WHOLE_BACKBONE, tap=tap), "patch", _transition(layers, half))
-            for half, tap in enumerate(_branches(layers))
+            for half, tap in enumerate(branches(layers))
         )
         return super().report((*outcomes, *transitions), layers)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
-        half = np.array(_branches(layers))
+        half = np.array(branches(layers))
         return {"ratio": layers.stacked("ratio"), "block": layers.blocks, "half": half}
 
 
@@ -179,7 +179,8 @@ def _kinds(means: Array) -> tuple[str, ...]:
     return KINDS if means.shape[2] > 1 else ("patch",)
 
 
-def _branches(layers: LayerArrays) -> list[Tap]:
+def branches(layers: LayerArrays) -> list[Tap]:
+    """Taps of the branches of a block, by which its halves are named."""
     return [branch for _, branch, _ in sums_of(next(iter(layers)))]
 
 

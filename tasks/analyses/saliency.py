@@ -134,8 +134,14 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
                 if not reason and mode == 0 and np.isfinite(rollout[:, variant]).all():
                     tally.images(name, rollout[:, variant])
             outcomes.append(LayerOutcome(layer, pooling, tally.outcome(reason)))
-        arrays = {"iou": iou, "rollout_iou": rollout[:, 0], "rollout_map": rolled / len(images.keys)}
-        return Findings(tuple(outcomes), arrays | {"image": np.array(keys, np.str_)})
+        arrays = {
+            "iou": iou,
+            "best_head": _best_heads(iou) if len(iou) else np.full(iou.shape[2], -1),
+            "rollout_iou": rollout[:, 0],
+            "rollout_map": rolled / len(images.keys),
+            "image": np.array(keys, np.str_),
+        }
+        return Findings(tuple(outcomes), arrays)
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What each block says, and the best of all heads of all blocks in each mode."""
@@ -146,14 +152,11 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         return super().report((*outcomes, *whole), layers)
 
     def arrays(self, layers: LayerArrays) -> dict[str, NDArray[np.generic]]:
-        iou = layers.stacked("iou", axis=1)
+        iou, best = layers.stacked("iou", axis=1), np.stack(layers.every("best_head"))
         lacking = len(POOLINGS) - iou.shape[3]
-        best = np.full((len(layers.blocks), len(POOLINGS)), -1, np.int64)
-        if len(iou):
-            best[:, lacking:] = [_best_heads(overlaps.astype(np.float64)) for overlaps in layers.every("iou")]
         return {
             "iou": np.pad(iou, ((0, 0), (0, 0), (0, 0), (lacking, 0)), constant_values=np.nan),
-            "best_head": best,
+            "best_head": np.pad(best, ((0, 0), (lacking, 0)), constant_values=-1),
             "rollout_iou": layers.stacked("rollout_iou", axis=1),
             "rollout_map": layers.stacked("rollout_map"),
             "image": layers.first["image"],
