@@ -15,6 +15,7 @@ from leaderboards.scores.column import BEST, Column, columns_of
 from leaderboards.scores.differences import ColumnTies, column_ties
 from leaderboards.scores.frames import (
     BoardBackbone,
+    Source,
     backbones_of,
     in_order,
     is_analysis,
@@ -22,6 +23,7 @@ from leaderboards.scores.frames import (
     is_set,
     newest,
     pair_rows,
+    sources_of,
 )
 from tasks.registry import COST
 
@@ -57,6 +59,11 @@ class Board:
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of some of its records, or of changed ones; each key once and in order."""
         return replace(self, records=records)
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Its records by task, dataset, protocol and data, such as the analyses of a board of analyses."""
+        return sources_of(self.records)
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -106,14 +113,9 @@ class Board:
     def labels(self) -> Mapping[str, str]:
         return {backbone.name: backbone.label for backbone in self.backbones}
 
-    def backbones_in(self, records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
-        """The backbones that some of its records are of, in the order of the tables."""
-        names = {*records["backbone"], *records["other"]}
-        return tuple(backbone for backbone in self.backbones if backbone.name in names)
-
     @cached_property
     def scored_backbones(self) -> tuple[BoardBackbone, ...]:
-        return self.backbones_in(self.scores)
+        return backbones_of(self.scores)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -11,8 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, page_name
 from leaderboards.pages.csv import file_digest, read_numbers
 from leaderboards.pages.figures import figure_differences
-from leaderboards.pages.inside.tables import INSIDE, inside_frame
-from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
+from leaderboards.pages.tidy import INSIDE, TIDY, inside_frame, read_tidy, tidy_frame
 from leaderboards.records.key import (
     TOLERANCE,
     Limit,

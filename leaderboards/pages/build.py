@@ -16,7 +16,7 @@ from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.record import suites_of
 from leaderboards.sections.cost import cost_page
-from leaderboards.sections.gaps import empty_cells, gap_blocks
+from leaderboards.sections.gaps import empty_cells
 from leaderboards.sections.order import section_blocks
 from leaderboards.sections.provenance import provenance_blocks
 from tasks.blocks import Numbers, Page, said
@@ -92,6 +92,6 @@ def leaderboard_page(board: Board) -> Page:
     if len(board.analysed):
         blocks.append(said(ELSEWHERE, name=page_name(board.suite, "inside")))
     name = page_name(board.suite)
-    blocks += provenance_blocks(board, board.plain, Numbers(tidy_frame(board), name))
-    blocks += gap_blocks(empty_cells(board))
+    numbers = Numbers(tidy_frame(board), name)
+    blocks += provenance_blocks(board.only(board.plain), numbers, empty_cells(board))
     return Page(name, f"Leaderboard: {board.suite}", tuple(blocks))

@@ -1,6 +1,6 @@
-"""A suite's numbers as a tidy frame: every score by a primary metric, and the CKA of last blocks."""
+"""All numbers of a page as one tidy frame of text: scores and CKA, or what analyses say."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, metric_rank, pooling_rank, task_rank
 from leaderboards.pages.csv import read_numbers
 from leaderboards.records.key import COMPARISON_TASK
-from leaderboards.scores.frames import COLUMN
+from leaderboards.scores.frames import COLUMN, backbones_of
 from zoo.spec import Layer
 
 DECIMALS = 4
@@ -23,6 +23,15 @@ TIDY = [
     *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
     *("n", "partial", "data", "best", "tied", "chosen", "held_out"),
 ]
+INSIDE_DECIMALS = 6
+# columns of the CSV of analyses: ``layer`` is -1 for a backbone as a whole, ``head`` for all heads together,
+# ``other`` the backbone that it is compared with; ``reason`` says why a ``value`` is empty
+INSIDE = [
+    *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
+    *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
+]
+
+Row = Mapping[Hashable, Any]  # a record, by field
 
 
 def tidy_frame(board: Board) -> pd.DataFrame:
@@ -37,15 +46,32 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     asked = [key in primary for key in zip(scores["task"], scores["metric"], strict=True)]
     scores = scores[np.array(asked, bool)]
     rows = pd.concat([frame for frame in (scores, board.last_blocks) if len(frame)] or [scores])
-    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
-    keys = [_rank(row, ranks) for row in rows.to_dict("records")]
-    rows = rows.iloc[sorted(range(len(rows)), key=keys.__getitem__)].reset_index(drop=True)
     families = {backbone.name: backbone.family for backbone in board.backbones}
     rows = rows.assign(best=_best(board, rows), family=rows["backbone"].map(families))
-    text = pd.DataFrame({column: rows[column].astype(str) for column in TIDY})
-    for column in NUMBERS:
-        text[column] = [fixed(float(value), DECIMALS) for value in rows[column]]
+    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
+
+    def rest(row: Row) -> tuple[object, ...]:
+        tap, layer = row["tap"], Layer.of_record(row["layer"], row["tap"])
+        ends = (tap != "block", tap != "final")
+        return (ranks.get(row["other"], -1), pooling_rank(row["pooling"]), *ends, layer.place)
+
+    rows = _in_order(rows, ranks, rest)
+    text = _texts(rows, TIDY, DECIMALS)
     return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
+
+
+def inside_frame(records: pd.DataFrame) -> pd.DataFrame:
+    """Records of analyses, or of costs, of one suite as text, columns `INSIDE`, in the order of the page.
+
+    Numbers of two layers, which are many, are in the records and arrays alone.
+    """
+    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(records))}
+
+    def rest(row: Row) -> tuple[object, ...]:
+        layer = Layer(row["layer"], row["tap"])
+        return (pooling_rank(row["pooling"]), layer.place, row["head"], row["other"])
+
+    return _texts(_in_order(records[records["other_layer"] < 0], ranks, rest), INSIDE, INSIDE_DECIMALS)
 
 
 def read_tidy(path: Path) -> pd.DataFrame:
@@ -62,11 +88,25 @@ def _best(board: Board, rows: pd.DataFrame) -> list[bool]:
     return [bool(score) and key in best for score, key in zip(scores, keys, strict=True)]
 
 
-def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:
-    task, other, tap = str(row["task"]), str(row["other"]), row["tap"]
-    layer = Layer.of_record(int(row["layer"]), tap)
-    return (
-        (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),
-        (metric_rank(task, str(row["metric"])), ranks[str(row["backbone"])], ranks.get(other, -1)),
-        (pooling_rank(str(row["pooling"])), tap != "block", tap != "final", layer.place),
-    )
+def _in_order(
+    rows: pd.DataFrame, ranks: Mapping[str, int], rest: Callable[[Row], tuple[object, ...]]
+) -> pd.DataFrame:
+    """Rows by what they were measured on, metric and backbone, and then by the rest of their sort keys."""
+    keys = [
+        (
+            (task_rank(row["task"]), row["dataset"], row["protocol"] != "standard", row["protocol"]),
+            (metric_rank(row["task"], row["metric"]), ranks[row["backbone"]]),
+            rest(row),
+        )
+        for row in rows.to_dict("records")
+    ]
+    return rows.iloc[sorted(range(len(rows)), key=keys.__getitem__)].reset_index(drop=True)
+
+
+def _texts(rows: pd.DataFrame, columns: Sequence[str], decimals: int) -> pd.DataFrame:
+    """Some columns as text, numbers with so many decimals."""
+    text = pd.DataFrame({column: rows[column].astype(str) for column in columns})
+    for column in NUMBERS:
+        if column in text:
+            text[column] = [fixed(float(value), decimals) for value in rows[column]]
+    return text

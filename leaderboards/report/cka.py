@@ -45,7 +45,7 @@ def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBac
     """The matrices of one table in the order of its backbones; those with themselves first."""
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
     grids: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for (name, other), rows in table.rows(pairs).groupby(["backbone", "other"], sort=False):
+    for (name, other), rows in table.select(pairs).groupby(["backbone", "other"], sort=False):
         if name not in ranks or other not in ranks:
             continue
         key = (ranks[str(name)], ranks[str(other)])

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
 from leaderboards.display import page_name
-from leaderboards.pages.inside.tables import inside_frame
-from leaderboards.pages.tidy import tidy_frame
+from leaderboards.pages.tidy import inside_frame, tidy_frame
 from leaderboards.report.cka import BlockCka, cka_matrices
 from leaderboards.report.cost import BackboneCosts, costs_of
 from leaderboards.report.frames import Facts, ReportFrames, frames_of

@@ -10,7 +10,7 @@ from leaderboards.board import Board
 from leaderboards.display import task_display
 from leaderboards.scores.column import Column
 from leaderboards.scores.differences import Ties
-from leaderboards.scores.frames import BoardBackbone
+from leaderboards.scores.frames import BoardBackbone, backbones_of
 from zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
@@ -56,7 +56,7 @@ class ReportFrames:
 
 def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
     """The frames of a board, given what is known of backbones, by name."""
-    backbones = [backbone for backbone in board.backbones_in(board.plain) if not backbone.floor]
+    backbones = [backbone for backbone in backbones_of(board.plain) if not backbone.floor]
     ties = {column.key: board.ties.get(column.key, Ties()) for column in board.columns}
     rows = [_backbone(backbone, facts.get(entry_name(backbone.name), UNKNOWN)) for backbone in backbones]
     return ReportFrames(

@@ -20,7 +20,7 @@ from leaderboards.report.html import PageSection, filled
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from leaderboards.report.table import best_table
 from leaderboards.sections.cost import cost_page
-from leaderboards.sections.gaps import empty_cells, gap_blocks
+from leaderboards.sections.gaps import empty_cells
 from leaderboards.sections.order import section_blocks
 from leaderboards.sections.provenance import provenance_blocks, run_sentence
 from tasks.blocks import Block, Heading
@@ -107,8 +107,7 @@ def _table_blocks(content: Content) -> list[Block]:
     board = content.board
     blocks = section_blocks(board, "tables")
     if len(board.plain):
-        blocks += provenance_blocks(board, board.plain, content.numbers[0])
-        blocks += gap_blocks(empty_cells(board))
+        blocks += provenance_blocks(board.only(board.plain), content.numbers[0], empty_cells(board))
     if len(board.costs):
         costs = cost_page(board)
         blocks += [Heading(2, costs.title), *costs.blocks]

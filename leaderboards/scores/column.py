@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from leaderboards.display import metric_rank, pooling_rank, task_rank
+from leaderboards.display import metric_rank, pooling_rank
 from leaderboards.scores.frames import (
     COLUMN,
-    BoardBackbone,
-    backbones_of,
+    Source,
     best_rows,
     candidates,
     floor_draws,
     in_order,
     is_floor,
+    sources_of,
 )
 
 BEST = [  # columns of tables of best layers
@@ -45,54 +45,27 @@ class BetterPooling:
     depth: int
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the leaderboard: the primary metric of a task on a dataset, and its scores.
+@dataclass(frozen=True, kw_only=True)
+class Column(Source):
+    """A column of the leaderboard: the primary metric of a task on a dataset, and scores by all metrics.
 
     Scores over different images or another ground truth, such as those of a limited run, have columns of
     their own, whatever the dataset is called: only what stands in one column is ranked.
     """
 
-    task: str
-    dataset: str
-    protocol: str
     metric: str  # the primary one
     heading: str
     partial: bool  # whether some scores are of a part of the official data
-    data: str = ""  # digest of the images and their ground truth
-    apart: bool = False  # whether other columns of its task, dataset and protocol have other data
-    rows: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False, repr=False)  # of all metrics
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """What tells it from the other columns; the dataset with its data, where records say which."""
         return (self.task, f"{self.dataset} {self.data}".strip(), self.protocol, self.metric)
 
-    @property
-    def source(self) -> tuple[str, str, str, str]:
-        """Task, dataset, protocol and data: what its scores by other metrics have, too."""
-        return (self.task, self.dataset, self.protocol, self.data)
-
-    @property
-    def dataset_name(self) -> str:
-        """The dataset, and its data where that tells columns apart."""
-        return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
-
-    def select(self, records: pd.DataFrame) -> pd.DataFrame:
-        """The records among some that are of its task, dataset, data and protocol, all metrics."""
-        for name, value in zip(COLUMN[:4], self.source, strict=True):
-            same = records[name].to_numpy(object) == value
-            records = records if same.all() else records[same]  # each time there is less to look through
-        return records
-
     @cached_property
     def scored(self) -> pd.DataFrame:
         """Its scores by its metric, in every pooling."""
         return self.rows[self.rows["metric"] == self.metric]
-
-    @cached_property
-    def backbones(self) -> tuple[BoardBackbone, ...]:
-        return backbones_of(self.rows)
 
     @cached_property
     def poolings(self) -> dict[str, str]:
@@ -184,32 +157,22 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     Scores are of single layers as they are, each once. Of one task, dataset and protocol the complete data
     come first, then what most backbones are scored on.
     """
-    ranked = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
-    rows = dict(iter(scores.groupby(COLUMN[:4], sort=False)))
-    shown = dict(iter(ranked.groupby(COLUMN[:4], sort=False)))
-
-    def rank(column: Column) -> tuple[object, ...]:
-        source = task_rank(column.task), column.dataset, column.protocol != "standard", column.protocol
-        count = shown[column.source]["backbone"].nunique()
-        return (*source, column.partial, -count, metric_rank(column.task, column.metric), column.data)
-
-    keys = set(zip(*(ranked[name].tolist() for name in COLUMN), strict=True))
-    columns = [
-        _column(key, keys, rows[key[:4]], partial=bool(shown[key[:4]]["partial"].any())) for key in keys
-    ]
-    return tuple(sorted(columns, key=rank))
+    ranked = sources_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
+    columns: dict[Column, tuple[object, ...]] = {}
+    for source in ranked:
+        same = [other for other in ranked if other.task == source.task]
+        facts = (*source.source, source.apart, source.select(scores))
+        partial, count = bool(source.rows["partial"].any()), source.rows["backbone"].nunique()
+        for metric in source.metrics:
+            heading = _heading(source, metric, same) + (" †" if partial else "")
+            column = Column(*facts, metric=metric, heading=heading, partial=partial)
+            columns[column] = (source.rank, partial, -count, metric_rank(source.task, metric), source.data)
+    return tuple(sorted(columns, key=columns.__getitem__))
 
 
-def _column(
-    key: tuple[str, ...], keys: Collection[tuple[str, ...]], rows: pd.DataFrame, *, partial: bool
-) -> Column:
-    """A column whose heading names dataset, protocol and data only where its task has several of them."""
-    task, dataset, protocol, data, metric = key
-    same = [other for other in keys if other[0] == task]
-    apart = len({other[3] for other in same if other[1:3] == (dataset, protocol)}) > 1
-    heading = f"{task} {metric}"
-    heading += f", {dataset}" if len({other[1] for other in same}) > 1 else ""
-    heading += f" ({protocol})" if len({other[2] for other in same}) > 1 else ""
-    heading += f" [{data}]" if apart else ""
-    heading += " †" if partial else ""
-    return Column(task, dataset, protocol, metric, heading, partial, data, apart, rows)
+def _heading(source: Source, metric: str, same: Collection[Source]) -> str:
+    """A column's heading, with dataset, protocol and data only where its task has several of them."""
+    heading = f"{source.task} {metric}"
+    heading += f", {source.dataset}" if len({other.dataset for other in same}) > 1 else ""
+    heading += f" ({source.protocol})" if len({other.protocol for other in same}) > 1 else ""
+    return heading + (f" [{source.data}]" if source.apart else "")

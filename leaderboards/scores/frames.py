@@ -1,20 +1,22 @@
-"""Frames of records: one record a number, which of them rank, the best rows among them, and analyses."""
+"""Frames of records: one record a number, which of them rank, the best rows, and what they are of."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from statistics import mean, stdev
 
 import numpy as np
 import pandas as pd
 
-from leaderboards.display import metric_rank, pooling_rank, task_display, task_rank
+from leaderboards.display import metric_rank, task_display, task_rank
 from leaderboards.records.key import keys_of
-from zoo.spec import FAMILIES, Layer, entry_name, split_size, stands_for_set
+from zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
 
 FLOOR = "random"  # family whose layers are independent draws of random features
-COLUMN = ["task", "dataset", "protocol", "data", "metric"]  # what makes one column of the leaderboard
+SOURCE = ["task", "dataset", "protocol", "data"]  # what tells what a record was measured on
+COLUMN = [*SOURCE, "metric"]  # what makes one column of the leaderboard
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,50 +162,55 @@ def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.Dat
     return newest(pd.concat(parts) if parts else pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """One analysis of a dataset under a protocol."""
+@dataclass(frozen=True)
+class Source:
+    """Records of one task on a dataset under a protocol, all over the same images and ground truth."""
 
     task: str
     dataset: str
     protocol: str
-    metrics: tuple[str, ...]  # the primary one first; empty where nothing could be measured
-    data: str = ""  # digest of the images
-    apart: bool = False  # whether it stands beside the same one of other images
+    data: str = ""  # digest of the images and their ground truth
+    apart: bool = False  # whether there are records of its task, dataset and protocol over other data
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False, repr=False)
 
     @property
-    def place(self) -> str:
-        """The dataset, and its data where that tells analyses apart."""
+    def source(self) -> tuple[str, str, str, str]:
+        """What all of its records have in common."""
+        return (self.task, self.dataset, self.protocol, self.data)
+
+    @property
+    def rank(self) -> tuple[tuple[int, str], str, bool, str]:
+        """Sort key: the order of tasks, datasets by name, the standard protocol first."""
+        return (task_rank(self.task), self.dataset, self.protocol != "standard", self.protocol)
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset, and its data where others of the same dataset have other data."""
         return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
 
-    def rows(self, records: pd.DataFrame) -> pd.DataFrame:
-        same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
-        return records[same & (records["protocol"] == self.protocol) & (records["data"] == self.data)]
-
-
-def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
-    """The analyses of some records, all of which are of analyses, in order."""
-    keys = sorted(
-        set(zip(*(records[name] for name in ("task", "dataset", "protocol", "data")), strict=True)),
-        key=lambda key: (task_rank(key[0]), key[1], key[2] != "standard", key[2], key[3]),
-    )
-    several = Counter(key[:3] for key in keys)
-    analyses = []
-    for task, dataset, protocol, data in keys:
-        analysis = Analysis(task, dataset, protocol, (), data, several[task, dataset, protocol] > 1)
-        rows = analysis.rows(records[records["metric"] != ""])
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics of its records, primary ones first; none where nothing could be measured."""
+        rows = self.rows[self.rows["metric"] != ""]
         primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
-        ranks = {name: (name not in primary, metric_rank(task, name)) for name in set(rows["metric"])}
-        analyses.append(replace(analysis, metrics=tuple(sorted(ranks, key=ranks.__getitem__))))
-    return tuple(analyses)
+        ranks = {name: (name not in primary, metric_rank(self.task, name)) for name in set(rows["metric"])}
+        return tuple(sorted(ranks, key=ranks.__getitem__))
+
+    @cached_property
+    def backbones(self) -> tuple[BoardBackbone, ...]:
+        return backbones_of(self.rows)
+
+    def select(self, records: pd.DataFrame) -> pd.DataFrame:
+        """Records like its own among some: of its task, dataset, protocol and data."""
+        for name, value in zip(SOURCE, self.source, strict=True):
+            same = records[name].to_numpy(object) == value
+            records = records if same.all() else records[same]  # each time there is less to look through
+        return records
 
 
-def measured(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of blocks with a number of one layer; the random floor, whose layers are draws, has none."""
-    return rows[rows["value"].notna() & ~is_floor(rows) & (rows["other_layer"] < 0)]
-
-
-def views_of(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    """The tokens and taps of which some rows have a number, in order."""
-    keys = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
-    return sorted(keys, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
+def sources_of(records: pd.DataFrame) -> tuple[Source, ...]:
+    """Records by task, dataset, protocol and data, in the order of pages."""
+    groups = {tuple(map(str, key)): rows for key, rows in records.groupby(SOURCE, sort=False)}
+    several = Counter(key[:3] for key in groups)
+    sources = [Source(*key, several[key[:3]] > 1, rows) for key, rows in groups.items()]
+    return tuple(sorted(sources, key=lambda source: (source.rank, source.data)))

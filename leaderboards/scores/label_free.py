@@ -13,7 +13,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.scores.column import Column
-from leaderboards.scores.frames import analyses_of
+from leaderboards.scores.frames import candidates, sources_of
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import holm
 from tasks.metrics.layer_choice import below_zero, mean_reach, named_layers, rank_correlation, regret
@@ -70,15 +70,14 @@ def choices_without_labels(board: Board) -> tuple[Named, ...]:
     those of the class token for scores of it, and of the mean of the patch tokens for all others. They are of
     the column's own images where there are some, else of the first ones that there are.
     """
-    rows = board.analysed[(board.analysed["task"] == TASK) & (board.analysed["tap"] == "block")]
-    rows = rows[rows["value"].notna() & (rows["layer"] >= 1)]
-    homes = analyses_of(rows)
+    rows = candidates(board.analysed[board.analysed["task"] == TASK])
+    homes = sources_of(rows)
     if not homes:
         return ()
     named: list[Named] = []
     for column in board.only(board.records[board.records["trained"].astype(bool)]).columns:
         home = min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
-        criteria = dict(iter(home.rows(rows).groupby("backbone")))
+        criteria = dict(iter(home.rows.groupby("backbone")))
         for name, scores in column.candidates.groupby("backbone"):
             if name in criteria:
                 named += _of_backbone(scores.sort_values("layer"), column, criteria[name])

@@ -7,9 +7,9 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import count_text, fixed, ms_text, page_name
-from leaderboards.pages.inside.tables import inside_frame
-from leaderboards.scores.frames import BoardBackbone, analyses_of, backbones_of
-from leaderboards.sections.gaps import empty_analyses, gap_blocks
+from leaderboards.pages.tidy import inside_frame
+from leaderboards.scores.frames import BoardBackbone, backbones_of
+from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import provenance_blocks
 from tasks.analyses.drawings.evidence import by_layer
 from tasks.blocks import Block, Heading, Numbers, Page, Table, said
@@ -28,12 +28,11 @@ _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image,
 
 def cost_page(board: Board) -> Page:
     """The costs of one suite, which has some."""
+    name, costs = page_name(board.suite, "cost"), board.only(board.costs)
     blocks: list[Block] = [said(NOTE)]
-    for analysis in analyses_of(board.costs):
-        blocks += _device_blocks(analysis.rows(board.costs), analysis.dataset)
-    name = page_name(board.suite, "cost")
-    blocks += provenance_blocks(board, board.costs, Numbers(inside_frame(board.costs), name))
-    blocks += gap_blocks(empty_analyses(board, board.costs))
+    for device in costs.sources:
+        blocks += _device_blocks(device.rows, device.dataset)
+    blocks += provenance_blocks(costs, Numbers(inside_frame(board.costs), name), empty_analyses(costs))
     return Page(name, f"What the backbones cost: {board.suite}", tuple(blocks))
 
 

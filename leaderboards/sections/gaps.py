@@ -1,16 +1,13 @@
-"""The section on empty cells of the tables, and why they are empty."""
+"""Which cells of the tables are empty, and why: sentences for the last section of a page."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import pandas as pd
-
 from leaderboards.board import Board
 from leaderboards.display import pooling_name, ranges_text, task_rank
 from leaderboards.scores.column import Column
-from leaderboards.scores.frames import analyses_of
-from tasks.blocks import Block, Bullets, Heading
+from leaderboards.scores.frames import backbones_of
 from zoo.spec import SUBLAYER_TAPS
 
 NOT_RUN = "not run"
@@ -31,11 +28,6 @@ class Gap(NamedTuple):
 
 Gaps = Mapping[Gap, set[tuple[int, str]]]
 """Layers and taps of each gap; none where all of a backbone is missing."""
-
-
-def gap_blocks(sentences: list[str]) -> list[Block]:
-    """The section on empty cells, where there are any."""
-    return [Heading(2, "Empty cells"), Bullets(tuple(sentences))] if sentences else []
 
 
 def empty_cells(board: Board) -> list[str]:
@@ -68,7 +60,7 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
     there = {backbone.name for backbone in column.backbones}
     same = [other for other in board.columns if other.source[:3] == column.source[:3]]
     elsewhere = {backbone.name for other in same for backbone in other.backbones} - there
-    for backbone in board.backbones_in(board.plain):
+    for backbone in backbones_of(board.plain):
         rows = column.rows[column.rows["backbone"] == backbone.name]
         if backbone.floor or backbone.name in elsewhere or (rows["metric"] == "").any():
             continue
@@ -78,25 +70,24 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
             yield backbone.name, {(layer, "block") for layer in lacking} if len(scored) else set()
 
 
-def empty_analyses(board: Board, records: pd.DataFrame) -> list[str]:
-    """Sentences of analyses, or costs; a backbone of which one says nothing is named once, without layers."""
-    backbones = board.backbones_in(records)
+def empty_analyses(board: Board) -> list[str]:
+    """Sentences on a board of analyses, or of costs alone.
+
+    A backbone of which one says nothing is named once, without layers.
+    """
     gaps: dict[Gap, set[tuple[int, str]]] = {}
-    for analysis in analyses_of(records):
-        key = (analysis.task, analysis.dataset, analysis.protocol)
-        every = analysis.rows(records)
-        for backbone in backbones:
-            rows = every[every["backbone"] == backbone.name]
+    for source in board.sources:
+        for backbone in board.backbones:
+            rows = source.rows[source.rows["backbone"] == backbone.name]
+            gap = Gap(backbone.name, *source.source[:3], "", "", NOT_RUN)
             several = len(set(rows["pooling"])) > 1
             whole = not rows["value"].notna().any()
             missing = rows.loc[rows["value"].isna(), ["pooling", "reason", "layer", "tap"]]
             for pooling, reason, layer, tap in missing.itertuples(index=False, name=None):
-                shown = pooling if several and not whole else ""
-                gap = Gap(backbone.name, *key, shown, "", reason or NO_REASON)
-                gaps.setdefault(gap, set()).update(set() if whole else {(int(layer), tap)})
-            compared = (every["other"] == backbone.name).any()
-            if rows.empty and not backbone.floor and not compared:
-                gaps[Gap(backbone.name, *key, "", "", NOT_RUN)] = set()
+                missed = gap._replace(pooling=pooling * (several and not whole), reason=reason or NO_REASON)
+                gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
+            if rows.empty and not backbone.floor and not (source.rows["other"] == backbone.name).any():
+                gaps[gap] = set()
     return _sentences(board, gaps)
 
 

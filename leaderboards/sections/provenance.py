@@ -1,6 +1,6 @@
 """The section on what stands behind numbers: data, backbones, versions and dates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -11,9 +11,13 @@ from tasks.blocks import Block, Bullets, Heading, Numbers, Table, Text, said
 from tasks.protocols import PROTOCOLS
 
 
-def provenance_blocks(board: Board, records: pd.DataFrame, numbers: Numbers) -> list[Block]:
-    """What stands behind the numbers of a page, which shows some of a board's records, and the numbers."""
-    return [
+def provenance_blocks(board: Board, numbers: Numbers, gaps: Sequence[str]) -> list[Block]:
+    """The last sections of a page, which shows a board's records: what stands behind them, and what lacks.
+
+    ``numbers`` are all of the page, ``gaps`` sentences on its empty cells.
+    """
+    records = board.records
+    blocks = [
         Heading(2, "Where the numbers come from"),
         said(
             "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}.",
@@ -24,8 +28,9 @@ def provenance_blocks(board: Board, records: pd.DataFrame, numbers: Numbers) -> 
         numbers,
         Table(_datasets_table(records), left=6, caption="What was read of each dataset"),
         *unlike_blocks(records),
-        Table(_backbones_table(board, records), left=6, caption="Which weights were run"),
+        Table(_backbones_table(board), left=6, caption="Which weights were run"),
     ]
+    return blocks + ([Heading(2, "Empty cells"), Bullets(tuple(gaps))] if gaps else [])
 
 
 def unlike_blocks(records: pd.DataFrame) -> list[Block]:
@@ -50,7 +55,7 @@ def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
+def _backbones_table(board: Board) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "backbone": backbone.label,
@@ -60,8 +65,8 @@ def _backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
             "dtype": join(rows["dtype"]),
             "device": join(rows["device"]),
         }
-        for backbone in board.backbones_in(records)
-        if len(rows := records[records["backbone"] == backbone.name])
+        for backbone in board.backbones
+        if len(rows := board.records[board.records["backbone"] == backbone.name])
     )
 
 

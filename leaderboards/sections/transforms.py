@@ -11,7 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, natural, score_text, signed_text
 from leaderboards.scores.column import Column, chosen_elsewhere
 from leaderboards.scores.differences import Difference, Side, best_side, differences_of, sides_of
-from leaderboards.scores.frames import is_floor
+from leaderboards.scores.frames import backbones_of, is_floor
 from tasks.blocks import Block, Bullets, Heading, Table, said
 from tasks.sets import SETS, names_of
 from zoo.spec import Layer
@@ -166,7 +166,7 @@ def set_gains(board: Board) -> tuple[SetGain, ...]:
         rows, sets = (frame[frame["transform"] == transform] for frame in (board.measured, board.sets))
         plain = board.only(rows.assign(transform=""))  # seen alone they are scores like any others
         for column in plain.columns:
-            for backbone in board.backbones_in(sets):
+            for backbone in backbones_of(sets):
                 gains += _gains(board, column, column.select(sets), backbone.name, transform)
     return tuple(gains)
 

@@ -92,7 +92,7 @@ def variant_blocks(board: Board) -> list[Block]:
     blocks: list[Block] = []
     for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
         for table in sorted(cka_tables(board.pairs), key=lambda table: table.pooling != PRIMARY):
-            blocks += _training_blocks(table.rows(board.pairs), reference, others, table)
+            blocks += _training_blocks(table.rows, reference, others, table)
     return [Heading(2, "What another training changes"), *blocks] if blocks else []
 
 

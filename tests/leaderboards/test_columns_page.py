@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from leaderboards.answers import answer_frame
-from leaderboards.pages.inside.tables import INSIDE
-from leaderboards.pages.tidy import TIDY
+from leaderboards.pages.tidy import INSIDE, TIDY
 from leaderboards.records.record import COLUMNS
 from leaderboards.versus import Match, match_frame
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from leaderboards.pages.build import tables_folder
 from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.inside.tables import INSIDE
+from leaderboards.pages.tidy import INSIDE
 
 PAGE = Path(__file__).parents[2] / "docs" / "inside.md"
 

@@ -1,24 +1,32 @@
 """A suite's page of analyses: what its backbones do inside, which ranks none of them."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Sequence
 from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import page_name, pooling_name, pooling_rank, task_display
-from leaderboards.pages.inside import tables
+from leaderboards.display import number_text, page_name, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
+from leaderboards.pages.tidy import inside_frame
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.scores import frames
-from leaderboards.scores.frames import Analysis, BoardBackbone, backbones_of
-from leaderboards.sections.gaps import empty_analyses, gap_blocks
+from leaderboards.scores.frames import Source, half_widths, is_floor
+from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
-from tasks.analyses.drawings.evidence import Array, Evidence, backbone_points, choose, matching
+from tasks.analyses.drawings.evidence import (
+    Array,
+    DrawnBackbone,
+    Evidence,
+    among,
+    backbone_points,
+    choose,
+    matching,
+)
 from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, said, slug
 from zoo.references import find_object
+from zoo.spec import WHOLE_BACKBONE, Layer
 
 INSIDE_NOTE = """\
 These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.
@@ -52,76 +60,70 @@ of the leaderboard, which has their table; one patch token is tested on other im
 how the lines go, not how high they are."""
 
 
+Known = Sequence[DrawnBackbone]  # the backbones of a page, in the order of tables
+
+
 def inside_page(board: Board) -> Page:
     """The analyses of one suite, which has some; tasks that rank are only drawn."""
-    records, backbones = board.analysed, backbones_of(board.records)
+    name, analyses = page_name(board.suite, "inside"), board.only(board.analysed)
     blocks: list[Block] = [said(INSIDE_NOTE)]
-    for analysis in frames.analyses_of(records):
-        blocks += _analysis_blocks(analysis, analysis.rows(records), backbones, board.arrays)
-    blocks += _probe_blocks(board.measured, records, backbones)
-    blocks += unlabelled_blocks(board)
-    name = page_name(board.suite, "inside")
-    blocks += provenance_blocks(board, records, Numbers(tables.inside_frame(records), name))
-    blocks += gap_blocks(empty_analyses(board, records))
+    for analysis in analyses.sources:
+        blocks += _analysis_blocks(analysis, evidence_of(analysis, analyses))
+    blocks += [*_probe_blocks(board), *unlabelled_blocks(board)]
+    numbers = Numbers(inside_frame(board.analysed), name)
+    blocks += provenance_blocks(analyses, numbers, empty_analyses(analyses))
     return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
 
 
-def evidence_of(
-    analysis: Analysis, rows: pd.DataFrame, known: tuple[BoardBackbone, ...], arrays: Path | None
-) -> Evidence:
-    """What an analysis, whose records are those rows, leaves to draw.
-
-    ``known`` are all backbones in the order of tables, ``arrays`` is the folder of arrays of the records'
-    run; None where it is not known.
-    """
+def evidence_of(analysis: Source, board: Board) -> Evidence:
+    """What an analysis of a board leaves to draw."""
     key = task_key(analysis.task, analysis.dataset, analysis.protocol)
 
     def load(backbones: tuple[str, ...], name: str) -> Array | None:
-        if arrays is None:
+        if board.arrays is None:
             return None
         try:
-            with np.load(arrays / scored_path(key, *backbones, ending="npz")) as archive:
+            with np.load(board.arrays / scored_path(key, *backbones, ending="npz")) as archive:
                 return archive[name]  # type: ignore[no-any-return]
         except (OSError, ValueError, KeyError, BadZipFile):
             return None
 
-    there = frames.measured(rows)
-    title = f"{analysis.task} on {analysis.place} ({analysis.protocol})"
+    rows = analysis.rows[analysis.rows["value"].notna() & (analysis.rows["other_layer"] < 0)]
+    rows = rows[~is_floor(rows)]  # its layers are draws
+    alone, pairs = rows[rows["other"] == ""], rows[rows["other"] != ""]
+    title = f"{analysis.task} on {analysis.dataset_name} ({analysis.protocol})"
     file = f"{key}.{analysis.data}" if analysis.apart else key
-    alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
-    return Evidence(analysis.metrics, title, file, alone, pairs, known, load)
+    return Evidence(analysis.metrics, title, file, alone, pairs, board.backbones, load)
 
 
-def _analysis_blocks(
-    analysis: Analysis, rows: pd.DataFrame, known: tuple[BoardBackbone, ...], arrays: Path | None
-) -> list[Block]:
+def _analysis_blocks(analysis: Source, evidence: Evidence) -> list[Block]:
     """The section of one analysis: the question, the number, figures, tables."""
-    evidence = evidence_of(analysis, rows, known, arrays)
-    entry = task_display(analysis.task)
+    entry, rows, known = task_display(analysis.task), evidence.rows, evidence.known
     blocks: list[Block] = [Heading(2, evidence.title)]
     if entry.asks:
         blocks.append(said("The question: {asks}", asks=entry.asks))
     if entry.measures:
         blocks.append(said("The number: {measures}.", measures=entry.measures))
-    if evidence.rows.empty and evidence.pairs.empty:
-        return [*blocks, said(NOTHING), partial_line(rows)]
+    if rows.empty and evidence.pairs.empty:
+        return [*blocks, said(NOTHING), partial_line(analysis.rows)]
     if entry.drawing:
         draw: Callable[[Evidence], list[Block]] = find_object(entry.drawing)  # type: ignore[assignment]
         blocks += draw(evidence)
-    if (evidence.rows["head"] >= 0).any():
+    if (rows["head"] >= 0).any():
         blocks.append(said(HEADS))
-    layers = evidence.rows[evidence.rows["layer"] >= 0]
-    for pooling, tap in frames.views_of(layers):
+    layers = rows[rows["layer"] >= 0]
+    views = set(zip(layers["pooling"], layers["tap"], strict=True))
+    for pooling, tap in sorted(views, key=lambda view: (pooling_rank(view[0]), Layer(1, view[1]).place)):
         blocks += _view_blocks(layers, evidence, pooling, tap, drawn=bool(entry.drawing))
-    whole = tables.whole_table(evidence.rows, analysis.metrics)
+    whole = _whole_table(rows, known, analysis.metrics)
     if len(whole):
         caption = f"{evidence.title}: each backbone as a whole"
         blocks += [said("Numbers of each backbone as a whole:"), Table(whole, caption=caption)]
-    pairs = tables.pairs_table(evidence.pairs, analysis.metrics)
+    pairs = _pairs_table(evidence.pairs, known, analysis.metrics)
     if len(pairs):
         caption = f"{evidence.title}: backbones compared"
         blocks += [said("Numbers of two backbones, each as a whole:"), Table(pairs, left=2, caption=caption)]
-    return [*blocks, partial_line(rows)]
+    return [*blocks, partial_line(analysis.rows)]
 
 
 def _view_blocks(
@@ -138,28 +140,97 @@ def _view_blocks(
     if len(main):
         if not drawn:
             blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what)
-        table = Table(tables.layers_table(main), caption=f"{title}: {primary} of every layer")
+        table = Table(layers_table(main, evidence.known), caption=f"{title}: {primary} of every layer")
         blocks += [said("Every layer{units}:", units=units_text(main)), table]
     further = tuple(metric for metric in others if (whole["metric"] == metric).any())
     if further:
-        ranges = tables.ranges_table(whole[whole["metric"].isin(further)], further)
+        ranges = ranges_table(whole[whole["metric"].isin(further)], evidence.known, further)
         blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
     if not drawn:
         blocks += evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)
     return blocks
 
 
-def _probe_blocks(
-    ranked: pd.DataFrame, analyses: pd.DataFrame, known: tuple[BoardBackbone, ...]
-) -> list[Block]:
+def layers_table(rows: pd.DataFrame, known: Known) -> pd.DataFrame:
+    """Numbers of one metric and view in every layer, with half their intervals, as text; a row a backbone."""
+    rows = rows.sort_values("layer", kind="stable")
+    return _table(rows, known, [str(layer) for layer in rows["layer"]])
+
+
+def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """For each backbone and metric its lowest and highest layer: ``0.112 (3) to 0.530 (12)``, as text."""
+    body = []
+    for backbone in among(known, rows):
+        numbers = rows[rows["backbone"] == backbone.name]
+        texts = {metric: _range(numbers[numbers["metric"] == metric]) for metric in metrics}
+        body.append({"backbone": backbone.label} | texts)
+    return pd.DataFrame(body)
+
+
+def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers of backbones as wholes, with half their intervals; a row a backbone, no columns without any.
+
+    Rows of layers and of single heads are left out. A metric that is measured on several kinds of tokens or
+    taps has a column for each.
+    """
+    rows = rows[(rows["layer"] == WHOLE_BACKBONE.index) & (rows["head"] == -1)]
+    views = list(zip(rows["metric"], rows["pooling"], rows["tap"], strict=True))
+    ranks = [(metrics.index(metric), pooling_rank(pooling), tap) for metric, pooling, tap in views]
+    order = sorted(range(len(rows)), key=ranks.__getitem__)
+    several = Counter(metric for metric, *_ in set(views))
+    names = [", ".join(views[row]) if several[views[row][0]] > 1 else views[row][0] for row in order]
+    return _table(rows.iloc[order], known, names)
+
+
+def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers of two backbones, each as a whole: a row a pair, a column a metric; no columns without any."""
+    labels = {backbone.name: backbone.label for backbone in known}
+    keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
+    cells = dict(zip(keys, _texts(rows), strict=True))
+    pairs = sorted({key[:2] for key in cells}, key=lambda pair: ([*labels].index(pair[0]), pair[1]))
+    body = [
+        {"backbone": labels[first], "other": labels.get(second, second)}
+        | {metric: cells.get((first, second, metric), "") for metric in metrics}
+        for first, second in pairs
+    ]
+    return pd.DataFrame(body)
+
+
+def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
+    """Numbers as text, a row a backbone; ``columns`` names for each row the column in which it stands."""
+    cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
+    body = [
+        {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
+        for backbone in among(known, rows)
+    ]
+    return pd.DataFrame(body)
+
+
+def _texts(rows: pd.DataFrame) -> list[str]:
+    pairs = zip(rows["value"], half_widths(rows), strict=True)
+    return [number_text(float(value), float(spread)) for value, spread in pairs]
+
+
+def _range(rows: pd.DataFrame) -> str:
+    """The lowest and the highest number with their layers; the lower layer of equal ones; "" without any."""
+    if rows.empty:
+        return ""
+    rows = rows.sort_values("layer", kind="stable")
+    low, high = (rows.iloc[int(row)] for row in (rows["value"].argmin(), rows["value"].argmax()))
+    ends = [f"{number_text(float(end['value']))} ({end['layer']})" for end in (low, high)]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _probe_blocks(board: Board) -> list[Block]:
     """A section on probes, which are scores of the leaderboard: over depth by what is read.
 
     Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
     """
     blocks: list[Block] = []
-    rows = ranked[ranked["task"].isin(PROBES) & (ranked["tap"] == "block") & ~frames.is_floor(ranked)]
+    rows = board.measured[board.measured["task"].isin(PROBES) & (board.measured["tap"] == "block")]
     # the primary metric in every pooling, not only in that of tables
-    rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"]) & rows["value"].notna()]
+    rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"])]
+    rows = rows[rows["value"].notna() & ~is_floor(rows)]
     keys = set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))
     for task, dataset, protocol in sorted(keys):
         scores = matching(rows, {"task": task, "dataset": dataset, "protocol": protocol})
@@ -169,11 +240,11 @@ def _probe_blocks(
             for pooling in sorted(set(scores["pooling"]), key=pooling_rank)
         }
         if task == PROBES[0]:
-            tokens = analyses[(analyses["task"] == "token-probes") & analyses["value"].notna()]
+            tokens = board.analysed[board.analysed["task"] == "token-probes"].dropna(subset="value")
             tokens = tokens[tokens["backbone"].isin(scores["backbone"])]
             tokens = choose(tokens, "fewshot-10", pooling="token", dataset=dataset, protocol=protocol)
             series |= {"one patch token": tokens} if len(tokens) else {}
         title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
-        points, name = backbone_points(known, series), slug(f"{task}.{dataset}.{protocol}.poolings")
+        points, name = backbone_points(board.backbones, series), slug(f"{task}.{dataset}.{protocol}.poolings")
         blocks.append(Plot(points, "lines", title, "block", f"{metric}, %", name=name))
     return [Heading(2, "Accuracy of probes over depth"), said(PROBED), *blocks] if blocks else []

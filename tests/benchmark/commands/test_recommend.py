@@ -103,7 +103,7 @@ def test_the_lines_of_python_run_and_give_the_vectors_of_that_layer(out: Path) -
 
 
 COLUMNS = [
-    Column(task.name, "images", protocol.name, task.metric, task.name, partial=False)
+    Column(task.name, "images", protocol.name, metric=task.metric, heading=task.name, partial=False)
     for task in TASKS
     if not task.analysis
     for protocol in PROTOCOLS
@@ -126,7 +126,7 @@ def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> 
 
 
 def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
-    column = Column("my-task", "images", "standard", "score", "my-task", partial=False)
+    column = Column("my-task", "images", "standard", metric="score", heading="my-task", partial=False)
     row = pd.Series({"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0})
     names: dict[str, object] = {"images": photos()[:1]}
     exec(code_of(Pick("mini-fs", {column: row})), names)

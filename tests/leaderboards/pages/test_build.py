@@ -8,8 +8,7 @@ from leaderboards.check import check_pages
 from leaderboards.display import page_name
 from leaderboards.pages.build import tables_folder, write_pages
 from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.inside.tables import INSIDE
-from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
+from leaderboards.pages.tidy import INSIDE, TIDY, read_tidy, tidy_frame
 from leaderboards.records.key import Tolerance
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure

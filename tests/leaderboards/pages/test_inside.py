@@ -8,15 +8,14 @@ from leaderboards.board import Board
 from leaderboards.check import check_pages
 from leaderboards.display import number_text
 from leaderboards.pages.build import write_pages
-from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table, ranges_table
+from leaderboards.pages.inside.page import inside_page, layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.tidy import tidy_frame
+from leaderboards.pages.tidy import INSIDE, inside_frame, tidy_frame
 from leaderboards.records.key import Tolerance
 from leaderboards.scores.differences import column_ties
-from leaderboards.scores.frames import Analysis, analyses_of, is_analysis, views_of
+from leaderboards.scores.frames import Source, backbones_of, is_analysis, sources_of
 from leaderboards.sections.gaps import empty_cells
-from tasks.blocks import Plot
+from tasks.blocks import Heading, Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.reader import page_html
@@ -79,23 +78,27 @@ def test_a_single_head_is_no_score_of_a_layer():
 def test_analyses_are_in_order_and_name_their_primary_metric_first():
     other = [record(**DISTANCE | {"protocol": "paper", "metric": "z"})]
     metric = [record(**DISTANCE | {"metric": "a", "primary": False})]
-    found = analyses_of(frame(other, metric, distances(DINO_HEADS)))
+    found = sources_of(frame(other, metric, distances(DINO_HEADS)))
     metrics = (TASK, "a", f"{TASK}-px", f"{TASK}-ratio")
     assert [(one.protocol, set(one.metrics), one.metrics[0]) for one in found] == [
         ("standard", set(metrics), TASK),
         ("paper", {"z"}, "z"),
     ]
-    assert analyses_of(frame(without_attention()))[0] == Analysis(TASK, "mini-imagenet", "standard", (TASK,))
+    (lacking,) = sources_of(frame(without_attention()))
+    assert (lacking, lacking.metrics) == (Source(TASK, "mini-imagenet", "standard"), (TASK,))
 
 
 def test_views_are_what_has_numbers():
     cls = distances(DINO_HEADS, pooling="cls")
     own = [record(**DISTANCE | {"tap": "mlp", "value": NAN, "reason": "none"})]
-    assert views_of(frame(distances(DINO_HEADS), cls, own)) == [("cls", "attention"), ("patch", "attention")]
+    page = inside_page(Board.of(frame(distances(DINO_HEADS), cls, own), "mini"))
+    views = [block.text for block in page.blocks if isinstance(block, Heading) and block.level == 3]
+    assert views == [f"{TASK}: class token, attention", f"{TASK}: patch tokens, attention"]
 
 
 def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
-    table = layers_table(main(frame(inside())))
+    rows = main(frame(inside()))
+    table = layers_table(rows, backbones_of(rows))
     assert table.columns.tolist() == ["backbone", "1", "2", "3"]
     assert table.to_numpy().tolist() == [
         ["mini-clip", "0.500 ± 0.012", "0.200 ± 0.012", "0.200 ± 0.012"],
@@ -106,7 +109,7 @@ def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
 def test_the_other_metrics_are_ranges_over_layers():
     rows = frame(inside())
     rows = rows[rows["head"] == -1]
-    table = ranges_table(rows[rows["value"].notna()], (f"{TASK}-px", f"{TASK}-ratio"))
+    table = ranges_table(rows[rows["value"].notna()], backbones_of(rows), (f"{TASK}-px", f"{TASK}-ratio"))
     assert table.to_numpy().tolist() == [
         ["mini-clip", "11.2 (2) to 28.0 (1)", "0.339 (2) to 0.847 (1)"],
         ["mini-dino", "11.2 (1) to 28.0 (2)", "0.339 (1) to 0.847 (2)"],

@@ -3,7 +3,7 @@ from leaderboards.scores.frames import backbones_of, pair_rows
 from leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
-CLS = CkaTable("mini-imagenet", "standard", "cls")
+CLS = CkaTable("cka", "mini-imagenet", "standard", pooling="cls")
 DINO, CLIP, MAE = "mini-dino", "mini-clip", "mini-mae"
 
 

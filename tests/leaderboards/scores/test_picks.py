@@ -21,8 +21,8 @@ from tests.leaderboards.builder import NAN, floor, frame, layers, measured, reco
 from zoo.errors import InputError
 from zoo.registry import all_specs
 
-KNN = Column("knn", "mini-imagenet", "standard", "top-1", "knn top-1", False)
-SPAIR = Column("spair", "mini-spair", "standard", "PCK@0.1", "spair PCK@0.1", False)
+KNN = Column("knn", "mini-imagenet", "standard", metric="top-1", heading="knn top-1", partial=False)
+SPAIR = Column(*("spair", "mini-spair", "standard"), metric="PCK@0.1", heading="spair PCK@0.1", partial=False)
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 CPU = "Fast CPU, 2 threads"
 

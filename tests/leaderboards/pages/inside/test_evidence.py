@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from leaderboards.board import Board
 from leaderboards.pages.inside.page import evidence_of
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.files import scored_path
-from leaderboards.scores.frames import analyses_of, backbones_of
 from tasks.analyses.drawings.evidence import deep, evenly
 from tasks.blocks import slug
 from tests.leaderboards.analyses import distances
@@ -12,8 +12,8 @@ from tests.leaderboards.builder import frame
 
 
 def evidence(folder=None, **changes):
-    rows = frame(distances([[0.1], [0.2]], **changes))
-    return evidence_of(analyses_of(rows)[0], rows, backbones_of(rows), folder)
+    board = Board.of(frame(distances([[0.1], [0.2]], **changes)), arrays=folder)
+    return evidence_of(board.sources[0], board)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,6 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
 
 
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
-    both = frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2"))
-    known = backbones_of(both)
-    names = {evidence_of(one, one.rows(both), known, None).named("x") for one in analyses_of(both)}
+    board = Board.of(frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2")))
+    names = {evidence_of(source, board).named("x") for source in board.sources}
     assert len(names) == 2
