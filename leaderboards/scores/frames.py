@@ -210,7 +210,10 @@ class Source:
 
 def sources_of(records: pd.DataFrame) -> tuple[Source, ...]:
     """Records by task, dataset, protocol and data, in the order of pages."""
-    groups = {tuple(map(str, key)): rows for key, rows in records.groupby(SOURCE, sort=False)}
+    groups = {(*map(str, key),): rows for key, rows in records.groupby(SOURCE, sort=False)}
     several = Counter(key[:3] for key in groups)
-    sources = [Source(*key, several[key[:3]] > 1, rows) for key, rows in groups.items()]
+    sources = [
+        Source(task, dataset, protocol, data, several[task, dataset, protocol] > 1, rows)
+        for (task, dataset, protocol, data), rows in groups.items()
+    ]
     return tuple(sorted(sources, key=lambda source: (source.rank, source.data)))
