@@ -88,15 +88,15 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
     every = normal((3 * (rule.n_last_frames + 1), height, width, dim), setting)
     frames = every[: rule.n_last_frames + 1]
-    propagator = Propagation(frames[0], object_labels(height, width, setting), rule.heard)
+    propagator = Propagation({0: frames[0]}, object_labels(height, width, setting), {0: (0,)}, rule)
     for frame in frames[1:]:
-        propagator.step(frame)
+        propagator.step({0: frame})
     held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
     # as many sources of each token as its window holds
     tokens = frames[-1].flatten(0, 1)
     sources = frames.flatten(0, 2)[: round(held / (height * width))].T.contiguous()
     coming = cycle(every)  # a frame that came twice would tie with itself
-    candidates = {"products": lambda: tokens @ sources, "step": lambda: propagator.step(next(coming))}
+    candidates = {"products": lambda: tokens @ sources, "step": lambda: propagator.step({0: next(coming)})}
     what = f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold"
     note = f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}"
     yield take_turns(setting, candidates, 4).row(what, ("step", "products"), Budget(1.35), note)

@@ -12,7 +12,7 @@ from perf.memory import BUDGET, not_here, peak
 from perf.segments import LAYERS, WIDTH, cells_and_rows, grids, labelled, remembered
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
-from tasks.metrics.propagation import Propagation, PropagationOfSets
+from tasks.metrics.propagation import Propagation
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.sets import sets_of
@@ -82,12 +82,12 @@ def _video_rows(setting: Setting) -> Iterator[Row]:
     frames = [dict(zip(BLOCKS, of_layers, strict=True)) for of_layers in normal(shape, setting).unbind(1)]
     labels = object_labels(height, width, setting)
     first, *between, last = frames
-    alone = {layer: Propagation(frame, labels, rule.heard) for layer, frame in first.items()}
-    named, pairs = (PropagationOfSets(first, labels, chosen, rule.heard) for chosen in (NAMED, PAIRS))
+    alone = {at: Propagation({at: grid}, labels, {at: (at,)}, rule) for at, grid in first.items()}
+    named, pairs = (Propagation(first, labels, chosen, rule) for chosen in (NAMED, PAIRS))
 
     def layers(frame: Mapping[Layer, Tensor]) -> None:
         for layer, propagation in alone.items():
-            propagation.step(frame[layer])
+            propagation.step({layer: frame[layer]})
 
     steps = {"layers": layers, "named": named.step, "pairs": pairs.step}
     for frame in between:

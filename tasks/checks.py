@@ -7,9 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Source
+from tasks.base import FINITE, Source
 from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
+from zoo.spec import Layer
 
 # why a layer has no scores: NaN or infinite values, or grids that hold one vector each
 NOT_FINITE = "features are not finite"
@@ -62,3 +63,21 @@ def varies(grids: Tensor) -> Tensor:
     low, high = flat.amin(1), flat.amax(1)
     least = ROUNDING * torch.finfo(grids.dtype).eps * torch.maximum(low.abs(), high.abs())
     return (high - low > least).any()
+
+
+class LayerFlags:
+    """Whether what layers show of a group varies and is finite; values on the device are not asked for."""
+
+    def __init__(self) -> None:
+        self._flags: dict[Layer, list[tuple[Tensor, Tensor]]] = {}
+
+    def see(self, layer: Layer, grids: Tensor, compared: Tensor | None = None) -> None:
+        """Look at grids [images height width dim], of which some are ``compared``; all where it is None."""
+        changing = varies(grids if compared is None else compared)
+        self._flags.setdefault(layer, []).append((changing, grids.isfinite().all()))
+
+    def arrays(self, layer: Layer) -> dict[str, Tensor]:
+        """What is kept of a layer, or of layers that are taken together: ``varies`` and `FINITE`."""
+        flags = (flag for member in layer.members for flag in self._flags[member])
+        changing, finite = zip(*flags, strict=True)
+        return {"varies": torch.stack(changing).any()[None], FINITE: torch.stack(finite)}

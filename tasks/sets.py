@@ -59,20 +59,20 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
 
 
 class Gathered:
-    """What several layers show of images, until all of them have shown an image."""
+    """What several layers show of images, until all of them have shown an image; of none nothing waits."""
 
     def __init__(self, layers: Collection[Layer]) -> None:
-        self._count = len({*layers})
+        self._count = max(1, len({*layers}))
         self._waiting: dict[int, dict[Layer, Tensor]] = {}
 
     def add(
         self, layer: Layer, positions: Sequence[int], grids: "Tensor"
     ) -> "dict[int, dict[Layer, Tensor]]":
-        """Copy what a layer shows; gives the images of which it was the last, by position, in order."""
+        """Copy what waits of a layer; gives the images of which it was the last, by position, in order."""
         done = {}
         for position, grid in zip(positions, grids, strict=True):
             grids_of = self._waiting.setdefault(position, {})
-            grids_of[layer] = grid.clone()
+            grids_of[layer] = grid if self._count == 1 else grid.clone()
             if len(grids_of) == self._count:
                 done[position] = self._waiting.pop(position)
         return done

@@ -35,15 +35,15 @@ class Tile:
         return grid[self.top : self.bottom, self.left : self.right]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Neighbourhood:
     """Which tokens of the frames before it a token listens to, and how much."""
 
     n_last_frames: int  # frames that are sources beside the first one
-    topk: int  # sources that count for a token
+    topk: int  # strongest sources, which alone count for a token
     radius: float  # tokens that the window reaches to each side; 0 for no window
     circle: bool  # whether it holds tokens within that Euclidean distance, instead of a square
-    temperature: float  # of the weights, positive
+    temperature: float  # divisor of the cosine in the weight of a source, exp(cosine / temperature); positive
 
     def __post_init__(self) -> None:
         if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:

@@ -80,7 +80,7 @@ def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Lab
     (floor(i in / out)), as interpolation by "nearest" of PyTorch does.
     """
     rows, columns = (
-        ((2 * np.arange(length) + 1) * given if centres else 2 * np.arange(length) * given) // (2 * length)
+        _cells(length, given) if centres else np.arange(length) * given // length
         for length, given in zip(size[::-1], mask.shape, strict=True)
     )
     return np.asarray(mask[rows[:, None], columns])

@@ -16,13 +16,13 @@ from torch.nn import functional
 
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.carrying import Neighbourhood, Recent, Tile, Windows, carried, similarities, unit_tokens
-from tasks.metrics.cell_labels import cell_areas, first_largest
+from tasks.metrics.cell_labels import cell_areas, first_largest, resized_labels
 from tasks.metrics.neighbours import Key, mean_of
 
 CONSTANT = 1e-6
 
 
-class PropagationOfSets(Generic[Key]):
+class Propagation(Generic[Key]):
     """Carries a label map from frame to frame for each of several sets of layers, and never asks for a value.
 
     Sources of a frame are the first frame and the latest ones before it. A token's label is the mean of the
@@ -93,17 +93,6 @@ class PropagationOfSets(Generic[Key]):
             yield name, carried(mean, outside, self._labels[name].around(tile), self._heard)
 
 
-class Propagation:
-    """Carries the label map of one layer from frame to frame, as `PropagationOfSets` does of several."""
-
-    def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
-        self._of_one = PropagationOfSets({0: first_features}, first_labels, {0: (0,)}, heard)
-
-    def step(self, features: Tensor) -> Tensor:
-        """Soft label map of the next frame [height width dim]: [height width channels]."""
-        return self._of_one.step({0: features})[0]
-
-
 def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
     """The first frame's object mask on a grid of tokens: [height width channels] float32, one-hot.
 
@@ -146,11 +135,7 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
     ids = first_largest(scaled.permute(2, 0, 1)).cpu().numpy()
-    rows, columns = (
-        np.arange(length) * cells // length
-        for length, cells in zip((size[1], size[0]), ids.shape, strict=True)
-    )
-    return np.asarray(ids[rows][:, columns])
+    return resized_labels(ids, size, centres=False)
 
 
 def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:

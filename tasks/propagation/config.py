@@ -1,6 +1,6 @@
 """The numbers of mask propagation."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from tasks.metrics.carrying import Neighbourhood
 from zoo.view.released import ScriptFrame
@@ -8,14 +8,9 @@ from zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 
 
 @dataclass(frozen=True, slots=True)
-class PropagationConfig:
+class PropagationConfig(Neighbourhood):
     """The numbers of mask propagation."""
 
-    n_last_frames: int  # latest frames that are sources beside the first
-    topk: int  # strongest sources that a token listens to
-    radius: int  # how far the window reaches, in tokens
-    circle: bool  # the window is a circle, by the distance of the tokens' centres, instead of a square
-    temperature: float  # divisor of the cosine in the affinity exp(cos / temperature)
     keep_vanished: bool  # an object too small for the token grid keeps the token that it covers most
     every_channel: bool  # there is a channel of each object of the first mask, though no token shows it
     nearest: bool  # maps are enlarged by nearest neighbour, not bilinearly; constant channels are scaled to 0
@@ -25,11 +20,6 @@ class PropagationConfig:
     @property
     def primary(self) -> str:
         return "J&F"
-
-    @property
-    def heard(self) -> Neighbourhood:
-        names = (field.name for field in fields(Neighbourhood))
-        return Neighbourhood(**{name: getattr(self, name) for name in names})
 
 
 _STANDARD = PropagationConfig(

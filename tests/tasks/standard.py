@@ -1,7 +1,11 @@
-"""The standard protocol's numbers, as the metrics take them."""
+"""The standard protocol's numbers, as the metrics take them, and propagation by a single layer."""
 
-from dataclasses import asdict
+from dataclasses import fields
 
+from torch import Tensor
+
+from tasks.metrics.carrying import Neighbourhood
+from tasks.metrics.propagation import Propagation
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 
@@ -10,5 +14,22 @@ KMEANS = {
     "seed": config_of(STANDARD, "cluster-image").seed,
     "n_init": config_of(STANDARD, "cluster-image").n_init,
 }
-HEARD = config_of(STANDARD, "davis").heard
-PROPAGATION = asdict(HEARD)
+
+
+def heard_by(config: Neighbourhood) -> dict[str, float]:
+    """What a token listens to by a protocol's numbers, by name."""
+    return {field.name: getattr(config, field.name) for field in fields(Neighbourhood)}
+
+
+PROPAGATION = heard_by(config_of(STANDARD, "davis"))
+HEARD = Neighbourhood(**PROPAGATION)  # type: ignore[arg-type]
+
+
+class LayerPropagation:
+    """Carries the label map of one layer from frame to frame."""
+
+    def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
+        self._propagation = Propagation({0: first_features}, first_labels, {0: (0,)}, heard)
+
+    def step(self, features: Tensor) -> Tensor:
+        return self._propagation.step({0: features})[0]

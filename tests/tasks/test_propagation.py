@@ -1,6 +1,6 @@
 """Propagation, fed batch by batch, against whole videos, dense affinities and boundaries pixel by pixel."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.metrics.cell_labels import area_labels
-from tasks.metrics.propagation import Propagation, decode, seed_labels
+from tasks.metrics.propagation import decode, seed_labels
 from tasks.metrics.segmentation import score_video
 from tasks.propagation.config import PropagationConfig
 from tasks.propagation.task import PropagationTask
@@ -25,6 +25,7 @@ from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
+from tests.tasks.standard import LayerPropagation, heard_by
 from zoo.spec import Layer
 from zoo.view.views import View, WholeFrame
 
@@ -112,7 +113,7 @@ def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationConfig) -> 
         height, width = grid_size(video)
         seed = np.asarray(Image.fromarray(truths[0]).resize((width, height), Image.Resampling.NEAREST))
         first = torch.eye(3, dtype=torch.float64)[torch.tensor(seed).long()]
-        propagator = Obvious(grids[0], first, **asdict(rule.heard))
+        propagator = Obvious(grids[0], first, **heard_by(rule))
         found = measured(task, number, {Layer(1): grids}, 3)[Layer(1)]
         for frame in range(1, len(truths) - 1):
             prediction = obvious_decode(propagator.step(grids[frame]), video.size)
@@ -128,7 +129,7 @@ def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[N
     """J and F of a video that is propagated at once and scored at the end."""
     masks = [read_mask(path) for path in video.masks]
     labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
-    propagator = Propagation(grids[0], labels.to(grids), rule.heard)
+    propagator = LayerPropagation(grids[0], labels.to(grids), rule)
     nothing = np.zeros_like(masks[0])
     predictions = [nothing, *(decode(propagator.step(grid), video.size, 8) for grid in grids[1:-1]), nothing]
     scores = score_video(predictions, masks)
@@ -210,7 +211,7 @@ def drawn(folder: Path, masks: Masks) -> Videos:
     for path, mask in zip(paths, masks, strict=True):
         write_mask(path, mask)
     frames = tuple(MemorySample(path.stem, 0) for path in paths)
-    video = Video("drawn", frames, paths, (masks[0].shape[1], masks[0].shape[0]))
+    video = Video(folder.name, frames, paths, (masks[0].shape[1], masks[0].shape[0]))
     return Videos("double", (video,), Coverage(()))
 
 

@@ -121,7 +121,7 @@ def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
     found = fed(task.measure_sets(group, VIEW_64, SETS), layers, SETS)
     for one in SETS:
         together = side_by_side([layers[each] for each in one.members])
-        (expected,) = fed(task.measure(group, VIEW_64), {one: together}, [one]).values()
+        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): together}, [Layer(1)]).values()
         for name in set(expected) - {"point", FINITE}:
             torch.testing.assert_close(found[one][name], expected[name], atol=1e-4, rtol=0)
     assert "point" not in found[SETS[0]]
@@ -158,7 +158,7 @@ def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) 
         found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS, batch)
         for one in SETS:
             together = side_by_side([layers[each] for each in one.members])
-            (expected,) = fed(task.measure(group, VIEW_32), {one: together}, [one], batch).values()
+            (expected,) = fed(task.measure(group, VIEW_32), {Layer(1): together}, [Layer(1)], batch).values()
             torch.testing.assert_close(found[one]["soft"], expected["soft"], atol=1e-4, rtol=0)
             assert found[one]["varies"].all()
 

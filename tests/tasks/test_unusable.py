@@ -15,7 +15,7 @@ from tasks.datasets.davis import DavisEntry
 from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.clustering import kmeans_starts
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.propagation import Propagation, decode
+from tasks.metrics.propagation import decode
 from tasks.metrics.ranking import rank, revisited
 from tasks.metrics.segmentation import statistics
 from tasks.metrics.similarity import centred_gram
@@ -30,7 +30,7 @@ from tests.tasks import test_retrieval as retrieval
 from tests.tasks.keypoints import test_problem as keypoints
 from tests.tasks.metrics.agreement.correspondence import match
 from tests.tasks.metrics.agreement.similarity import cka
-from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE
+from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE, LayerPropagation
 from tests.tasks.test_sources import classification, labels, sources
 from zoo.spec import Layer
 
@@ -74,8 +74,8 @@ EMPTY: dict[str, Callable[[], object]] = {
     "vectors of no number": lambda: nearest(np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float32), 1),
     "kmeans": lambda: kmeans_starts(np.zeros((0, 3), np.float32), 1, **KMEANS)[0],
     "kmeans of no number": lambda: kmeans_starts(np.zeros((3, 0), np.float32), 1, **KMEANS)[0],
-    "tokens": lambda: Propagation(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), HEARD),
-    "channels": lambda: Propagation(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), HEARD),
+    "tokens": lambda: LayerPropagation(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), HEARD),
+    "channels": lambda: LayerPropagation(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), HEARD),
     "label map": lambda: decode(torch.zeros(2, 0, 4), (24, 16), 8),
     "frames": lambda: statistics(np.zeros(0)),
     "gram": lambda: centred_gram(torch.zeros(0, 3)),
@@ -100,7 +100,7 @@ def test_metrics_of_constant_features_are_finite_or_not_defined(value: float) ->
     positive, none = [np.array([2])], [np.zeros(0, np.int64)]
     assert revisited(ranks, positive, none, none, "easy").mean_ap == pytest.approx(1 / 6)
     assert match(grid.flatten(0, 1), grid, 8).isfinite().all()
-    soft = Propagation(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
+    soft = LayerPropagation(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
     torch.testing.assert_close(soft, torch.full((2, 3, 2), 0.5))
     assert (centred_gram(torch.from_numpy(rows)) == 0).all()
     assert np.isnan(cka(torch.from_numpy(rows), tensor(1, 6, 3)))

@@ -13,7 +13,8 @@ from tasks.metrics.carrying import Neighbourhood
 from tasks.metrics.fused import nearest_of_sets, side_by_side
 from tasks.metrics.label_vote import most_similar, most_similar_of_sets
 from tasks.metrics.neighbours import nearest
-from tasks.metrics.propagation import Propagation, PropagationOfSets
+from tasks.metrics.propagation import Propagation
+from tests.tasks.standard import LayerPropagation
 
 RANDOM = np.random.default_rng(5)
 SETS = {"a": ("a",), "ab": ("a", "b"), "ba": ("b", "a"), "abc": ("a", "b", "c"), "aa": ("a", "a")}
@@ -96,13 +97,13 @@ def mask(height: int = 5, width: int = 6) -> torch.Tensor:
 def carried(frames: dict[str, torch.Tensor], sets, heard=HEARD) -> dict[str, torch.Tensor]:
     count = len(next(iter(frames.values())))
     first = {name: grid[0] for name, grid in frames.items()}
-    propagation = PropagationOfSets(first, mask(), sets, heard)
+    propagation = Propagation(first, mask(), sets, heard)
     steps = [propagation.step({name: grid[at] for name, grid in frames.items()}) for at in range(1, count)]
     return {name: torch.stack([one[name] for one in steps]) for name in sets}
 
 
 def alone(frames: torch.Tensor, heard=HEARD) -> torch.Tensor:
-    propagation = Propagation(frames[0], mask(), heard)
+    propagation = LayerPropagation(frames[0], mask(), heard)
     return torch.stack([propagation.step(frame) for frame in frames[1:]])
 
 

@@ -7,10 +7,10 @@ from PIL import Image
 
 from tasks.metrics import carrying as module
 from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import Propagation, decode, seed_labels
+from tasks.metrics.propagation import decode, seed_labels
 from tests.tasks.metrics.agreement import propagation as agreement
 from tests.tasks.metrics.agreement import tracking
-from tests.tasks.standard import HEARD, PROPAGATION
+from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
 
 
 class Obvious:
@@ -56,7 +56,7 @@ def video(seed, frames, height, width, dim, dtype=torch.float64, distinct=None):
 
 def check(features, labels, **options):
     heard = Neighbourhood(**{"circle": False, **options})
-    ours, theirs = Propagation(features[0], labels, heard), Obvious(features[0], labels, **options)
+    ours, theirs = LayerPropagation(features[0], labels, heard), Obvious(features[0], labels, **options)
     for frame in features[1:]:
         torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
 
@@ -106,7 +106,7 @@ def test_ties_of_a_still_video_all_count():
 
 def test_labels_stay_a_mixture_and_lengths_do_not_matter():
     features, labels = video(4, 5, 6, 7, 8)
-    one, two = (Propagation(features[0], labels, HEARD), Propagation(7 * features[0], labels, HEARD))
+    one, two = (LayerPropagation(first, labels, HEARD) for first in (features[0], 7 * features[0]))
     for frame in features[1:]:
         soft = one.step(frame)
         torch.testing.assert_close(soft.sum(-1), torch.ones(6, 7, dtype=torch.float64))
@@ -115,7 +115,7 @@ def test_labels_stay_a_mixture_and_lengths_do_not_matter():
 
 def test_half_precision_is_measured_in_float32():
     features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
-    propagator = Propagation(features[0].bfloat16(), labels, HEARD)
+    propagator = LayerPropagation(features[0].bfloat16(), labels, HEARD)
     assert propagator.step(features[1].bfloat16()).dtype == torch.float32
 
 
@@ -197,9 +197,9 @@ def test_refuses_wrong_input():
         (tokens, labels, {"temperature": 0.0}, "out of range"),
     ]:
         with pytest.raises(ValueError, match=word):
-            Propagation(features, first, Neighbourhood(**(PROPAGATION | options)))
+            LayerPropagation(features, first, Neighbourhood(**(PROPAGATION | options)))
     with pytest.raises(ValueError, match="first frame's shape"):
-        Propagation(tokens, labels, HEARD).step(tokens[:2])
+        LayerPropagation(tokens, labels, HEARD).step(tokens[:2])
     for mask, grid, word in [
         (np.zeros((3, 3)), (1, 1), "uint8"),
         (np.zeros((3, 3), np.uint8), (0, 1), "at least one token"),

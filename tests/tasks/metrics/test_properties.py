@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from tasks.metrics.clustering import ari, nmi, purity
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.propagation import Propagation
 from tasks.metrics.ranking import revisited
 from tasks.metrics.segmentation import score_video
 from tests.tasks.metrics.agreement.correspondence import match, sample_points
 from tests.tasks.metrics.agreement.similarity import batched, cka
-from tests.tasks.standard import HEARD, TEMPERATURE
+from tests.tasks.standard import HEARD, TEMPERATURE, LayerPropagation
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -153,7 +152,8 @@ def test_neighbours_do_not_see_order_and_lengths(seed, n, k, on_torch):
 def test_constant_labels_stay_constant(seed, height, width, radius, topk):
     frames, share = normal(seed, 4, height, width, 5), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
     labels = share.expand(height, width, 3)
-    propagator = Propagation(frames[0], labels, replace(HEARD, n_last_frames=2, topk=topk, radius=radius))
+    heard = replace(HEARD, n_last_frames=2, topk=topk, radius=radius)
+    propagator = LayerPropagation(frames[0], labels, heard)
     for frame in frames[1:]:
         torch.testing.assert_close(propagator.step(frame), labels)
 

@@ -7,9 +7,10 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import Propagation, decode
+from tasks.metrics.propagation import decode
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
+from tests.tasks.standard import LayerPropagation
 
 CASES = {
     name: case for name, case in golden.cases("davis_propagation").items() if "frames" in case["expected"]
@@ -28,7 +29,7 @@ def _findings(name: str) -> Iterator[Finding]:
     yield exact("label channels", OFFICIAL, labels.shape[-1], expected["channels"])
     options = {key: params[key] for key in ("n_last_frames", "topk", "radius", "temperature")}
     options["circle"] = False
-    propagator = Propagation(features[0], labels, Neighbourhood(**options))
+    propagator = LayerPropagation(features[0], labels, Neighbourhood(**options))
     size = (params["frame_width"], params["frame_height"])
     for number, frame in expected["frames"].items():
         soft = propagator.step(features[int(number)])

@@ -8,11 +8,12 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import Propagation, decode, decode_nearest, seed_labels
+from tasks.metrics.propagation import decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
+from tests.tasks.standard import LayerPropagation
 from zoo.view.views import RaisedFrame
 
 CASES = golden.cases("tracking")
@@ -48,7 +49,7 @@ def _tracked(case: Mapping[str, Any]) -> Iterator[Finding]:
     yield exact("seed labels", OFFICIAL, _run_lengths(labels.argmax(-1).numpy()), expected["seed_labels"])
     options = {name: params[name] for name in ("n_last_frames", "topk", "radius", "temperature")}
     heard = Neighbourhood(**options, circle=params["shape"] == "circle")
-    propagator = Propagation(features[0], labels, heard)
+    propagator = LayerPropagation(features[0], labels, heard)
     place = (np.arange(height)[:, None] * width + np.arange(width)) % 97 + 1
     for number in range(1, len(features)):
         soft = propagator.step(features[number])
