@@ -59,8 +59,9 @@ class Architecture:
     """How to build one model type of transformers, and where its parts are."""
 
     model_type: str  # in config.json
-    model: str  # class that holds the weights, in transformers or in zoo.load.rotary_vit
-    checkpoint_class: str | None = None  # only for checkpoints whose configuration names this class
+    # Class that holds the weights, of transformers or zoo.load.rotary_vit; "" for that of ``AutoModel``.
+    model: str = ""
+    is_named: bool = False  # whether it is only for checkpoints whose configuration names that class
     tower_of: str = ""  # model type of image-text models whose vision tower it is
     pooling_key: str = ""  # key of the configuration that adds attention pooling, of no use here
     body: str = ""  # path of the part of the model whose forward is run; "" for all of it
@@ -68,10 +69,8 @@ class Architecture:
     final_norm: str | None  # path of the norm after the last block; None where none is over all tokens
     mean_pooled: bool = False  # whether checkpoints that say use_mean_pooling lack the final norm
     prefix_tokens: int = 1  # tokens before the patch tokens, without registers; the first is a class token
-    interpolates: bool = False  # whether positions are fitted to the image only when the forward is asked to
+    interpolates: bool = True  # whether a forward that can be asked to fit positions to the image must be
     layout: StreamLayout = "tokens"
-    hierarchical: bool = False  # whether the grid and width of its blocks' tokens change between stages
-    pooling_option: bool = False  # whether the class takes add_pooling_layer
     unused: tuple[str, ...] = ()  # patterns of keys on which no feature depends, beside those of all
     parts: Parts = None
     family: str = "other"  # of an unknown checkpoint of this type

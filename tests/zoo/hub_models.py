@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -275,9 +276,10 @@ def counted(spec: BackboneSpec) -> int:
     with quiet():
         values = json.loads(of(spec)[1].to_json_string(use_diff=False))
     architecture, config = read_config(values, Path("config.json"))
-    options = {"add_pooling_layer": False} if architecture.pooling_option else {}
+    network = model_class(architecture)
+    options = {"add_pooling_layer": False} if "add_pooling_layer" in signature(network).parameters else {}
     with torch.device("meta"):
-        model = model_class(architecture)(config, **options)
+        model = network(config, **options)
     parts = [model.get_submodule(architecture.body)]
     if spec.has_final:
         parts.append(model.get_submodule(architecture.final_norm or ""))

@@ -75,10 +75,8 @@ _POOLING_HEAD = r"^(vision_model\.)?head\."
 _TOWER = Architecture(
     model_type="clip_vision_model",
     tower_of="clip",
-    model="CLIPVisionModel",
     blocks="encoder.layers",
     final_norm="post_layernorm",
-    interpolates=True,
     unused=(_OTHER_TOWER,),
     parts=_CLIP_PARTS,
     family="CLIP",
@@ -114,7 +112,6 @@ _SIGLIP = replace(
     paper="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023, arXiv:2303.15343",
     model_types=("siglip_vision_model",),
     prefix_tokens=0,
-    has_cls=False,
     trained_size=224,
 )
 _SIGLIP2 = replace(
@@ -142,7 +139,6 @@ _AIMV2 = replace(
     "arXiv:2411.14402",
     model_types=("aimv2_vision_model",),
     prefix_tokens=0,
-    has_cls=False,
 )
 _AIMV2_L = NetworkSize((24,), (1024,), 8, mlp=2816)
 _AIMV2_H = NetworkSize((24,), (1536,), 12, mlp=4096)
@@ -160,17 +156,16 @@ _CORE = replace(
     seen=WEB_TEXTS,
     paper="Bolya et al., Perception Encoder: The best visual embeddings are not at the output of the "
     "network, 2025, arXiv:2504.13181",
-    checkpoint="original",
     original="https://huggingface.co/facebook/{0}/resolve/main/{0}.pt",
     model_types=("perception_encoder",),
 )
-_CORE_G = replace(_CORE, prefix_tokens=0, has_cls=False)
+_CORE_G = replace(_CORE, prefix_tokens=0)
 _LANG = replace(
     _CORE, supervision="image-text pairs, captioned videos, answers of a language model", has_final=False
 )
-_LANG_G = replace(_LANG, prefix_tokens=0, has_cls=False)
+_LANG_G = replace(_LANG, prefix_tokens=0)
 _SPATIAL = replace(_CORE, supervision="image-text pairs, captioned videos, masks of SAM", has_final=False)
-_SPATIAL_G = replace(_SPATIAL, prefix_tokens=0, has_cls=False)
+_SPATIAL_G = replace(_SPATIAL, prefix_tokens=0)
 _PE_T = NetworkSize((12,), (192,), 3)
 _PE_G = NetworkSize((50,), (1536,), 16, mlp=8960)
 PE_NAMES = replace(
@@ -219,8 +214,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         _TOWER,
         model_type="mlcd_vision_model",
         tower_of="",
-        model="MLCDVisionModel",
-        interpolates=False,
         parts=replace(_CLIP_PARTS, rotary=True, tokens_first=True),
         family="other",
     ),
@@ -229,7 +222,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         model_type="siglip_vision_model",
         tower_of="siglip",
         pooling_key="vision_use_head",
-        model="SiglipVisionModel",
         prefix_tokens=0,
         unused=(_POOLING_HEAD, _OTHER_TOWER),
         family="other",
@@ -240,10 +232,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         model_type="aimv2_vision_model",
         tower_of="aimv2",
         pooling_key="use_head",
-        model="Aimv2VisionModel",
         final_norm="rms_norm",
         prefix_tokens=0,
-        interpolates=False,
         unused=(_POOLING_HEAD, _OTHER_TOWER),
         parts=Sublayers(
             norm1="rms_norm1",
@@ -267,7 +257,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         DINOV2,
         model_type="tipsv2_vision_model",
         tower_of="tipsv2",
-        model="Tipsv2VisionModel",
         unused=(r"^(text_encoder|text_model)\.", r"^temperature$"),
         family="TIPS",
         normalisation=UNIT,

@@ -22,16 +22,13 @@ _DINO = replace(
     interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
     trained_size=224,
 )
-_DINO_FILES = replace(
-    _DINO, checkpoint="original", original="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth"
-)
+_DINO_FILES = replace(_DINO, original="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth")
 _DINO_RESNET = replace(
     supervised.RESNET,
     family="DINO",
     supervision=_DINO.supervision,
     seen=_DINO.seen,
     paper=_DINO.paper,
-    checkpoint="original",
     original=_DINO_FILES.original,
 )
 
@@ -60,7 +57,6 @@ _IBOT = replace(
     _DINO,
     family="iBOT",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
-    checkpoint="original",
     original="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
     interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
 )
@@ -104,13 +100,7 @@ DINOV2_PARTS = Sublayers(
     mlp="layer_scale2",
     hidden=("mlp.fc2", "mlp.down_proj"),
 )
-DINOV2 = Architecture(
-    model_type="dinov2",
-    model="Dinov2Model",
-    blocks="encoder.layer",
-    final_norm="layernorm",
-    parts=DINOV2_PARTS,
-)
+DINOV2 = Architecture(model_type="dinov2", blocks="encoder.layer", final_norm="layernorm", parts=DINOV2_PARTS)
 _BLOCK: dict[str, str | tuple[str, ...]] = {
     **affine({"norm1": "norm1", "norm2": "norm2", "attn.proj": "attention.o_proj"}),
     **supervised.QKV,
@@ -120,10 +110,8 @@ _BLOCK: dict[str, str | tuple[str, ...]] = {
 DINOV2_NAMES = replace(
     supervised.VIT_NAMES,
     layout="DINOv2",
-    unused=(
-        *supervised.VIT_NAMES.unused,
-        r"^(dino|ibot|rasa)_head\.",
-    ),  # Franca's RASA moves the last layer's tokens alone.
+    # Franca's RASA moves the last layer's tokens alone.
+    unused=(*supervised.VIT_NAMES.unused, r"^(dino|ibot|rasa)_head\."),
     block={**_BLOCK, **affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})},
     new_block="encoder.layer.{}.",
 )
@@ -153,7 +141,7 @@ _DINOV3 = replace(
     gated=True,
     prefix_tokens=5,
 )
-_DINOV3_CONV = replace(_DINOV3, model_types=("dinov3_convnext",), prefix_tokens=0, has_cls=False)
+_DINOV3_CONV = replace(_DINOV3, model_types=("dinov3_convnext",), prefix_tokens=0)
 _HUGE_PLUS = NetworkSize((32,), (1280,), 20)
 _7B = NetworkSize((40,), (4096,), 32, mlp=8192)
 
@@ -172,7 +160,6 @@ _FRANCA = replace(
     licence="RAIL, research only (Franca)",
     paper="Venkataramanan et al., Franca: Nested Matryoshka Clustering for Scalable Visual Representation "
     "Learning, 2025, arXiv:2507.14137",
-    checkpoint="original",
     original="https://github.com/valeoai/Franca/releases/download/{0}",
     interpolation="dino",  # interpolate_offset 0.1, no antialiasing: FrancaConfig in franca/hub/backbones.py
 )
@@ -186,13 +173,12 @@ _TWIN = replace(
 )
 
 ARCHITECTURES: tuple[Architecture, ...] = (
-    replace(supervised.VIT, model_type="vit_msn", model="ViTMSNModel", pooling_option=False),
+    replace(supervised.VIT, model_type="vit_msn"),
     DINOV2,
-    replace(DINOV2, model_type="dinov2_with_registers", model="Dinov2WithRegistersModel"),
+    replace(DINOV2, model_type="dinov2_with_registers"),
     replace(
         DINOV2,
         model_type="dinov3_vit",
-        model="DINOv3ViTModel",
         blocks="model.layer",
         final_norm="norm",
         parts=replace(DINOV2_PARTS, rotary=True),
@@ -200,7 +186,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     replace(
         supervised.CONVNEXT,
         model_type="dinov3_convnext",
-        model="DINOv3ConvNextModel",
         blocks="model.stages.*.layers",
         final_norm="layer_norm",
     ),

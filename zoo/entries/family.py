@@ -74,8 +74,9 @@ def entry(
 ) -> BackboneSpec:
     """A backbone of a family that has so many weights as it is run.
 
-    ``source`` stands in the pattern of its family's repository or files. ``patch`` is the side in pixels of a
-    cell of the first stage; from stage to stage cells become larger by twos.
+    ``source`` stands in the pattern of its family's repository or files; files in no repository have the
+    names of the authors' code. ``patch`` is the side in pixels of a cell of the first stage; from stage to
+    stage cells become larger by twos. Without prefix tokens there is no class token.
     """
     strides = (patch * 2**index for index in range(len(size.blocks)))
     return replace(
@@ -83,9 +84,11 @@ def entry(
         name=name,
         repository="" if family.original else family.repository.format(source),
         original=family.original.format(source),
+        checkpoint="original" if family.original else family.checkpoint,
         revision=_REVISIONS.get(name),
         stages=tuple(map(Stage, size.blocks, size.widths, strides)),
         mlp_width=size.mlp,
         heads=size.heads,
+        has_cls=family.has_cls and family.prefix_tokens > 0,
         parameters=parameters,
     )

@@ -46,11 +46,10 @@ _BEIT_TUNED = replace(
 _BEIT_PARTS = Sublayers(attention_scale="lambda_1", mlp_scale="lambda_2")
 _BEIT_NETWORK = Architecture(
     model_type="beit",
-    model="BeitModel",
     blocks="layers",
     final_norm="layernorm",
     mean_pooled=True,
-    pooling_option=True,
+    interpolates=False,
     unused=(r"^layernorm\.",),
     parts=_BEIT_PARTS,
     family="BEiT",
@@ -93,7 +92,6 @@ _IJEPA = replace(
     "Architecture, CVPR 2023, arXiv:2301.08243",
     model_types=("ijepa",),
     prefix_tokens=0,
-    has_cls=False,
 )
 _IJEPA_22K = replace(
     _IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=seen.IMAGENET_21K
@@ -112,7 +110,6 @@ _CAPI = replace(
     # IMAGENET_NORM in train_capi.py
     paper="Darcet et al., Cluster and Predict Latent Patches for Improved Masked Image Modeling, 2025, "
     "arXiv:2502.08769",
-    checkpoint="original",
     original="https://dl.fbaipublicfiles.com/capi/{0}",
     model_types=("capi",),
     prefix_tokens=16,
@@ -164,7 +161,6 @@ _HIERA = replace(
     has_final=False,
     model_types=("hiera",),
     prefix_tokens=0,
-    has_cls=False,
     repository="facebook/hiera-{0}-hf",
     trained_size=None,
 )
@@ -211,7 +207,6 @@ _VJEPA_L = replace(
     "Planning, 2025, arXiv:2506.09985",
     model_types=("vjepa2",),
     prefix_tokens=0,
-    has_cls=False,
     input_size=256,
     trained_size=256,
 )
@@ -220,22 +215,20 @@ _VJEPA_384 = replace(_VJEPA, input_size=384, trained_size=384)
 _VJEPA_G = NetworkSize((40,), (1408,), 22, mlp=6144)
 
 ARCHITECTURES: tuple[Architecture, ...] = (
-    replace(VIT, model_type="vit_mae", unused=(r"^decoder\.",), family="MAE"),
+    replace(VIT, model_type="vit_mae", model="ViTModel", unused=(r"^decoder\.",), family="MAE"),
     replace(
         _BEIT_NETWORK,
         model="BeitForMaskedImageModeling",
-        checkpoint_class="BeitForMaskedImageModeling",
+        is_named=True,
         body="beit",
         blocks="beit.layers",
         mean_pooled=False,
-        pooling_option=False,
         unused=(),
     ),
     _BEIT_NETWORK,
     replace(
         _BEIT_NETWORK,
         model_type="data2vec-vision",
-        model="Data2VecVisionModel",
         blocks="encoder.layer",
         unused=(),
         parts=replace(
@@ -250,7 +243,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         ),
         family="other",
     ),
-    replace(VIT, model_type="ijepa", model="IJepaModel", prefix_tokens=0),
+    replace(VIT, model_type="ijepa", prefix_tokens=0),
     Architecture(
         model_type="capi",
         model="CapiModel",
@@ -262,18 +255,14 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     replace(
         HIERARCHY,
         model_type="hiera",
-        model="HieraModel",
         blocks="encoder.stages.*.layers",
         final_norm=None,
         layout="units",
         family="Hiera",
     ),
-    replace(
-        VIT, model_type="pixio", model="PixioModel", interpolates=False, pooling_option=False, family="Pixio"
-    ),
+    replace(VIT, model_type="pixio", family="Pixio"),
     Architecture(
         model_type="vjepa2",
-        model="VJEPA2Model",
         body="encoder",
         blocks="encoder.layer",
         final_norm="encoder.layernorm",

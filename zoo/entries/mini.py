@@ -61,7 +61,6 @@ _CONVOLUTIONAL = replace(
     paper="He et al., CVPR 2016, arXiv:1512.03385",
     model_types=("resnet",),
     prefix_tokens=0,
-    has_cls=False,
     has_final=False,
     stem_width=32,
 )

@@ -7,15 +7,7 @@ from zoo.entries.family import BASE, FAMILY, LARGE, SMALL, WIDTHS_B, WIDTHS_L, W
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import HALF, IMAGENET, BackboneSpec
 
-VIT = Architecture(
-    model_type="vit",
-    model="ViTModel",
-    blocks="layers",
-    final_norm="layernorm",
-    interpolates=True,
-    pooling_option=True,
-    parts=Sublayers(),
-)
+VIT = Architecture(model_type="vit", blocks="layers", final_norm="layernorm", parts=Sublayers())
 QKV = split_affine("attn.qkv", *(f"attention.{part}_proj" for part in "qkv"))
 VIT_NAMES = AuthorsNames(
     layout="a Vision Transformer with timm's names",
@@ -88,7 +80,6 @@ RESNET = replace(
     seen=IMAGENET_1K_LABELS,
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
     prefix_tokens=0,
-    has_cls=False,
     has_final=False,
     model_types=("resnet",),
     stem_width=64,
@@ -110,7 +101,6 @@ _BIT = replace(
 )
 _RESNET_NETWORK = Architecture(
     model_type="resnet",
-    model="ResNetModel",
     blocks="encoder.stages.*.layers",
     final_norm=None,
     prefix_tokens=0,
@@ -140,13 +130,7 @@ NEXT_T = NetworkSize((3, 3, 9, 3), WIDTHS_T)
 NEXT_S = NetworkSize((3, 3, 27, 3), WIDTHS_T)
 NEXT_B = NetworkSize((3, 3, 27, 3), WIDTHS_B)
 NEXT_L = NetworkSize((3, 3, 27, 3), WIDTHS_L)
-CONVNEXT = replace(
-    _RESNET_NETWORK,
-    model_type="convnext",
-    model="ConvNextModel",
-    parts=Residual(None, "drop_path"),
-    family="other",
-)
+CONVNEXT = replace(_RESNET_NETWORK, model_type="convnext", parts=Residual(None, "drop_path"), family="other")
 
 # Swin and Swin V2: transformers with shifted windows and grids that get coarser. Any image works whose sides
 # are multiples of 32 px: a grid that is no multiple of the window is padded. Windows are 7 cells a side for
@@ -161,7 +145,6 @@ _SWIN = replace(
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
     "arXiv:2103.14030",
     prefix_tokens=0,
-    has_cls=False,
     model_types=("swin",),
     repository="microsoft/{0}",
 )
@@ -175,39 +158,25 @@ _SWIN_T = NetworkSize((2, 2, 6, 2), WIDTHS_T, 24)
 _SWIN_S = NetworkSize((2, 2, 18, 2), WIDTHS_T, 24)
 _SWIN_B = NetworkSize((2, 2, 18, 2), WIDTHS_B, 32)
 HIERARCHY = Architecture(
-    model_type="swin",
-    model="SwinModel",
-    blocks="encoder.layers.*.blocks",
-    final_norm="layernorm",
-    prefix_tokens=0,
-    interpolates=True,
-    hierarchical=True,
-    pooling_option=True,
+    model_type="swin", blocks="encoder.layers.*.blocks", final_norm="layernorm", prefix_tokens=0
 )
 
 ARCHITECTURES: tuple[Architecture, ...] = (
     replace(VIT, normalisation=HALF),
-    replace(VIT, model_type="deit", model="DeiTModel", prefix_tokens=2),
+    replace(VIT, model_type="deit", prefix_tokens=2),
     HIERARCHY,
-    replace(HIERARCHY, model_type="swinv2", model="Swinv2Model"),
-    replace(
-        HIERARCHY,
-        model_type="focalnet",
-        model="FocalNetModel",
-        blocks="encoder.stages.*.layers",
-        interpolates=False,
-    ),
+    replace(HIERARCHY, model_type="swinv2"),
+    replace(HIERARCHY, model_type="focalnet", blocks="encoder.stages.*.layers"),
     _RESNET_NETWORK,
     replace(
         _RESNET_NETWORK,
         model_type="bit",
-        model="BitModel",
         final_norm="norm",
         parts=Residual("downsample", "drop_path"),
         normalisation=HALF,
     ),
     CONVNEXT,
-    replace(CONVNEXT, model_type="convnextv2", model="ConvNextV2Model"),
+    replace(CONVNEXT, model_type="convnextv2"),
 )
 ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_FS, "fs-s32", "small_patch32", SMALL, 32, 22_493_952),

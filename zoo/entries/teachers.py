@@ -50,7 +50,6 @@ _SAM = replace(
     paper="Kirillov et al., Segment Anything, ICCV 2023, arXiv:2304.02643",
     model_types=("sam_vision_model",),
     prefix_tokens=0,
-    has_cls=False,
     has_final=False,
     input_size=1024,
 )
@@ -59,7 +58,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     replace(
         DINOV2,
         model_type="radio",
-        model="RadioModel",
         final_norm=None,
         unused=(r"(^|\.)summary_idxs$", r"^radio_model\.(adaptors|(inter_)?feature_normalizer)\."),
         family="RADIO",
@@ -68,7 +66,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(
         model_type="sam_vision_model",
         tower_of="sam",
-        model="SamVisionModel",
         body="vision_encoder",
         blocks="vision_encoder.layers",
         final_norm=None,

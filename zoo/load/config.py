@@ -49,8 +49,12 @@ def supported_types() -> tuple[str, ...]:
 
 def model_class(architecture: Architecture) -> type[PreTrainedModel]:
     """The class of an architecture's network."""
-    holder = rotary_vit if hasattr(rotary_vit, architecture.model) else transformers
-    model: type[PreTrainedModel] = getattr(holder, architecture.model)
+    name = architecture.model
+    model: type[PreTrainedModel]
+    if name:
+        model = getattr(rotary_vit if hasattr(rotary_vit, name) else transformers, name)
+    else:
+        model = transformers.MODEL_MAPPING[transformers.CONFIG_MAPPING[architecture.model_type]]
     return model
 
 
@@ -62,8 +66,8 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     kind = str(values.get("model_type"))
     if kind in _TOWERS:
         kind, values = _TOWERS[kind], dict(values.get("vision_config") or values)
-    fitting = (candidate for candidate in ARCHITECTURES if candidate.checkpoint_class in (None, *classes))
-    architecture = next((candidate for candidate in fitting if candidate.model_type == kind), None)
+    of_kind = (candidate for candidate in ARCHITECTURES if candidate.model_type == kind)
+    architecture = next((fit for fit in of_kind if not fit.is_named or fit.model in classes), None)
     if architecture is None:
         raise InputError(
             f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
@@ -160,7 +164,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
     )
     if architecture.layout == "maps":
         return _convolutional_facts(facts, config)
-    if architecture.hierarchical:
+    if "*" in architecture.blocks:  # in stages, between which tokens become fewer and wider
         heads = getattr(config, "num_heads", None)
         if isinstance(config, HieraConfig):
             stages = _hiera_stages(config)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import torch
@@ -49,7 +50,10 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     weights = {id(weight): weight.numel() for part in (body, norm) if part for weight in part.parameters()}
     check_count(spec, sum(weights.values()))
     layouts = (architecture.layout,) * (len(blocks) + 1)
-    return Network(body, blocks, norm, layouts, architecture.interpolates, architecture.parts)
+    interpolates = (
+        architecture.interpolates and "interpolate_pos_encoding" in signature(body.forward).parameters
+    )
+    return Network(body, blocks, norm, layouts, interpolates, architecture.parts)
 
 
 def _read(
@@ -74,8 +78,7 @@ def _read(
         )
     config, converted = convert(tensors, spec)
     kind = config.model_type
-    usual = (entry for entry in ARCHITECTURES if entry.checkpoint_class is None)
-    architecture = next(entry for entry in usual if entry.model_type == kind)
+    architecture = next(entry for entry in ARCHITECTURES if entry.model_type == kind and not entry.is_named)
     facts = read_facts(architecture, config)
     # an MAE is told by its decoder, which conversion leaves out
     _check_kind(spec, "vit_mae" if any(name.startswith("decoder_") for name in tensors) else kind)
@@ -117,17 +120,18 @@ def _fill(
                 f"{spec.name}: the weights of {spec.repository} should be floating-point numbers; {name} "
                 f"holds {kind}; give the checkpoint as it was trained, not quantised."
             )
-    options: dict[str, Any] = {"add_pooling_layer": False} if architecture.pooling_option else {}
+    network = model_class(architecture)
+    pools = "add_pooling_layer" in signature(network).parameters
     with quiet():
         try:
-            loaded: Any = model_class(architecture).from_pretrained(
+            loaded: Any = network.from_pretrained(
                 None,
                 config=config,
                 state_dict=dict(tensors),
                 dtype=torch.float32,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
-                **options,
+                **({"add_pooling_layer": False} if pools else {}),
             )
         except (RuntimeError, ValueError, LookupError) as error:
             raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
