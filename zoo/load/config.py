@@ -49,12 +49,12 @@ def supported_types() -> tuple[str, ...]:
 
 def model_class(architecture: Architecture) -> type[PreTrainedModel]:
     """The class of an architecture's network."""
-    name = architecture.model
+    usual: Any = transformers.MODEL_MAPPING
     model: type[PreTrainedModel]
-    if name:
+    if name := architecture.model:
         model = getattr(rotary_vit if hasattr(rotary_vit, name) else transformers, name)
     else:
-        model = transformers.MODEL_MAPPING[transformers.CONFIG_MAPPING[architecture.model_type]]
+        model = usual[transformers.CONFIG_MAPPING[architecture.model_type]]
     return model
 
 

@@ -122,6 +122,7 @@ def _fill(
             )
     network = model_class(architecture)
     pools = "add_pooling_layer" in signature(network).parameters
+    options: dict[str, Any] = {"add_pooling_layer": False} if pools else {}
     with quiet():
         try:
             loaded: Any = network.from_pretrained(
@@ -131,7 +132,7 @@ def _fill(
                 dtype=torch.float32,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
-                **({"add_pooling_layer": False} if pools else {}),
+                **options,
             )
         except (RuntimeError, ValueError, LookupError) as error:
             raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
