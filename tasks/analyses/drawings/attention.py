@@ -18,11 +18,13 @@ from tasks.analyses.drawings.evidence import (
     at_depths,
     backbone_points,
     evenly,
+    in_order,
 )
 from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap, said
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"
+ENDS = {"lowest block": 0, "highest block": -1, "second lowest": 1, "second highest": -2}
 
 SORTED = """\
 The heads of the two lowest and the two highest blocks, each block's sorted from near to far, in pixels: a
@@ -76,7 +78,9 @@ def draw_distance(evidence: Evidence) -> list[Block]:
     points = []
     for backbone in evidence.backbones:
         drawn = heads[heads["backbone"] == backbone.name]
-        for name, block in _ends(sorted({int(layer) for layer in drawn["layer"]})).items():
+        layers = sorted({int(layer) for layer in drawn["layer"]})
+        there = {name: layers[end] for name, end in ENDS.items() if -len(layers) <= end < len(layers)}
+        for name, block in in_order(there).items():
             distances = sorted(drawn.loc[drawn["layer"] == block, "value"].tolist())
             points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
     if len(heads):
@@ -84,16 +88,6 @@ def draw_distance(evidence: Evidence) -> list[Block]:
         plot = Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels")
         blocks += [said(SORTED), evidence.titled(plot, "sorted")]
     return [*blocks, *evidence.head_points(DISTANCE, "heads")]
-
-
-def _ends(blocks: list[int]) -> dict[str, int]:
-    """The two lowest and the two highest blocks by what they are called, from the lowest on; none twice."""
-    names = {"lowest block": 0, "highest block": -1, "second lowest": 1, "second highest": -2}
-    ends: dict[int, str] = {}
-    for name, end in names.items():
-        if -len(blocks) <= end < len(blocks):
-            ends.setdefault(blocks[end], name)
-    return {name: block for block, name in sorted(ends.items())}
 
 
 def draw_shares(evidence: Evidence) -> list[Block]:
@@ -109,7 +103,8 @@ def draw_shares(evidence: Evidence) -> list[Block]:
 def draw_maps(evidence: Evidence) -> list[Block]:
     """Maps of heads over depth, share of heads that look to a side, and single images."""
     aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
-    of_cls, of_patches = _heads_by_depth(_class_maps(cls, aligned)), _heads_by_depth(aligned)
+    grids = {backbone: _on_grid(cls[backbone], maps) for backbone, maps in aligned.items() if backbone in cls}
+    of_cls, of_patches = _heads_by_depth(grids), _heads_by_depth(aligned)
     sides, title = {"": evidence.select("offset-heads")}, "Share of heads that look to one side"
     seen = Maps(of_patches, "Attention seen from the patch that looks", "attention")
     return [
@@ -121,23 +116,13 @@ def draw_maps(evidence: Evidence) -> list[Block]:
     ]
 
 
-def _class_maps(
-    maps: Mapping[DrawnBackbone, Floats], aligned: Mapping[DrawnBackbone, Floats]
-) -> dict[DrawnBackbone, Floats]:
-    """Average attention of the class token to patches, [blocks heads rows columns].
+def _on_grid(maps: Floats, aligned: Floats) -> Floats:
+    """Attention to the patches, [blocks heads rows columns], of that to all tokens, [blocks heads tokens].
 
-    It is that of [blocks heads tokens], what comes before the patches first. Aligned attention tells the
-    grid; without it the grid is a square.
+    Patches are the last tokens; their grid follows from that of aligned attention.
     """
-    grids = {}
-    for backbone, values in maps.items():
-        rows = columns = int(np.sqrt(values.shape[2]))
-        if backbone in aligned:
-            rows, columns = ((side + 1) // 2 for side in aligned[backbone].shape[2:])
-        if rows * columns <= values.shape[2]:
-            patches = values[:, :, values.shape[2] - rows * columns :]
-            grids[backbone] = patches.reshape(*values.shape[:2], rows, columns)
-    return grids
+    rows, columns = ((side + 1) // 2 for side in aligned.shape[2:])
+    return maps[:, :, -rows * columns :].reshape(*maps.shape[:2], rows, columns)
 
 
 def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...]:
@@ -152,22 +137,18 @@ def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...
 
 def _gallery(evidence: Evidence) -> list[Block]:
     """A few images with what each backbone looks at in them; nothing where no backbone has kept any."""
-    images = {backbone: evidence.array(backbone, "sample_image", 4) for backbone in evidence.backbones}
-    seen = {backbone: pixels for backbone, pixels in images.items() if pixels is not None}
-    attended = {key: maps for key, maps in evidence.numbers("sample_cls", 4).items() if key in seen}
-    if not attended:
+    names = ("sample_image", "sample_cls", "sample_rollout")  # kept together
+    images, attended, rollout = (evidence.numbers(name, 4) for name in names)
+    if not images:
         return []
-    rollout = evidence.numbers("sample_rollout", 4)
-    pictures = seen[next(iter(attended))]
+    pictures = next(iter(images.values()))
     chosen = {f"image {number}": i for number, i in enumerate(evenly(len(pictures), MOST_IMAGES), 1)}
     maps = []
     for panel, image in chosen.items():
-        for backbone, values in attended.items():
-            if image < len(values):
-                maps += at_depths(panel, backbone.label, values[image])
-                if backbone in rollout and image < len(rollout[backbone]):
-                    maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
-    pixels = {panel: np.asarray(pictures[image], np.uint8) for panel, image in chosen.items()}
+        for backbone in images:
+            maps += at_depths(panel, backbone.label, attended[backbone][image])
+            maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
+    pixels = {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
     unit = "Brightness follows the root of attention."
     picture = Gallery(pixels, tuple(maps), "What is looked at in single images", unit)
     return [said(GALLERY, depths=DEPTHS), evidence.titled(picture, "gallery")]
@@ -196,23 +177,19 @@ def draw_locality(evidence: Evidence) -> list[Block]:
     """CKA with a ConvNet's first blocks over how far heads look, a panel for each two backbones."""
     points, lacking = [], []
     for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
-        cka, distance = _of_pair(evidence, pair, "head_cka", 2), _of_pair(evidence, pair, "distance", 1)
-        if cka is None or distance is None or len(cka) != len(distance):
+        kept = {"head_cka": 2, "distance": 1}
+        cka, distance = (evidence.array_of(tuple(sorted(pair)), name, axes) for name, axes in kept.items())
+        if cka is None or distance is None:
             lacking.append(" and ".join(pair))
         else:
-            points += _windows(", ".join(pair), distance, cka)
+            of_pair = np.asarray(distance, np.float64), np.asarray(cka, np.float64)
+            points += _windows(", ".join(pair), *of_pair)
     blocks: list[Block] = []
     if points:
         frame, title = pd.DataFrame(points, columns=PANELS), "Heads that look near, and a ConvNet's blocks"
         plot = Plot(frame, "lines", title, "attention distance, pixels", "CKA")
         blocks = [said(WINDOWS), evidence.titled(plot, "windows")]
     return [*blocks, said(LACKING, names="; ".join(lacking))] if lacking else blocks
-
-
-def _of_pair(evidence: Evidence, pair: tuple[str, str], name: str, axes: int) -> Floats | None:
-    """An array of two backbones, whichever of them its file names first."""
-    arrays = (evidence.array_of(names, name, axes) for names in (pair, pair[::-1]))
-    return next((np.asarray(array, np.float64) for array in arrays if array is not None), None)
 
 
 def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:

@@ -95,11 +95,10 @@ class Evidence:
         arrays = {backbone: self.array(backbone, name, axes) for backbone in self.backbones}
         return {key: np.asarray(array, np.float64) for key, array in arrays.items() if array is not None}
 
-    def texts(self, backbone: DrawnBackbone, name: str, count: int, otherwise: str) -> list[str]:
-        """Names along an axis of so many places, as an array holds them, else numbered from 1."""
+    def texts(self, backbone: DrawnBackbone, name: str) -> list[str]:
+        """Names along an axis, as an array of one backbone holds them; none without it."""
         array = self.array(backbone, name, 1)
-        names = [] if array is None else [str(text) for text in array]
-        return [names[i] if i < len(names) else otherwise.format(i + 1) for i in range(count)]
+        return [] if array is None else [str(text) for text in array]
 
     def first_block(self, backbone: DrawnBackbone, count: int) -> int:
         """Number of the first block of a backbone's arrays of so many: as array ``block`` has it, else 1."""
@@ -189,12 +188,15 @@ def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
     return sorted((int(layer), float(value)) for layer, value in pairs)
 
 
+def in_order(places: dict[str, int]) -> dict[str, int]:
+    """Named places from the lowest on, each once: where two names are of one place, the first one stays."""
+    names = {place: name for name, place in reversed(places.items())}
+    return {names[place]: place for place in sorted(names)}
+
+
 def deep(count: int) -> dict[str, int]:
     """Places among so many blocks that stand for all of them, as of `SHARES`, by how deep they are."""
-    names: dict[int, str] = {}
-    for name, share in SHARES.items():
-        names.setdefault(round(share * (count - 1)), name)
-    return {name: block for block, name in sorted(names.items())}
+    return in_order({name: round(share * (count - 1)) for name, share in SHARES.items()})
 
 
 def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:

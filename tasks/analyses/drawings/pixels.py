@@ -29,8 +29,7 @@ def draw_fields(evidence: Evidence) -> list[Block]:
     fields = evidence.numbers("erf", 4)
     drawn: dict[str, list[SmallMap]] = {}
     for backbone, values in fields.items():
-        taps = evidence.texts(backbone, "tap", values.shape[1], "{}")
-        for tap, of_tap in zip(taps, values.swapaxes(0, 1), strict=True):
+        for tap, of_tap in zip(evidence.texts(backbone, "tap"), values.swapaxes(0, 1), strict=True):
             maps = at_depths("", backbone.label, np.sqrt(np.maximum(of_tap, 0)))
             if there := [field for field in maps if np.isfinite(field.values).any()]:
                 drawn.setdefault(tap, []).extend(there)

@@ -35,7 +35,7 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
             f"{backbone.label}, {half}", values[:, row].T, (0, evidence.first_block(backbone, len(values)))
         )
         for backbone, values in ratios.items()
-        for row, half in enumerate(evidence.texts(backbone, "half", values.shape[1], "half {}"))
+        for row, half in enumerate(evidence.texts(backbone, "half"))
     ]
     blocks: list[Block] = []
     if panels:
@@ -64,13 +64,11 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
     cka = evidence.numbers("cka", 5)
     panels = []
     for backbone, values in cka.items():
-        axes = zip(("pooling", "half", "pair"), values.shape[:3], strict=True)
-        poolings, halves, pairs = (evidence.texts(backbone, axis, count, "{}") for axis, count in axes)
-        pooling = poolings.index("patch") if "patch" in poolings else 0
-        pair = pairs.index(PAIR) if PAIR in pairs else 0
-        block = evidence.first_block(backbone, values.shape[3])
-        for row, half in enumerate(halves):
-            panels.append(Matrix(f"{backbone.label}, {half}", values[pooling, row, pair], (block, block)))
+        poolings, halves, pairs = (evidence.texts(backbone, axis) for axis in ("pooling", "half", "pair"))
+        of_patches = values[poolings.index("patch"), :, pairs.index(PAIR)]
+        first = (evidence.first_block(backbone, values.shape[3]),) * 2
+        named = zip(halves, of_patches, strict=True)
+        panels += [Matrix(f"{backbone.label}, {half}", table, first) for half, table in named]
     blocks: list[Block] = []
     if panels:
         title = "How alike what skips and what is added are"

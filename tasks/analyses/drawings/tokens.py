@@ -4,9 +4,8 @@ Source: Raghu et al., NeurIPS 2021, figures 9 and 11.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tasks.analyses.drawings.evidence import DrawnBackbone, Evidence, Floats, at_depths, deep
+from tasks.analyses.drawings.evidence import Evidence, Floats, at_depths, deep
 from tasks.blocks import Block, Maps, SmallMap, own_span, said
 
 TOKENS = """\
@@ -68,16 +67,12 @@ def draw_position(evidence: Evidence) -> list[Block]:
 
 def draw_tokens(evidence: Evidence) -> list[Block]:
     """Accuracy of single tokens in their places, a row a backbone, and their mean over depth."""
-    accuracies = evidence.numbers("token_accuracy", 2)
-    maps = []
-    for backbone, values in accuracies.items():
-        cells = evidence.array(backbone, "token", 3)
-        for name, block in deep(len(values)).items():
-            places = None
-            if cells is not None and len(cells) == len(values):
-                places = np.asarray(cells[block], np.int64)
-            placed = _placed(evidence, backbone, values[block], places)
-            maps.append(SmallMap("", backbone.label, name, placed))
+    accuracies, cells = evidence.numbers("token_accuracy", 2), evidence.numbers("token", 3)
+    maps = [
+        SmallMap("", backbone.label, name, _placed(values[block], cells[backbone][block]))
+        for backbone, values in accuracies.items()
+        for name, block in deep(len(values)).items()
+    ]
     rows, title = {"": evidence.select("fewshot-10")}, "How often one token finds the class"
     span = own_span([drawn.values for drawn in maps])
     return [
@@ -87,17 +82,10 @@ def draw_tokens(evidence: Evidence) -> list[Block]:
     ]
 
 
-def _placed(
-    evidence: Evidence, backbone: DrawnBackbone, values: Floats, places: NDArray[np.int64] | None
-) -> Floats:
-    """Numbers of tokens as a map: by their row and column where these are known, negative ones left out."""
-    if places is None:
-        there = values[np.isfinite(values)]
-        return there.reshape(evidence.grid(backbone, len(there))) if len(there) else np.full((1, 1), np.nan)
-    known = (places >= 0).all(axis=1)
-    if not known.any():
-        return np.full((1, 1), np.nan)
-    rows, columns = (np.unique(places[known, side], return_inverse=True) for side in (0, 1))
+def _placed(values: Floats, cells: Floats) -> Floats:
+    """Numbers of tokens as a map, by the row and column of each; negative ones are of no token."""
+    known = (cells >= 0).all(axis=1)
+    rows, columns = (np.unique(cells[known, side], return_inverse=True) for side in (0, 1))
     placed = np.full((len(rows[0]), len(columns[0])), np.nan)
     placed[rows[1], columns[1]] = values[known]
     return placed
