@@ -217,7 +217,7 @@ class KeypointSteps(StepsTask):
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
         grids, images = KeptGrids(users=len(self.config.rules)), self._widest.images[group.key]
         return [
-            CategoryMeasurer(Matcher(task.pairs[group.key], images, view, task.config), (), grids)
+            CategoryMeasurer(Matcher(task.pairs[group.key], images, view, task.config), grids)
             for task in self.tasks.values()
         ]
 

@@ -6,8 +6,8 @@ tensor on the device.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,64 +15,59 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks.base import FINITE
-from tasks.checks import varies
+from tasks.checks import LayerFlags
 from tasks.datasets.spair import KeypointPair
 from tasks.keypoints import places
 from tasks.keypoints.config import KeypointConfig
 from tasks.keypoints.places import Size, before_said, stated
 from tasks.metrics.bilinear import Places, sampled
-from tasks.metrics.correspondence import best_pixels, least_errors, searchable
-from tasks.sets import MIXED, members_of
+from tasks.metrics.correspondence import best_pixels, least_errors
+from tasks.sets import MIXED
 from zoo.spec import Layer
 from zoo.view.views import View
 
 Key = tuple[int, tuple[int, int]]  # an image, by its index, and its width and height
 Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of their images
-Flags = tuple[Tensor, Tensor]  # [] each, whether the grids of a batch vary, and whether they are finite
 
 
 class KeptGrids:
-    """The grids of one category's images, kept once for so many measurers that match them."""
+    """The grids of one category's images, until the last of so many measurers has matched them.
 
-    def __init__(self, users: int) -> None:
+    Where there are sets of layers, a layer's grids are kept until its last set is matched.
+    """
+
+    def __init__(self, users: int = 1, sets: Sequence[Layer] = ()) -> None:
         self._users = users
-        self._takes: dict[Layer, int] = {}
+        self._sets = sets
+        self._left = Counter(member for layers in sets for member in layers.members)
         self._grids: dict[Layer, dict[int, Tensor]] = {}
 
     def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Keep the tokens of some images, which another measurer may have given before."""
+        """Keep the tokens of some images, of sets at length 1; another measurer may have given them."""
         known = self._grids.setdefault(layer, {})
         if not all(position in known for position in positions):
-            known |= zip(positions, grids.to(torch.float32, copy=True), strict=True)
+            kept = normalize(grids.float(), dim=-1) if self._sets else grids.to(torch.float32, copy=True)
+            known |= zip(positions, kept, strict=True)
 
     def take(self, layer: Layer) -> Grids:
-        """The grids of a layer by position; the last user's call lets go of them."""
-        self._takes[layer] = self._takes.get(layer, 0) + 1
-        return self._grids.pop(layer, {}) if self._takes[layer] == self._users else self._grids.get(layer, {})
+        """The grids of a layer by position, or of a set side by side.
 
+        Raises ValueError where the layers of a set have grids of different sizes.
+        """
+        every = [self._one(member) for member in layer.members]
+        if not layer.fused:
+            return every[0]
+        together = {}
+        for position in every[0]:
+            parts = [grids[position] for grids in every]
+            if len({part.shape[:2] for part in parts}) > 1:
+                raise ValueError(MIXED)
+            together[position] = torch.cat(parts, dim=-1) / math.sqrt(len(parts))
+        return together
 
-@dataclass(frozen=True, slots=True)
-class FoundPoints:
-    """Where the points of all pairs are found, in the pairs' order; distances are to the true points."""
-
-    found: Tensor  # [points 2] in pixels of the target images, float64
-    error_box: Tensor  # [points] distances over the longer side of the target's box
-    error_image: Tensor  # [points] the same over the longer side of the target image
-    least_box: Tensor  # [points] from the nearest places that can be said, over the longer side of the box
-    pull: Tensor | None  # [points] shares of a soft arg-max where similarities count as next to 0
-
-    def arrays(self, flags: Sequence[Flags]) -> dict[str, Tensor]:
-        """What is kept of a category beside points; flags of batches say whether its grids can be used."""
-        changing, finite = zip(*flags or [(torch.tensor(False), torch.tensor(True))], strict=True)
-        return {
-            "error_box": self.error_box,
-            "error_image": self.error_image,
-            "varies": torch.stack(changing).any()[None],
-            "least_box": self.least_box,
-            **({} if self.pull is None else {"pull": self.pull}),
-            FINITE: torch.stack(finite),
-        }
+    def _one(self, layer: Layer) -> Grids:
+        self._left[layer] = self._left.get(layer, self._users) - 1
+        return self._grids[layer] if self._left[layer] else self._grids.pop(layer)
 
 
 class Matcher:
@@ -98,8 +93,15 @@ class Matcher:
         self._counts = [len(pair.source_points) for pair in pairs]
         self._starts = np.cumsum([0, *self._counts])
 
-    def match(self, grids: Grids) -> FoundPoints:
-        """Find all points, by the grids of all images as the layer has them."""
+    def match(self, grids: Grids) -> dict[str, Tensor]:
+        """Find all points, by the grids of all images as the layer has them.
+
+        Of points in the order of their pairs: ``point`` [points 2], where they are found, float64 in pixels
+        of the target images; distances to the true points [points] over the longer side of the target's box
+        (``error_box``) and of its image (``error_image``), and from the nearest places that can be said over
+        that of the box (``least_box``); ``pull`` [points], of a soft arg-max alone, shares where similarities
+        count as next to 0.
+        """
         found, pull = self._found(grids)
         facts = self._facts.to(found.device, non_blocking=True)
         truth, scale, offset, in_image = (facts[row : row + 2].T for row in (0, 2, 4, 6))
@@ -115,7 +117,8 @@ class Matcher:
         sizes = {position: (grid.shape[0], grid.shape[1]) for position, grid in grids.items()}
         targets = tuple(sizes[self._position[pair.target]] for pair in self._pairs)
         least = self._least(targets).to(found.device, non_blocking=True)
-        return FoundPoints(points, error / box, error / image, least / box, pull)
+        errors = {"error_box": error / box, "error_image": error / image, "least_box": least / box}
+        return {"point": points, **errors, **({} if pull is None else {"pull": pull})}
 
     def _least(self, targets: tuple[Size, ...]) -> Tensor:
         """Smallest distance in image pixels that can be reached for each point, [points] float64.
@@ -166,8 +169,8 @@ class Matcher:
         parts = torch.split(vectors, self._products(self._by_target[target], tokens))
         if self._config.upsampled:
             area = self._placed(target, tokens, source=False)
-            prepared = searchable(tokens, area, scaled=self._config.unit != "tokens")
-            return best_pixels(parts, prepared).double() + before_said(self._config, 1.0), None
+            pixels = best_pixels(parts, tokens, area, scaled=self._config.unit != "tokens")
+            return pixels.double() + before_said(self._config, 1.0), None
         height, width, _ = tokens.shape
         maps = torch.cat([some @ tokens.flatten(0, 1).T for some in parts]).view(-1, height, width)
         pull: Tensor | None = None
@@ -236,58 +239,26 @@ class Matcher:
 
 
 class CategoryMeasurer:
-    """Matches all pairs of one category once the grids of its images are there.
+    """Matches all pairs of one category, by layers or sets of them, once the grids of its images are there.
 
     Of a few pairs, the examples, it keeps the points that were found, too; their places among the pairs rise.
     """
 
-    def __init__(self, matcher: Matcher, examples: tuple[int, ...], kept: KeptGrids) -> None:
+    def __init__(self, matcher: Matcher, kept: KeptGrids, examples: tuple[int, ...] = ()) -> None:
         self._examples = examples
         self._matcher = matcher
         self._kept = kept
-        self._flags: dict[Layer, list[Flags]] = {}
+        self._flags = LayerFlags()
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._flags.setdefault(layer, []).append((varies(grids), grids.isfinite().all()))
+        self._flags.see(layer, grids)
         self._kept.add(layer, positions, grids)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Distances over two lengths, [points] each, and the examples' points in image pixels, [points 2]."""
-        matches = self._matcher.match(self._kept.take(layer))
-        points = [matches.found[self._matcher.rows(row)] for row in self._examples]
-        there = {"point": torch.cat([matches.found[:0], *points]).round(decimals=2).float()}
-        return matches.arrays(self._flags.pop(layer, [])) | there
-
-
-class KeypointSetsMeasurer:
-    """Matches all pairs of one category by sets of layers; it keeps grids until their last set is done."""
-
-    def __init__(self, matcher: Matcher, sets: Sequence[Layer]) -> None:
-        self._matcher = matcher
-        self._left = list(sets)
-        self._units: dict[Layer, dict[int, Tensor]] = {layer: {} for layer in members_of(sets)}
-        self._flags: dict[Layer, list[Flags]] = {layer: [] for layer in self._units}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._flags[layer].append((varies(grids), grids.isfinite().all()))
-        self._units[layer] |= zip(positions, normalize(grids.float(), dim=-1), strict=True)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        self._left.remove(layer)
-        try:
-            matches = self._matcher.match(self._together(layer))
-        finally:
-            wanted = members_of(self._left)
-            self._units = {member: tokens for member, tokens in self._units.items() if member in wanted}
-        return matches.arrays([flags for member in layer.members for flags in self._flags[member]])
-
-    def _together(self, layer: Layer) -> Grids:
-        """The tokens of a set by position; raises ValueError where grids are of different sizes."""
-        layers = [self._units[member] for member in layer.members]
-        grids = {}
-        for position in layers[0]:
-            parts = [tokens[position] for tokens in layers]
-            if len({part.shape[:2] for part in parts}) > 1:
-                raise ValueError(MIXED)
-            grids[position] = torch.cat(parts, dim=-1) / math.sqrt(len(layers))
-        return grids
+        """What `Matcher.match` says of all points but where they are, which is of the examples, rounded."""
+        arrays = self._matcher.match(self._kept.take(layer))
+        points = arrays.pop("point")
+        if self._examples:
+            some = torch.cat([points[self._matcher.rows(row)] for row in self._examples])
+            arrays["point"] = some.round(decimals=2).float()
+        return arrays | self._flags.arrays(layer)

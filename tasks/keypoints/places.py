@@ -38,7 +38,7 @@ def source_places(config: KeypointConfig, points: Floats, seen: Geometry, size: 
 def searched_area(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
     """The pixels that are searched of an image of that width and height, on its grid of tokens."""
     if config.search == "all pixels":
-        return bilinear.official_search(seen.size[0], size)
+        return bilinear.image_places(seen.size, size)
     if config.search != "image pixels":
         return bilinear.searched_places(seen.size[0], size, seen.content)
     across, down = (

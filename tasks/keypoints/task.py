@@ -30,7 +30,7 @@ from tasks.datasets.base import Coverage, Sample
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.examples import Predicted, by_key, drawn
 from tasks.keypoints.config import CONFIGS, KeypointConfig
-from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, KeypointSetsMeasurer, Matcher
+from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.metrics.arrays import Floats
 from tasks.metrics.correspondence import pck_averages
 from tasks.registry import TaskEntry
@@ -55,28 +55,6 @@ PULL = "pull"  # mean share of a soft arg-max, in percent, that lies where simil
 
 OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
 """What the mean is over, by `KeypointConfig.average`."""
-
-
-def pair_kinds(pairs: Sequence[KeypointPair]) -> Mapping[str, NDArray[np.bool_]]:
-    """For each kind, which points of the pairs are of it, [points]; a kind without a point is left out.
-
-    There are no levels where some annotation does not say of which its pair is, no geometry-aware points
-    where of some pair it is not known which points its target image shows, and no azimuth where of some image
-    it is not known.
-    """
-    counts = [len(pair.source_points) for pair in pairs]
-    levels = {field: [getattr(pair.facts, field, None) for pair in pairs] for field in KINDS}
-    levels["azimuth"] = [pair.turn for pair in pairs]
-    kinds = {
-        f"{field} {name}": np.repeat([level == number for level in levels[field]], counts)
-        for field, names in (KINDS | AZIMUTH).items()
-        for number, name in enumerate(names)
-        if None not in levels[field]
-    }
-    flags = [pair.facts and pair.facts.mistakable for pair in pairs]
-    if None not in flags:
-        kinds[MISTAKABLE] = np.array([flag for each in flags for flag in each or ()], bool)
-    return {name: points for name, points in kinds.items() if points.any()}
 
 
 class KeypointTask(MeasuredTask):
@@ -159,19 +137,35 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def kinds(self) -> Mapping[str, NDArray[np.bool_]]:
-        """Kinds of points, and which points of all pairs are of each."""
-        return pair_kinds(self._ordered)
+        """For each kind, which points of all pairs are of it, [points]; a kind without a point is left out.
+
+        There are no levels where some annotation does not say of which its pair is, no geometry-aware points
+        where of some pair it is not known which points its target image shows, and no azimuth where of some
+        image it is not known.
+        """
+        pairs = self._ordered
+        levels = {field: [getattr(pair.facts, field, None) for pair in pairs] for field in KINDS}
+        levels["azimuth"] = [pair.turn for pair in pairs]
+        kinds = {
+            f"{field} {name}": np.repeat([level == number for level in levels[field]], self._counts)
+            for field, names in (KINDS | AZIMUTH).items()
+            for number, name in enumerate(names)
+            if None not in levels[field]
+        }
+        flags = [pair.facts and pair.facts.mistakable for pair in pairs]
+        if None not in flags:
+            kinds[MISTAKABLE] = np.array([flag for each in flags for flag in each or ()], bool)
+        return {name: points for name, points in kinds.items() if points.any()}
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        return self.measure_sets(group, view, ())
+
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         pairs = self.pairs[group.key]
         first = next(row for row, pair in enumerate(self._ordered) if pair.category == group.key)
         examples = tuple(row - first for row in self._drawn if 0 <= row - first < len(pairs))
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
-        return CategoryMeasurer(matcher, examples, KeptGrids(users=1))
-
-    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        matcher = Matcher(self.pairs[group.key], self.images[group.key], view, self.config)
-        return KeypointSetsMeasurer(matcher, sets)
+        return CategoryMeasurer(matcher, KeptGrids(sets=sets), () if sets else examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""
@@ -180,32 +174,33 @@ class KeypointTask(MeasuredTask):
             return Outcome((), empty="no pair has a keypoint")
         if not any(np.any(m["varies"]) for m in measurements):
             return Outcome((), empty=ALIKE)
-        n, starts = int(counts.sum()), np.cumsum([0, *counts[:-1]])
+        n = int(counts.sum())
         boxes, images = (_joined(measurements, name) for name in ("error_box", "error_image"))
-        stops = np.cumsum([len(m["error_box"]) for m in measurements])[:-1]
+        every = np.ones(n, bool)
         values: dict[str, Floats] = {}
         # name, column of the items, what the mean is over, value, of how many of what
         rows: list[tuple[str, str, Over, float, int, str]] = []
         for alpha in self.config.alphas:
             metric, by_image = f"PCK@{alpha:g}", f"PCK@{alpha:g} image size"
-            hits = values[metric] = self.hits(boxes, alpha)
-            of_image = values[by_image] = self.hits(images, alpha)
-            per_image = np.add.reduceat(hits, starts) / counts
+            hits, of_image = self.hits(boxes, alpha), self.hits(images, alpha)
+            values |= {metric: hits, by_image: of_image}
+            averages = self._averages(hits, every)
             rows += [
-                (metric, metric, "strata", _category_mean(hits, stops), n, "keypoints"),
-                (f"{metric} per image", metric, "clusters", float(per_image.mean()), len(counts), "pairs"),
-                (f"{metric} per keypoint", metric, "items", float(hits.mean()), n, "keypoints"),
-                (by_image, by_image, "strata", _category_mean(of_image, stops), n, "keypoints"),
+                (metric, metric, "strata", averages["category"], n, "keypoints"),
+                (f"{metric} per image", metric, "clusters", averages["image"], len(counts), "pairs"),
+                (f"{metric} per keypoint", metric, "items", averages["keypoint"], n, "keypoints"),
+                (by_image, by_image, "strata", self._averages(of_image, every)["category"], n, "keypoints"),
             ]
         metric = f"PCK@{self.config.alphas[0]:g}"
         primary = values[metric]
         parts = {f"{metric} {name}": (primary, points) for name, points in self.kinds.items()}
         if all("least_box" in m for m in measurements):
             least = self.hits(_joined(measurements, "least_box"), self.config.alphas[0])
-            parts[ceiling_metric(self.config.primary)] = least, np.ones(n, bool)
+            parts[ceiling_metric(self.config.primary)] = least, every
         for name, (hits, points) in parts.items():
-            value, over = self._average(hits, points), OVER[self.config.average]
-            rows.append((name, name, over, value, int(points.sum()), "keypoints"))
+            average = self.config.average
+            value = self._averages(hits, points)[average]
+            rows.append((name, name, OVER[average], value, int(points.sum()), "keypoints"))
             values[name] = np.where(points, hits, np.nan)
         if all("pull" in m for m in measurements):
             values[PULL] = 100.0 * _joined(measurements, "pull")
@@ -220,11 +215,10 @@ class KeypointTask(MeasuredTask):
 
         Nothing is said of distances alone, as others exported them; ``right`` is of all points.
         """
-        if not all("point" in m for m in measurements):
+        points = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
+        if not points:
             return {}
-        points = np.concatenate([np.asarray(m["point"], np.float32) for m in measurements])
-        there = np.isin(self._owner, self._drawn)
-        return {"point": points, "right": right[there]} if there.any() else {}
+        return {"point": np.concatenate(points), "right": right[np.isin(self._owner, self._drawn)]}
 
     def facts(self) -> Predicted:
         pairs = [self._ordered[row] for row in self._drawn]
@@ -251,12 +245,11 @@ class KeypointTask(MeasuredTask):
         right = errors <= alpha if self.config.inclusive else errors < alpha
         return 100.0 * right.astype(np.float64)
 
-    def _average(self, hits: Floats, points: NDArray[np.bool_]) -> float:
-        """Mean of some points' hits, averaged as the primary metric."""
+    def _averages(self, hits: Floats, points: NDArray[np.bool_]) -> Mapping[str, float]:
+        """Means of some points' hits, by `KeypointConfig.average`."""
         categories = [pair.category for pair in self._ordered]
-        averages = pck_averages(hits[points], self._owner[points], categories)
-        means = {"category": "point_category", "image": "image_all", "keypoint": "point_all"}
-        return float(getattr(averages, means[self.config.average]))
+        means = pck_averages(hits[points], self._owner[points], categories)
+        return {"category": means.point_category, "image": means.image_all, "keypoint": means.point_all}
 
     def _items(self, values: Mapping[str, Floats], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""
@@ -277,8 +270,3 @@ class KeypointTask(MeasuredTask):
 
 def _joined(measurements: Sequence[Measurements], name: str) -> Floats:
     return np.concatenate([np.asarray(m[name], np.float64) for m in measurements])
-
-
-def _category_mean(hits: Floats, stops: NDArray[np.int64]) -> float:
-    """Mean over categories, which end at those points, of the mean of each one's hits."""
-    return float(np.mean([category.mean() for category in np.split(hits, stops) if len(category)]))

@@ -47,13 +47,13 @@ def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Pla
     return Places(_weights(points[:, 1], grid[0]), _weights(points[:, 0], grid[1]))
 
 
-def searched_places(side: int, grid: tuple[int, int], content: Box | None = None) -> Places:
+def searched_places(side: int, grid: tuple[int, int], content: Box) -> Places:
     """The pixels of a square view that are searched: those with their centre inside the image.
 
-    The content is the left, top, right and bottom of the image inside the padded view; all of it if None.
-    Raises ValueError where it holds no pixel.
+    The content is the left, top, right and bottom of the image inside the padded view. Raises ValueError
+    where it holds no pixel.
     """
-    left, top, right, bottom = content or (0.0, 0.0, float(side), float(side))
+    left, top, right, bottom = content
     columns, rows = searched_pixels(left, right, side), searched_pixels(top, bottom, side)
     if not len(columns) or not len(rows):
         raise ValueError(f"the content box {content} holds no pixel of a view of {side}")
@@ -61,12 +61,6 @@ def searched_places(side: int, grid: tuple[int, int], content: Box | None = None
     across = _weights((torch.tensor(columns, dtype=torch.float64) + 0.5) * (width / side), width)
     down = _weights((torch.tensor(rows, dtype=torch.float64) + 0.5) * (height / side), height)
     return Places(down, across, (columns[0], rows[0]))
-
-
-def official_search(side: int, grid: tuple[int, int]) -> Places:
-    """The pixels that the published code searches: all of the view."""
-    every = (torch.arange(side, dtype=torch.float64) + 0.5) / side
-    return Places(_weights(every * grid[0], grid[0]), _weights(every * grid[1], grid[1]))
 
 
 def area_places(across: Tensor, down: Tensor, grid: tuple[int, int]) -> Places:

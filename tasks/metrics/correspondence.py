@@ -25,51 +25,30 @@ SIMILARITIES_CPU = 1 << 18  # similarities held at a time: few enough to stay in
 SIMILARITIES_GPU = 1 << 26
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An image to find points in, prepared once for all pairs that share it."""
-
-    tokens: Tensor  # [... height width dim] of length 1
-    inverse_norm: Tensor | None  # [... rows columns] of upsampled tokens; None to leave their length
-    rows: Tensor  # [rows height] bilinear weights of the searched pixels' rows
-    columns: Tensor  # [columns width] the same of their columns
-    corner: tuple[int, int]  # column and row of the first searched pixel
-
-
-def searchable(tokens: Tensor, searched: Places, scaled: bool) -> Target:
-    """A target image, ready to be searched; values are not looked at.
-
-    ``tokens`` [... height width dim] have length 1; ``scaled`` is whether upsampled ones are scaled to it
-    again.
-    """
-    inverse = None
-    if scaled:
-        norm = _norm(tokens, searched.rows, searched.columns)
-        inverse = norm.clamp_min(SHORTEST).reciprocal().to(tokens)
-    return Target(tokens, inverse, searched.rows.to(tokens), searched.columns.to(tokens), searched.corner)
-
-
-def best_pixels(vectors: Sequence[Tensor], target: Target) -> Tensor:
+def best_pixels(vectors: Sequence[Tensor], tokens: Tensor, searched: Places, scaled: bool) -> Tensor:
     """Pixel of the highest inner product with each vector: [... n 2] whole numbers x, y, int64.
 
-    Vectors [... some dim] have the target's leading dimensions; each tensor of them is one product with the
-    tokens, as the last bits of a product may depend on its size. Values are not looked at. Ties go to the
-    lowest row, then to the lowest column. As many are matched at once as `SIMILARITIES_CPU` or
-    `SIMILARITIES_GPU` says.
+    ``tokens`` [... height width dim] of the image that is searched have length 1; ``scaled`` is whether
+    upsampled ones are scaled to it again. Vectors [... some dim] have the same leading dimensions; each
+    tensor of them is one product with the tokens, as the last bits of a product may depend on its size.
+    Values are not looked at. Ties go to the lowest row, then to the lowest column. As many are matched at
+    once as `SIMILARITIES_CPU` or `SIMILARITIES_GPU` says.
     """
-    tokens = target.tokens.flatten(-3, -2).mT
-    products = torch.cat([some @ tokens for some in vectors], dim=-2)
+    rows, columns = searched.rows.to(tokens), searched.columns.to(tokens)
+    products = torch.cat([some @ tokens.flatten(-3, -2).mT for some in vectors], dim=-2)
+    products = products.view(*products.shape[:-1], *tokens.shape[-3:-1])
+    norm = _norm(tokens, searched.rows, searched.columns) if scaled else None
+    inverse = None if norm is None else norm.clamp_min(SHORTEST).reciprocal().to(tokens)[..., None, :, :]
     most = SIMILARITIES_CPU if products.is_cpu else SIMILARITIES_GPU
-    maps = math.prod(products.shape[:-2]) * len(target.rows) * len(target.columns)
+    maps = math.prod(products.shape[:-3]) * len(rows) * len(columns)
     pixels_of_parts = []
-    products = products.view(*products.shape[:-1], *target.tokens.shape[-3:-1])
     for small in torch.split(products, max(1, most // maps), dim=-3):
-        similarity = torch.matmul(target.rows, torch.matmul(small, target.columns.T))
-        if target.inverse_norm is not None:
-            similarity *= target.inverse_norm[..., None, :, :]
+        similarity = torch.matmul(rows, torch.matmul(small, columns.T))
+        if inverse is not None:
+            similarity *= inverse
         pixels_of_parts.append(_argmax(similarity))
     pixels = torch.cat(pixels_of_parts, dim=-2)
-    for axis, first in enumerate(target.corner):
+    for axis, first in enumerate(searched.corner):
         pixels[..., axis] += first
     return pixels
 

@@ -16,7 +16,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.datasets.spair_facts import PairFacts
 from tasks.keypoints.config import KeypointConfig, PairSample
-from tasks.keypoints.matching import FoundPoints, Matcher
+from tasks.keypoints.matching import Matcher
 from tasks.keypoints.task import KeypointTask
 from tasks.metrics.correspondence import SoftArgmax
 from tasks.metrics.spread import debiased, position_basis
@@ -46,7 +46,7 @@ def inputs(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, T
 
 def matched(
     rule: KeypointConfig, points: list[Floats], sizes: list[tuple[int, int]], grids: list[Tensor]
-) -> FoundPoints:
+) -> dict[str, Tensor]:
     """Matches of one pair of images of those sizes, whose target has a box of 1 x 1 pixels."""
     values = {"source_size": sizes[0], "target_size": sizes[1], "target_box": (0.0, 0.0, 1.0, 1.0)}
     one = pair(1, 0, 1, "cat", points, **values)
@@ -68,7 +68,7 @@ def test_insid3(name: str) -> None:
         grids = [debiased(normalize(grid, dim=-1), basis) for grid in grids]
     points = np.array(params["source_keypoints"], np.float64)
     sizes = [turned(params["source_size_hw"]), turned(params["target_size_hw"])]
-    found = matched(rule_of("insid3"), [points, points], sizes, grids).found
+    found = matched(rule_of("insid3"), [points, points], sizes, grids)["point"]
     np.testing.assert_allclose(found.numpy(), expected["official_predicted_xy"], atol=PIXELS)
 
 
@@ -85,7 +85,7 @@ def test_geoaware(name: str) -> None:
         ways["official_nearest"] = replace(rule, soft=None)
         ways["sd_dino_nearest"] = rule_of("sd-dino")
     for key, way in ways.items():
-        found = matched(way, [points, points], [square, square], grids).found
+        found = matched(way, [points, points], [square, square], grids)["point"]
         np.testing.assert_allclose(found.numpy(), expected[key], atol=PIXELS, err_msg=key)
 
 
@@ -103,8 +103,10 @@ def test_probe3d(name: str) -> None:
     rule = replace(rule, view=rule.view.scaled(224, patch))
     matches = matched(rule, points, [(side, side)] * 2, grids)
     count = len(data["target"])
-    np.testing.assert_allclose(matches.found.numpy() * count / side, expected["official_token_xy"], atol=1e-9)
-    errors = matches.error_box.numpy() / (side * params["threshold_scale"])
+    np.testing.assert_allclose(
+        matches["point"].numpy() * count / side, expected["official_token_xy"], atol=1e-9
+    )
+    errors = matches["error_box"].numpy() / (side * params["threshold_scale"])
     np.testing.assert_allclose(errors, expected["official_error"], atol=1e-6)
 
 
@@ -114,9 +116,9 @@ def test_dift() -> None:
     for one, predicted in zip(params["pairs"], expected["own_predicted_xy"], strict=True):
         points = [np.array(one[key], np.float64) for key in ("src_kps", "trg_kps")]
         matches = matched(rule_of("dift"), points, sizes, [data["source"], data["target"]])
-        np.testing.assert_array_equal(matches.found.numpy(), predicted)
+        np.testing.assert_array_equal(matches["point"].numpy(), predicted)
         truth = np.hypot(*(np.array(predicted) - points[1]).T)
-        np.testing.assert_array_equal(matches.error_box.numpy(), truth)
+        np.testing.assert_array_equal(matches["error_box"].numpy(), truth)
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -296,8 +298,8 @@ def test_ceilings(name: str) -> None:
         one = pair(1, 0, 0, "cat", [truth, truth], source_size=size, target_size=size, target_box=box)
         grid = torch.randn(cells, cells, 3, generator=torch.Generator().manual_seed(1))
         matches = Matcher([one], [0], view, rule).match({0: grid})
-        assert (matches.least_box <= matches.error_box + 1e-9).all()
-        errors.append(matches.least_box.numpy())
+        assert (matches["least_box"] <= matches["error_box"] + 1e-9).all()
+        errors.append(matches["least_box"].numpy())
     assert max(map(np.max, errors)) == pytest.approx(expected["largest_error_over_box"], abs=1e-6)
     for alpha, (low, high) in zip(
         golden_ceilings["params"]["alphas"], expected["points_range_under_ties"], strict=True

@@ -9,15 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.bilinear import (
-    Box,
-    official_pixels,
-    official_search,
-    point_places,
-    sampled,
-    searched_places,
-)
-from tasks.metrics.correspondence import best_pixels, pck_averages, searchable
+from tasks.metrics.bilinear import Box, image_places, official_pixels, point_places, sampled, searched_places
+from tasks.metrics.correspondence import best_pixels, pck_averages
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 from zoo.view.views import Letterbox
@@ -53,17 +46,17 @@ def sample_points(grid: Tensor, points: Tensor, stride: float) -> Tensor:
 
 def match(vectors: Tensor, target: Tensor, side: int, content: Box | None = None) -> Tensor:
     """Centres of the best pixels by the task's rule, for vectors and tokens of any length: [... n 2]."""
-    places = searched_places(side, target.shape[-3:-1], content)
-    prepared = searchable(functional.normalize(target, dim=-1), places, scaled=True)
-    return best_pixels([functional.normalize(vectors, dim=-1)], prepared).double() + 0.5
+    places = searched_places(side, target.shape[-3:-1], content or (0.0, 0.0, float(side), float(side)))
+    unit = [functional.normalize(tokens, dim=-1) for tokens in (vectors, target)]
+    return best_pixels(unit[:1], unit[1], places, scaled=True).double() + 0.5
 
 
 def match_official(source: Tensor, target: Tensor, points: Tensor, side: int) -> Tensor:
     """Best pixels by the published rule: [... n 2]."""
     unit = [functional.normalize(grid, dim=-1) for grid in (source, target)]
     vectors = sample_points(unit[0], official_pixels(points).double() + 0.5, side / source.shape[-2])
-    searched = official_search(side, target.shape[-3:-1])
-    return best_pixels([vectors], searchable(unit[1], searched, scaled=False))
+    searched = image_places((side, side), target.shape[-3:-1])
+    return best_pixels([vectors], unit[1], searched, scaled=False)
 
 
 def official_rule(case: dict[str, Any], dtype: torch.dtype) -> Iterator[Finding]:

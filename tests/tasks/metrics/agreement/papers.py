@@ -20,7 +20,6 @@ from tasks.metrics.correspondence import (
     best_pixels,
     least_errors,
     pck_averages,
-    searchable,
 )
 from tasks.metrics.spread import debiased, position_basis
 from tests.reference import inputs_corr
@@ -134,13 +133,13 @@ def _dift(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Findi
     params, expected = case["params"], case["expected"]
     source, target = data["source"], data["target"]
     grid, size = (source.shape[0], source.shape[1]), params["target_size_wh"]
-    search = searchable(target, image_places((size[0], size[1]), grid), scaled=True)
+    search = image_places((size[0], size[1]), grid)
     hits, categories, predicted = [], [], []
     for pair in params["pairs"]:
         points = torch.tensor(pair["src_kps"], dtype=torch.float64) + 0.5
         scaled = points / torch.tensor(params["source_size_wh"]) * torch.tensor([grid[1], grid[0]])
         vectors = sampled(source, point_places(scaled, grid, 1.0), [len(points)])
-        found = best_pixels([vectors], search)
+        found = best_pixels([vectors], target, search, scaled=True)
         predicted.append(found.tolist())
         left, top, right, bottom = pair["trg_bndbox"]
         error = (found - torch.tensor(pair["trg_kps"])).double().norm(dim=1) / max(right - left, bottom - top)
