@@ -45,8 +45,9 @@ class Answer:
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
     """The answer to every column of a leaderboard that has a score, in their order."""
-    device = find_device(board.costs)
-    times = layer_costs(board.costs, device).set_index(["backbone", "input_size", "layer"])["ms"].to_dict()
+    costs = board.costs.records
+    device = find_device(costs)
+    times = layer_costs(costs, device).set_index(["backbone", "input_size", "layer"])["ms"].to_dict()
     return tuple(
         _answer(column, board.ties.get(column.key), times, device or "")
         for column in board.columns

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from leaderboards.display import page_name
 from leaderboards.literature import Published
 from leaderboards.records.key import COMPARISON_TASK
 from leaderboards.records.record import of_suite
@@ -56,6 +57,14 @@ class Board:
         records = newest(of_suite(records, suite) if suite else records)
         return cls(suite, records, items, arrays, tuple(published))
 
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def page(self) -> str:
+        """Name of its page's files, without an ending; of its analyses' ``<page>.inside`` and so on."""
+        return page_name(self.suite)
+
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of some of its records, or of changed ones; each key once and in order."""
         return replace(self, records=records)
@@ -91,13 +100,14 @@ class Board:
         return self.measured[is_set(self.measured)]
 
     @cached_property
-    def analysed(self) -> pd.DataFrame:
-        """Records of analyses, which describe and do not rank, without those of costs."""
-        return self.records[is_analysis(self.records) & (self.records["task"] != COST)]
+    def analyses(self) -> "Board":
+        """The board of its analyses, which describe and do not rank, without costs."""
+        return self.only(self.records[is_analysis(self.records) & (self.records["task"] != COST)])
 
     @cached_property
-    def costs(self) -> pd.DataFrame:
-        return self.records[self.records["task"] == COST]
+    def costs(self) -> "Board":
+        """The board of its costs, whose sources are devices."""
+        return self.only(self.records[self.records["task"] == COST])
 
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:

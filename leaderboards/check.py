@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import fixed, page_name
+from leaderboards.display import fixed
 from leaderboards.pages.csv import file_digest, read_numbers
 from leaderboards.pages.figures import figure_differences
 from leaderboards.pages.tidy import INSIDE, TIDY, inside_frame, read_tidy, tidy_frame
@@ -45,11 +45,11 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     sentences: list[str] = []
     for suite in suites_of(records):
         board = Board.of(records, suite)
-        inside, ranked = page_name(suite, "inside"), page_name(suite)
-        if len(board.measured) or (len(board.analysed) and (folder / f"{ranked}.csv").is_file()):
-            sentences += _check_page(folder, ranked, TIDY, tidy_frame(board), tolerance)
-        if len(board.analysed):
-            sentences += _check_page(folder, inside, INSIDE, inside_frame(board.analysed), tolerance)
+        if len(board.measured) or (len(board.analyses) and (folder / f"{board.page}.csv").is_file()):
+            sentences += _check_page(folder, board.page, TIDY, tidy_frame(board), tolerance)
+        if board.analyses:
+            numbers = inside_frame(board.analyses)
+            sentences += _check_page(folder, f"{board.page}.inside", INSIDE, numbers, tolerance)
     return sentences
 
 

@@ -24,13 +24,9 @@ def task_display(name: str) -> TaskEntry:
     return next((entry for entry in TASKS if entry.name == name), bare)
 
 
-def page_name(suite: str, kind: str = "") -> str:
-    """A suite's name as the name of its pages' files, which stay in their folder whatever it is called.
-
-    The page of analyses is of the kind ``inside``, that of costs of the kind ``cost``.
-    """
-    name = safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
-    return f"{name}.{kind}" if kind else name
+def page_name(suite: str) -> str:
+    """A suite's name as the name of its page's files, which stay in their folder whatever it is called."""
+    return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:

@@ -136,8 +136,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     records = chosen(records_of(request.output), request.backbones)
     board = Board.of(records)
     columns = _columns(board, request.tasks)
-    device = find_device(board.costs, request.device)
-    costs, facts = layer_costs(board.costs, device), _facts(records)
+    device = find_device(board.costs.records, request.device)
+    costs, facts = layer_costs(board.costs.records, device), _facts(records)
     every = {column: candidates_of(column, costs, facts) for column in columns}
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):

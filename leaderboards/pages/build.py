@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import page_name
 from leaderboards.literature import Published
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.figures import write_figures
@@ -80,8 +79,8 @@ def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> li
 def pages_of(board: Board) -> list[Page]:
     """The pages of one suite: its leaderboard, and its analyses and its costs where there are any."""
     pages = [leaderboard_page(board)] if len(board.measured) else []
-    pages += [inside_page(board)] if len(board.analysed) else []
-    pages += [cost_page(board)] if len(board.costs) else []
+    pages += [inside_page(board)] if board.analyses else []
+    pages += [cost_page(board)] if board.costs else []
     labels = tuple(backbone.label for backbone in board.backbones if not backbone.floor)
     return [replace(page, backbones=labels) for page in pages]
 
@@ -89,9 +88,8 @@ def pages_of(board: Board) -> list[Page]:
 def leaderboard_page(board: Board) -> Page:
     """The leaderboard of one suite: the same blocks for the same records in any order."""
     blocks = section_blocks(board)
-    if len(board.analysed):
-        blocks.append(said(ELSEWHERE, name=page_name(board.suite, "inside")))
-    name = page_name(board.suite)
-    numbers = Numbers(tidy_frame(board), name)
+    if board.analyses:
+        blocks.append(said(ELSEWHERE, name=f"{board.page}.inside"))
+    numbers = Numbers(tidy_frame(board), board.page)
     blocks += provenance_blocks(board.only(board.plain), numbers, empty_cells(board))
-    return Page(name, f"Leaderboard: {board.suite}", tuple(blocks))
+    return Page(board.page, f"Leaderboard: {board.suite}", tuple(blocks))

@@ -11,7 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, metric_rank, pooling_rank, task_rank
 from leaderboards.pages.csv import read_numbers
 from leaderboards.records.key import COMPARISON_TASK
-from leaderboards.scores.frames import COLUMN, backbones_of
+from leaderboards.scores.frames import COLUMN
 from zoo.spec import Layer
 
 DECIMALS = 4
@@ -60,18 +60,19 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
 
 
-def inside_frame(records: pd.DataFrame) -> pd.DataFrame:
-    """Records of analyses, or of costs, of one suite as text, columns `INSIDE`, in the order of the page.
+def inside_frame(board: Board) -> pd.DataFrame:
+    """The numbers of a board of analyses, or of costs, as text, columns `INSIDE`, in the order of the page.
 
     Numbers of two layers, which are many, are in the records and arrays alone.
     """
-    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(records))}
+    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
 
     def rest(row: Row) -> tuple[object, ...]:
         layer = Layer(row["layer"], row["tap"])
         return (pooling_rank(row["pooling"]), layer.place, row["head"], row["other"])
 
-    return _texts(_in_order(records[records["other_layer"] < 0], ranks, rest), INSIDE, INSIDE_DECIMALS)
+    rows = board.records[board.records["other_layer"] < 0]
+    return _texts(_in_order(rows, ranks, rest), INSIDE, INSIDE_DECIMALS)
 
 
 def read_tidy(path: Path) -> pd.DataFrame:

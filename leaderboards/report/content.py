@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
-from leaderboards.display import page_name
 from leaderboards.pages.tidy import inside_frame, tidy_frame
 from leaderboards.report.cka import BlockCka, cka_matrices
 from leaderboards.report.cost import BackboneCosts, costs_of
@@ -38,9 +37,8 @@ class Content:
 def content_of(board: Board, facts: Mapping[str, Facts]) -> Content:
     """What is said of a board, given facts by backbone; published numbers only of these."""
     board = replace(board, published=()) if board.reproduced.empty else board
-    analysed, costs, suite = board.analysed, board.costs, board.suite
-    numbers = [Numbers(tidy_frame(board), page_name(suite))] if len(board.plain) else []
-    numbers += [Numbers(inside_frame(analysed), page_name(suite, "inside"))] if len(analysed) else []
-    numbers += [Numbers(inside_frame(costs), page_name(suite, "cost"))] if len(costs) else []
+    numbers = [Numbers(tidy_frame(board), board.page)] if len(board.plain) else []
+    numbers += [Numbers(inside_frame(board.analyses), f"{board.page}.inside")] if board.analyses else []
+    numbers += [Numbers(inside_frame(board.costs), f"{board.page}.cost")] if board.costs else []
     said = frames_of(board, facts), answers_of(board), costs_of(board, facts), *cka_matrices(board)
     return Content(board, *said, tuple(numbers))

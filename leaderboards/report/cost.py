@@ -41,9 +41,9 @@ def costs_of(board: Board, facts: Mapping[str, Facts]) -> BackboneCosts:
     """What the backbones of a board cost, on the device that was measured last; facts are by name."""
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
     labels = {backbone.name: backbone.label for backbone in backbones}
-    rows = board.costs
+    rows = board.costs.records
     rows = rows[rows["value"].notna() & rows["backbone"].isin(labels)]
-    rows = rows[rows["dataset"] == find_device(board.costs)]
+    rows = rows[rows["dataset"] == find_device(board.costs.records)]
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["metric"].isin(COST[2:])]
     wide = inner.pivot_table(index=["backbone", "layer"], columns="metric", values="value", aggfunc="last")

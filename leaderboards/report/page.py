@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from leaderboards.charts.engine import library
 from leaderboards.charts.style import looks
-from leaderboards.display import page_name
 from leaderboards.pages.csv import csv_text
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.report import charts
@@ -94,7 +93,7 @@ def _further_sections(content: Content, examples: Sequence[PageSection]) -> list
         html = writer.html(collapsibles(beyond, ""))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
     sections += examples
-    if len(board.analysed):
+    if board.analyses:
         html = writer.html(collapsibles(inside_page(board).blocks, "How to read this"))
         sections.append(PageSection("inside", "inside", "Inside the networks", html))
     parts = collapsibles(_table_blocks(content), "How to read the tables", level=3)
@@ -108,7 +107,7 @@ def _table_blocks(content: Content) -> list[Block]:
     blocks = section_blocks(board, "tables")
     if len(board.plain):
         blocks += provenance_blocks(board.only(board.plain), content.numbers[0], empty_cells(board))
-    if len(board.costs):
+    if board.costs:
         costs = cost_page(board)
         blocks += [Heading(2, costs.title), *costs.blocks]
     return blocks
@@ -119,7 +118,7 @@ def _data(content: Content) -> dict[str, Any]:
     named = {name: getattr(frames, name) for name in ("backbones", "columns", "best", "layers", "published")}
     labels = [*frames.backbones["backbone"]]
     return {
-        "suite": page_name(content.suite),
+        "suite": content.board.page,
         "frames": {name: packed(frame) for name, frame in (named | {"cost": costs.layers}).items()},
         "axes": [list(axis) for axis in costs.axes],
         "alike": [packed_matrix(item) for item in content.cka],

@@ -6,7 +6,7 @@ from collections import defaultdict
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import count_text, fixed, ms_text, page_name
+from leaderboards.display import count_text, fixed, ms_text
 from leaderboards.pages.tidy import inside_frame
 from leaderboards.scores.frames import BoardBackbone, backbones_of
 from leaderboards.sections.gaps import empty_analyses
@@ -28,11 +28,12 @@ _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image,
 
 def cost_page(board: Board) -> Page:
     """The costs of one suite, which has some."""
-    name, costs = page_name(board.suite, "cost"), board.only(board.costs)
+    name = f"{board.page}.cost"
     blocks: list[Block] = [said(NOTE)]
-    for device in costs.sources:
+    for device in board.costs.sources:
         blocks += _device_blocks(device.rows, device.dataset)
-    blocks += provenance_blocks(costs, Numbers(inside_frame(board.costs), name), empty_analyses(costs))
+    numbers = Numbers(inside_frame(board.costs), name)
+    blocks += provenance_blocks(board.costs, numbers, empty_analyses(board.costs))
     return Page(name, f"What the backbones cost: {board.suite}", tuple(blocks))
 
 

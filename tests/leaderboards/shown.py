@@ -30,5 +30,4 @@ def tied(records: pd.DataFrame, ties: ColumnTies) -> Board:
 
 def gaps_of(records: pd.DataFrame) -> list[str]:
     """What analyses leave empty, in sentences."""
-    board = Board.of(records)
-    return empty_analyses(board.only(board.analysed))
+    return empty_analyses(Board.of(records).analyses)

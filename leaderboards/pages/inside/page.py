@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import number_text, page_name, pooling_name, pooling_rank, task_display
+from leaderboards.display import number_text, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.pages.tidy import inside_frame
 from leaderboards.records.files import scored_path, task_key
@@ -65,12 +65,12 @@ Known = Sequence[DrawnBackbone]  # the backbones of a page, in the order of tabl
 
 def inside_page(board: Board) -> Page:
     """The analyses of one suite, which has some; tasks that rank are only drawn."""
-    name, analyses = page_name(board.suite, "inside"), board.only(board.analysed)
+    name, analyses = f"{board.page}.inside", board.analyses
     blocks: list[Block] = [said(INSIDE_NOTE)]
     for analysis in analyses.sources:
         blocks += _analysis_blocks(analysis, evidence_of(analysis, analyses))
     blocks += [*_probe_blocks(board), *unlabelled_blocks(board)]
-    numbers = Numbers(inside_frame(board.analysed), name)
+    numbers = Numbers(inside_frame(analyses), name)
     blocks += provenance_blocks(analyses, numbers, empty_analyses(analyses))
     return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
 
@@ -240,7 +240,7 @@ def _probe_blocks(board: Board) -> list[Block]:
             for pooling in sorted(set(scores["pooling"]), key=pooling_rank)
         }
         if task == PROBES[0]:
-            tokens = board.analysed[board.analysed["task"] == "token-probes"].dropna(subset="value")
+            tokens = board.analyses.records.query("task == 'token-probes'").dropna(subset="value")
             tokens = tokens[tokens["backbone"].isin(scores["backbone"])]
             tokens = choose(tokens, "fewshot-10", pooling="token", dataset=dataset, protocol=protocol)
             series |= {"one patch token": tokens} if len(tokens) else {}

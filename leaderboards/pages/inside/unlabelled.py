@@ -1,15 +1,46 @@
-"""The section on layers chosen without labels: what they lose, and whether any criterion beats two rules."""
+"""The section on layers chosen without labels: what they lose, and whether any criterion beats two rules.
 
-from collections.abc import Callable, Sequence
+A criterion of the analysis `label-free` names the layer at which it is highest, or nearest to what its paper
+calls good; two rules that look at nothing name the last layer and that at two thirds of the depth.
+"""
 
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text
-from leaderboards.scores import label_free
 from leaderboards.scores.column import Column
-from leaderboards.scores.label_free import RULES, TESTED, Beaten, Mean, Named
+from leaderboards.scores.frames import candidates
 from tasks.blocks import Block, Heading, Table, Text, said
+from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.best_set import holm
+from tasks.metrics.layer_choice import below_zero, mean_reach, named_layers, rank_correlation, regret
+
+TASK = "label-free"
+LEVEL = 0.05  # p below which a criterion is said to beat the rules
+
+# every criterion with what its source calls good: the number nearest to it names a layer, or the highest does
+CRITERIA: dict[str, float | None] = {
+    "effective-rank": None,
+    "rankme": None,
+    "spectrum-decay": 1.0,
+    "cka-to-last": None,
+    "neighbours-to-last": None,
+    "view-neighbours": None,
+    "view-top1": None,
+}
+# criteria of which it is asked whether they beat the rules: those that do not always name the last layer
+TESTED = tuple(name for name in CRITERIA if not name.endswith("-to-last"))
+
+RULES: dict[str, Callable[[int], int]] = {  # they look at nothing: number of blocks to block
+    "last": lambda depth: depth,
+    "two thirds": lambda depth: max(1, math.floor(depth * 2 / 3 + 0.5)),
+}
 
 READ = """\
 Whoever has no labels has to name a layer by something else. **Regret** is the best score of all layers less
@@ -47,18 +78,52 @@ LAYERS = "Regret of each backbone, with the layer that is named in brackets; emp
 BY = "named by"
 ALL = "all together"
 
+Key = tuple[str, str, str, str]  # of a column, as `Column.key`
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The layers that one criterion or rule names for one backbone and column."""
+
+    column: Column
+    backbone: str
+    by: str  # name of the criterion or rule
+    layers: tuple[int, ...]  # from 1; several that the criterion likes equally, none where it names none
+    regret: float  # best score of all layers less theirs, in points; NaN where none is named
+    correlation: float  # Spearman's, of liking and score over layers; NaN of a rule, or where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Beaten:
+    """One criterion beside the rules, over backbones, of each of which all columns count together.
+
+    ``less`` is for each rule and backbone the criterion's regret less the rule's, in points, below 0 where
+    the criterion is better; ``p`` says that both are below 0 by chance, adjusted for all criteria (or NaN).
+    """
+
+    criterion: str
+    less: dict[str, Floats]
+    p: float
+
+    @property
+    def lower(self) -> bool:
+        return all(mean_of(values) < 0 for values in self.less.values())
+
+    @property
+    def shown(self) -> bool:
+        return self.lower and self.p < LEVEL
+
 
 def unlabelled_blocks(board: Board) -> list[Block]:
     """The section; nothing without criteria and scores of the same backbones."""
-    choices = label_free.choices_without_labels(board)
+    choices = choices_without_labels(board)
     if not choices:
         return []
     columns = tuple(dict.fromkeys(choice.column for choice in choices))
     count = len({choice.backbone for choice in choices})
-    tests = label_free.against_rules(choices)
-    criteria = [criterion.metric for criterion in label_free.CRITERIA]
-    regrets = _means(choices, columns, label_free.mean_regret, [*RULES, *criteria])
-    correlations = _means(choices, columns, label_free.mean_correlation, criteria)
+    tests = against_rules(choices)
+    regrets = _means(choices, columns, "regret", [*RULES, *CRITERIA])
+    correlations = _means(choices, columns, "correlation", [*CRITERIA])
     least = fixed(min(1.0, len(tests) / 2**count), 3)
     blocks: list[Block] = [
         Heading(2, "Layers chosen without labels"),
@@ -82,7 +147,7 @@ def unlabelled_blocks(board: Board) -> list[Block]:
 
 def _verdict(tests: Sequence[Beaten], count: int) -> Text:
     if beating := [test.criterion for test in tests if test.shown]:
-        return said(BEATS, level=fixed(label_free.LEVEL, 2), names=", ".join(beating))
+        return said(BEATS, level=fixed(LEVEL, 2), names=", ".join(beating))
     lower = ", ".join(test.criterion for test in tests if test.lower)
     return said(NONE, lower=LOWER.format(names=lower, count=count) if lower else NOT_LOWER)
 
@@ -91,7 +156,7 @@ def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
     """Criteria that lose less than both rules in single columns; no words where there are no several."""
     texts = []
     for column in columns:
-        regrets = {by: label_free.mean_regret(choices, by, column).value for by in (*RULES, *TESTED)}
+        regrets = {by: mean_of(by_backbone(choices, by, column=column)) for by in (*RULES, *TESTED)}
         least = min(regrets[rule] for rule in RULES)
         if lower := [by for by in TESTED if regrets[by] < least]:
             texts.append(f"{column.heading}: {', '.join(lower)}")
@@ -101,17 +166,19 @@ def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
 def _means(
     choices: Sequence[Named],
     columns: Sequence[Column],
-    mean: Callable[[Sequence[Named], str, Column | None], Mean],
+    number: Literal["regret", "correlation"],
     names: Sequence[str],
 ) -> pd.DataFrame:
     """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
     headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
-    cells = ({name: _text(mean(choices, by, column)) for name, column in headed} for by in names)
-    return pd.DataFrame([{BY: by} | row for by, row in zip(names, cells, strict=True)])
+    return pd.DataFrame(
+        {BY: by} | {name: _text(by_backbone(choices, by, number, column)) for name, column in headed}
+        for by in names
+    )
 
 
 def _test_row(test: Beaten) -> dict[str, str]:
-    less = {f"less {rule}": _text(mean) for rule, mean in test.less.items()}
+    less = {f"less {rule}": _text(values) for rule, values in test.less.items()}
     return {BY: test.criterion, **less, "p": fixed(test.p, 3)}
 
 
@@ -130,6 +197,101 @@ def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
     return pd.DataFrame(body)
 
 
-def _text(mean: Mean) -> str:
-    text, reach = fixed(mean.value, 2), fixed(mean.reach, 2)
+def _text(values: Floats) -> str:
+    """The mean over backbones and half its 95 % interval, as if they were drawn from many like them."""
+    text, reach = fixed(mean_of(values), 2), fixed(mean_reach(values), 2)
     return f"{text} ± {reach}" if text and reach else text
+
+
+def choices_without_labels(board: Board) -> tuple[Named, ...]:
+    """Every criterion and rule, for every trained backbone and column that has both scores and criteria.
+
+    Candidates are the blocks from 1 on that have a score, in the pooling of the leaderboard. The criteria are
+    those of the class token for scores of it, and of the mean of the patch tokens for all others. They are of
+    the column's own images where there are some, else of the first ones that there are.
+    """
+    homes = [source for source in board.analyses.sources if source.task == TASK]
+    numbers = {home: candidates(home.rows) for home in homes}
+    homes = [home for home in homes if len(numbers[home])]
+    if not homes:
+        return ()
+    named: list[Named] = []
+    for column in board.only(board.records[board.records["trained"].astype(bool)]).columns:
+        home = min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
+        criteria = dict(iter(numbers[home].groupby("backbone")))
+        for name, scores in column.candidates.groupby("backbone"):
+            if name in criteria:
+                named += _of_backbone(scores.sort_values("layer"), column, criteria[name])
+    return tuple(named)
+
+
+def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> Iterator[Named]:
+    """What is named for one backbone, by the rules first."""
+    backbone, depth = str(rows["backbone"].iloc[0]), int(rows["depth"].max())
+    layers, scores = rows["layer"].to_numpy(int), rows["value"].to_numpy(float)
+
+    def _named(by: str, places: Integers, correlation: float) -> Named:
+        lost = regret(scores, places) if len(places) else math.nan
+        return Named(column, backbone, by, tuple(layers[places].tolist()), lost, correlation)
+
+    of_class = rows["pooling"].iloc[0] == "cls" and (numbers["pooling"] == "cls").any()
+    numbers = numbers[numbers["pooling"] == ("cls" if of_class else "mean")]
+    for rule, block in RULES.items():
+        yield _named(rule, np.flatnonzero(layers == block(depth)), math.nan)
+    for criterion, good in CRITERIA.items():
+        own = numbers[numbers["metric"] == criterion]
+        by_layer = dict(zip(own["layer"].astype(int), own["value"].astype(float), strict=True))
+        liking = np.array([by_layer.get(int(layer), math.nan) for layer in layers])
+        if good is not None:
+            liking = -np.abs(liking - good)
+        yield _named(criterion, named_layers(liking), rank_correlation(liking, scores))
+
+
+def by_backbone(
+    choices: Sequence[Named],
+    by: str,
+    number: Literal["regret", "correlation"] = "regret",
+    column: Column | None = None,
+) -> Floats:
+    """What a criterion or rule loses, or its correlations: each backbone's in a column, or mean over all."""
+    of_column = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
+    return _over_columns(
+        {(choice.backbone, choice.column.key): getattr(choice, number) for choice in of_column}
+    )
+
+
+def mean_of(values: Floats) -> float:
+    """The mean over backbones; NaN where there is none."""
+    return float(values.mean()) if len(values) else math.nan
+
+
+def against_rules(named: Sequence[Named]) -> tuple[Beaten, ...]:
+    """Every criterion that does not name the last layer by what it is, beside both rules.
+
+    Compared is what both name for the same backbone and column. A criterion beats the rules where it beats
+    each of them, so the larger one of the p-values counts (an intersection-union test); these are adjusted
+    for the number of criteria (Holm).
+    """
+    regrets: dict[str, dict[tuple[str, Key], float]] = {}
+    for choice in named:
+        regrets.setdefault(choice.by, {})[choice.backbone, choice.column.key] = choice.regret
+    less = {
+        by: {
+            rule: _over_columns({key: lost - regrets[rule][key] for key, lost in regrets.get(by, {}).items()})
+            for rule in RULES
+        }
+        for by in TESTED
+    }
+    p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN where one is
+    return tuple(
+        Beaten(by, less[by], float(adjusted)) for by, adjusted in zip(TESTED, holm(np.array(p)), strict=True)
+    )
+
+
+def _over_columns(numbers: Mapping[tuple[str, Key], float]) -> Floats:
+    """Each backbone's mean over columns, without NaN: [backbones], in the order of their names."""
+    values_of: dict[str, list[float]] = {}
+    for (backbone, _), number in sorted(numbers.items()):
+        if not math.isnan(number):
+            values_of.setdefault(backbone, []).append(number)
+    return np.array([np.mean(own) for own in values_of.values()], np.float64)

@@ -183,7 +183,7 @@ def test_an_analysis_that_failed_as_a_whole_is_named():
 
 
 def test_the_csv_has_one_row_a_number_with_its_head():
-    rows = inside_frame(Board.of(both(), "mini").analysed)
+    rows = inside_frame(Board.of(both(), "mini").analyses)
     assert rows.columns.tolist() == INSIDE
     assert len(rows) == 3 * 3 * (2 + 3) + 2
     first = f"mini-clip,CLIP,True,{TASK},mini-imagenet,standard,patch,{TASK},1,attention,"
@@ -253,7 +253,7 @@ def test_numbers_of_two_layers_or_backbones_stand_apart():
     assert "-0.100" not in text
     assert "0.300" not in text
     assert "mini-resnet: locality" not in text  # it is what others are compared with, and was run
-    numbers = inside_frame(Board.of(frame([rho, block, within]), "mini").analysed)
+    numbers = inside_frame(Board.of(frame([rho, block, within]), "mini").analyses)
     assert numbers[["layer", "tap", "other", "value"]].to_numpy().tolist() == [
         ["1", "heads", "mini-resnet", "-0.500000"]
     ]

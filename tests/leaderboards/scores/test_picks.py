@@ -69,7 +69,7 @@ def test_costs_are_those_of_one_device_and_of_blocks() -> None:
             cost("a", 1, 0.5, "A Card", **later),
             layers([1.0, 2.0]),
         )
-    ).costs
+    ).costs.records
     found = layer_costs(records, CPU)
     assert list(found.columns) == LAYER_COSTS
     assert found[["layer", "ms", "parameters"]].to_numpy().tolist() == [[1, 2, 1000], [2, 4, 2000]]
@@ -82,7 +82,7 @@ def test_costs_are_those_of_one_device_and_of_blocks() -> None:
 
 
 def test_without_costs_there_is_no_device() -> None:
-    records = Board.of(frame(layers([1.0]))).costs
+    records = Board.of(frame(layers([1.0]))).costs.records
     assert (find_device(records, None), find_device(records, "cpu")) == (None, None)
     assert layer_costs(records, None).empty
 

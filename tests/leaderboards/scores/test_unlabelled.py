@@ -8,19 +8,20 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.markdown import markdown_page
-from leaderboards.records.record import Record
-from leaderboards.scores.frames import newest
-from leaderboards.scores.label_free import (
+from leaderboards.pages.inside.unlabelled import (
     CRITERIA,
     RULES,
     TESTED,
     Named,
     against_rules,
+    by_backbone,
     choices_without_labels,
-    mean_correlation,
-    mean_regret,
+    mean_of,
 )
+from leaderboards.pages.markdown import markdown_page
+from leaderboards.records.record import Record
+from leaderboards.scores.frames import newest
+from tasks.metrics.layer_choice import mean_reach
 from tasks.registry import TASKS
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
@@ -129,7 +130,7 @@ def test_who_beats_the_rules_is_told_from_who_does_not() -> None:
     beside = {one.criterion: one for one in against_rules(named)}
     assert beside["rankme"].shown
     assert beside["rankme"].p == pytest.approx(2 / 2**7)  # of two criteria that name a layer
-    assert beside["rankme"].less["last"].value == pytest.approx(-25)
+    assert mean_of(beside["rankme"].less["last"]) == pytest.approx(-25)
     assert not beside["view-top1"].lower
     assert math.isnan(beside["effective-rank"].p)
     assert tuple(beside) == TESTED
@@ -138,12 +139,12 @@ def test_who_beats_the_rules_is_told_from_who_does_not() -> None:
 
 def test_means_are_over_backbones() -> None:
     named = chosen(*several(**PLANTED))
-    lost = mean_regret(named, "last")
-    assert lost.value == pytest.approx(25)
-    assert lost.backbones == 7
-    assert lost.reach == pytest.approx(0, abs=1e-9)
-    assert mean_correlation(named, "rankme").value == pytest.approx(1)
-    assert mean_regret(named, "effective-rank").backbones == 0
+    lost = by_backbone(named, "last")
+    assert mean_of(lost) == pytest.approx(25)
+    assert len(lost) == 7
+    assert mean_reach(lost) == pytest.approx(0, abs=1e-9)
+    assert mean_of(by_backbone(named, "rankme", "correlation")) == pytest.approx(1)
+    assert len(by_backbone(named, "effective-rank")) == 0
 
 
 def page(groups: Sequence[Sequence[Record]]) -> str:
@@ -179,6 +180,6 @@ def test_without_criteria_there_is_no_section() -> None:
 
 def test_every_criterion_is_one_of_the_analysis() -> None:
     (entry,) = (task for task in TASKS if task.name == "label-free")
-    assert {one.metric for one in CRITERIA} == set(entry.metrics)
+    assert {*CRITERIA} == set(entry.metrics)
     assert [block(12) for block in RULES.values()] == [12, 8]
     assert [block(1) for block in RULES.values()] == [1, 1]
