@@ -13,7 +13,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -38,15 +38,13 @@ from zoo.errors import InputError
 RESULTS = Path(__file__).parent / "results"
 
 
-def save(machine: Machine, rows: Iterable[dict[str, Any]], folder: Path = RESULTS) -> Path:
+def save(machine: Machine, new: list[dict[str, Any]], folder: Path = RESULTS) -> Path:
     """Write rows beside those of other topics on a device of that name; gives the Markdown page."""
     path = folder / f"{re.sub(r'[^a-z0-9]+', '-', machine.device.lower()).strip('-')}.json"
     before = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
-    new = list(rows)
-    others = {*TOPICS} - {row["topic"] for row in new}
-    order = [*TOPICS]
-    kept = [row for row in before if row["topic"] in others]
-    every = sorted([*kept, *new], key=lambda row: order.index(row["topic"]))
+    order, measured_again = [*TOPICS], {row["topic"] for row in new}
+    old = [row for row in before if row["topic"] in order and row["topic"] not in measured_again]
+    every = sorted([*old, *new], key=lambda row: order.index(row["topic"]))
     page = f"# {machine.device}\n\n{machine}\n\n{as_table(every, 'github')}\n"
     content = json.dumps({"machine": asdict(machine), "rows": every}, indent=1) + "\n"
     for target, text in ((path, content), (path.with_suffix(".md"), page)):

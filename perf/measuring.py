@@ -22,10 +22,6 @@ class Budget:
     limit: float
     at_least: bool = False
 
-    def met(self, value: float) -> bool:
-        """Whether a value is within it."""
-        return value >= self.limit if self.at_least else value <= self.limit
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -42,7 +38,9 @@ class Row:
     @property
     def met(self) -> bool | None:
         """Whether the budget is met; None where there is none, or nothing was measured."""
-        return None if self.budget is None or self.value is None else self.budget.met(self.value)
+        if self.budget is None or self.value is None:
+            return None
+        return self.value >= self.budget.limit if self.budget.at_least else self.value <= self.budget.limit
 
 
 def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, Any]]:

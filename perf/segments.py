@@ -19,11 +19,18 @@ from tasks.metrics.label_vote import ROWS_CPU, SIMILARITIES_CPU
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.segmentation.in_context import Memories, QueryMeasurer, SetsQueryMeasurer
+from tasks.sets import sets_of
 from zoo.spec import Layer
 
 CLASSES = 21
 PHOTO = (500, 375)
 LAYERS = tuple(Layer(number) for number in range(1, 14))
+BLOCKS = LAYERS[:12]
+# members by set
+NAMED, PAIRS = (
+    {layers: layers.members for layers in sets_of(names, 12, BLOCKS)}
+    for names in (("last4", "quarters", "all"), ("pairs",))
+)
 WIDTH = 384
 DRAWN = 4096  # rows that are drawn at a time
 
@@ -128,12 +135,17 @@ def labelled(
     return measurer.settle(finished)
 
 
-def labelling(cells: str, rows: str, images: str) -> Callable[[], None]:
-    """The labelling of images one after the other, by so many remembered cells of each layer."""
+def labelling(cells: str, rows: str, images: str, sets: str = "") -> Callable[[], None]:
+    """The labelling of images one after the other by all layers, and of one by the named sets of them.
+
+    Each layer remembers so many cells. Any word for ``sets`` asks for them.
+    """
     grid, memories = grids(int(cells)), remembered(max(int(rows), 64))
 
     def work() -> None:
         for _ in range(int(images)):
             labelled(memories, grid)
+        if sets:
+            labelled(memories, grid, BLOCKS, [*NAMED])
 
     return work

@@ -9,21 +9,13 @@ from torch import Tensor
 from perf.grids import normal, object_labels
 from perf.measuring import Row, Setting, take_turns
 from perf.memory import BUDGET, not_here, peak
-from perf.segments import LAYERS, WIDTH, cells_and_rows, grids, labelled, remembered
+from perf.segments import BLOCKS, NAMED, PAIRS, WIDTH, cells_and_rows, grids, labelled, remembered
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
 from tasks.metrics.propagation import Propagation
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.sets import sets_of
 from zoo.spec import Layer
-
-BLOCKS = LAYERS[:12]
-# members by set
-NAMED, PAIRS = (
-    {layers: layers.members for layers in sets_of(names, 12, BLOCKS)}
-    for names in (("last4", "quarters", "all"), ("pairs",))
-)
 
 
 def set_rows(setting: Setting) -> Iterator[Row]:
@@ -40,7 +32,7 @@ def set_memory_rows(setting: Setting) -> Iterator[Row]:
     if absent := not_here(setting, what):
         yield from absent
         return
-    alone, sets = (peak("perf.sets:labelling", cells, rows, count) for count in (0, len(NAMED)))
+    alone, sets = (peak("perf.segments:labelling", cells, rows, 1, *named) for named in ((), ("named",)))
     shown = 3 * 4 * len(BLOCKS) * cells * cells * WIDTH / (1 << 20)  # as shown, stacked, of length 1
     note = f"{sets:,.0f} MiB over {alone:,.0f} MiB and {shown:,.0f} MiB of tokens"
     yield Row(what, sets / (alone + shown), budget=BUDGET, note=note)
@@ -107,15 +99,3 @@ def _segment_rows(setting: Setting) -> Iterator[Row]:
     what = f"segment, an image of {cells} x {cells} cells by 3 named sets of 12 layers, {rows:,} cells each"
     rounds = take_turns(setting, candidates, 0.25)
     yield rounds.row(f"{what}, over 13 layers one by one", ("named", "layers"))
-
-
-def labelling(cells: str, rows: str, sets: str) -> Callable[[], None]:
-    """The labelling of an image by all layers, and by so many of the named sets of them."""
-    grid, memories = grids(int(cells)), remembered(int(rows))
-
-    def work() -> None:
-        labelled(memories, grid)
-        if int(sets):
-            labelled(memories, grid, BLOCKS, [*NAMED][: int(sets)])
-
-    return work

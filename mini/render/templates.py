@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from enum import Enum, IntEnum, unique
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
@@ -29,8 +29,7 @@ class Facing(Enum):
     FRONT = "front"
 
 
-@dataclass(frozen=True, slots=True)
-class Landmark:
+class Landmark(NamedTuple):
     """A named point on a part, in the part's coordinates."""
 
     name: str

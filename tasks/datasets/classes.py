@@ -1,10 +1,10 @@
 """Images with classes, or without: folders of classes, labels, and a split where there is none."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ SEED = 0  # seed of the hash of names that chooses them
 MADE = f"val made of {SHARE} % of each class of train by the hash of file names, seed {SEED}"  # for people
 MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"  # the same, in the field `split` of records
 
-T = TypeVar("T")
+LabelledSample = tuple[str, Sample]  # an image behind the name of its class
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,11 @@ class Classification(Data):
     train: ClassImages
     val: ClassImages
     coverage: Coverage
-    split: str = "train, val"  # what was read of it, for records; it says where ``val`` was made of ``train``
+
+    @property
+    def split(self) -> str:
+        """What was read of it, for records: it says where ``val`` was made of ``train``."""
+        return MADE_SPLIT if MADE in self.coverage.remarks else "train, val"
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -90,35 +94,33 @@ def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
     return folders
 
 
-def class_images(images: Iterable[tuple[str, Sample]], classes: Mapping[str, int]) -> ClassImages:
-    """Images, each behind the name of its class, in order."""
-    samples, labels = [], []
-    for name, sample in images:
-        samples.append(sample)
-        labels.append(classes[name])
-    return ClassImages(tuple(samples), np.array(labels, np.int64), tuple(classes))
+def classification(
+    name: str,
+    train: Iterable[LabelledSample],
+    val: Iterable[LabelledSample],
+    where: str,
+    coverage: Coverage,
+    official: Iterable[int | None] = (None, None, None),
+) -> Classification:
+    """A dataset of images in any order; its coverage says how many there are beside the official numbers.
 
-
-def class_counts(
-    train: ClassImages, val: ClassImages, official: Iterable[int | None] = (None, None, None)
-) -> tuple[Count, ...]:
-    """How many classes there are, and images of either split, beside the official numbers."""
-    present = len(train.classes), len(train.samples), len(val.samples)
-    return tuple(map(Count, ("classes", "train images", "val images"), present, official))
-
-
-def require_known_classes(bank: Iterable[str], queries: Iterable[str], where: str) -> None:
-    """Raise InputError unless every class of the queries has images in the bank."""
-    if unknown := sorted({*queries} - {*bank}):
+    Raises InputError where val, which is ``where``, has a class that train has not.
+    """
+    sides = [sorted(images, key=lambda image: image[1].key) for images in (train, val)]
+    known, asked = ({label for label, _ in images} for images in sides)
+    if unknown := sorted(asked - known):
         raise InputError(
             f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "
             "add training images of them or remove them"
         )
-
-
-def class_labels(names: Iterable[str]) -> dict[str, int]:
-    """Label of each class name: its rank in sorted order."""
-    return {name: label for label, name in enumerate(sorted({*names}))}
+    classes = tuple(sorted(known))
+    rank = {label: number for number, label in enumerate(classes)}
+    numbers = (np.array([rank[label] for label, _ in images], np.int64) for images in sides)
+    samples = (tuple(sample for _, sample in images) for images in sides)
+    bank, queries = map(ClassImages, samples, numbers, (classes, classes))
+    present = len(classes), *map(len, sides)
+    counts = map(Count, ("classes", "train images", "val images"), present, official)
+    return Classification(name, bank, queries, replace(coverage, counts=tuple(counts)))
 
 
 def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -133,24 +135,26 @@ def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return sorted(ranked[queries:]), sorted(ranked[:queries])
 
 
-def divide(items: Iterable[tuple[str, str, T]], where: str) -> tuple[list[T], list[T]]:
-    """Items, each behind its class and its name in it, as bank and queries, class by class (`split_names`).
+def divide(
+    images: Iterable[LabelledSample], names: Iterable[str], where: str
+) -> tuple[list[LabelledSample], list[LabelledSample]]:
+    """Images by their names, each unique in its class, as bank and queries (`split_names`).
 
-    Raises InputError unless there are two classes, and two items in each.
+    Raises InputError unless there are two classes, and two images in each.
     """
-    by_class: dict[str, dict[str, T]] = {}
-    for label, name, item in items:
-        by_class.setdefault(label, {})[name] = item
+    by_class: dict[str, dict[str, Sample]] = {}
+    for (label, sample), name in zip(images, names, strict=True):
+        by_class.setdefault(label, {})[name] = sample
     if small := sorted(label for label, names in by_class.items() if len(names) < 2):
         raise InputError(
             f"expected at least 2 images in every class of {where}, to split them into a bank and queries, "
             f"found 1 in {some(small)}; add images or remove the class"
         )
     require_classes(len(by_class), where)
-    sides: tuple[list[T], list[T]] = ([], [])
-    for named in by_class.values():
+    sides: tuple[list[LabelledSample], list[LabelledSample]] = ([], [])
+    for label, named in by_class.items():
         for side, names in zip(sides, split_names(named), strict=True):
-            side += [named[name] for name in names]
+            side += [(label, named[name]) for name in names]
     return sides
 
 

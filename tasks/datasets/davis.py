@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from tasks.datasets import files as storage
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from tasks.datasets.masks import object_count, read_mask
+from tasks.datasets.masks import read_mask
+from tasks.metrics.arrays import VOID
 from zoo.errors import InputError
 
 
@@ -85,7 +88,9 @@ DAVIS_2017_VAL = DavisEntry()
 
 
 def _objects(video: Video) -> int:
-    number = object_count(read_mask(video.masks[0]))
+    """Number of objects by the official rule: the highest id of the first mask, void left out."""
+    mask = read_mask(video.masks[0])
+    number = int(np.max(mask, where=mask != VOID, initial=0))
     if not number:
         raise InputError(
             f"expected at least one object in the first mask {video.masks[0]}, found background only"

@@ -1,5 +1,6 @@
 """The user's own images: class folders in any depth, tables of labels, or images without classes."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -7,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from tasks.datasets import classes as classed
 from tasks.datasets.base import Count, Coverage, FileSample
-from tasks.datasets.classes import Classification, Unlabelled
+from tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text, some
 from tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
 from tasks.datasets.tree import ImageTree, read_tree
@@ -145,22 +146,18 @@ def _classes(
     if named != {""} and not {TRAIN} <= named <= {*SPLITS}:
         what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
         raise InputError(f"expected the splits of {root} to be {TRAIN} and {QUERY_SPLITS[0]}, found {what}")
-    classes = classed.class_labels(file.label for file in files if file.split in ("", TRAIN))
+    images = defaultdict[str, list[LabelledSample]](list)
+    for file in files:
+        images[file.split or TRAIN].append((file.label, FileSample(file.path, f"{root}/{file.path}")))
+    train, classes = images[TRAIN], {label for label, _ in images[TRAIN]}
     classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
-    queries = next((split for split in QUERY_SPLITS if split in named), "")
-    if queries:
-        train, val = ([file for file in files if file.split == split] for split in (TRAIN, queries))
-        classed.require_known_classes(classes, (file.label for file in val), f"{queries} of {root}")
+    if queries := next((split for split in QUERY_SPLITS if split in named), ""):
+        val = images[queries]
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
     else:
-        train, val = classed.divide(((file.label, file.name, file) for file in files), root)
+        train, val = classed.divide(train, [file.name for file in files], root)
         remarks.append(classed.MADE)
-    images = (
-        [(file.label, FileSample(file.path, f"{root}/{file.path}")) for file in sorted(part)]
-        for part in (train, val)
-    )
-    bank, asked = (classed.class_images(part, classes) for part in images)
-    coverage = Coverage(classed.class_counts(bank, asked), tuple(notes), (*remarks, *tree.remarks))
-    return Classification(name, bank, asked, coverage, "train, val" if queries else classed.MADE_SPLIT)
+    coverage = Coverage((), tuple(notes), (*remarks, *tree.remarks))
+    return classed.classification(name, train, val, f"{queries} of {root}", coverage)

@@ -9,7 +9,7 @@ from PIL import Image
 
 from tasks.datasets import classes as classed
 from tasks.datasets.base import Coverage, to_rgb
-from tasks.datasets.classes import Classification
+from tasks.datasets.classes import Classification, LabelledSample
 from tasks.datasets.files import FORMATS, UnreadableImageError, decoding
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from zoo.errors import InputError
@@ -52,18 +52,15 @@ def read_hub_dataset(text: str) -> Classification:
     spec = parse_hub_spec(text)
     tables = _load(spec)
     names = _choose_splits(tables, spec)
-    parts = [_read_split(name, tables[name], spec) for name in names]
-    classes = classed.class_labels(label for label, _ in parts[0])
-    made = len(parts) == 1
-    if made:  # by the hash of the numbers of rows
-        sides = classed.divide(((row[0], str(row[1].index), row) for row in parts[0]), text)
-        parts = [sorted(side, key=lambda row: row[1].index) for side in sides]
-    else:
-        classed.require_known_classes(classes, (label for label, _ in parts[1]), f"{text}, split {names[1]},")
-    classed.require_classes(len(classes), text)
-    train, val = (classed.class_images(part, classes) for part in parts)
-    coverage = Coverage(classed.class_counts(train, val), remarks=(classed.MADE,) if made else ())
-    return Classification(text, train, val, coverage, classed.MADE_SPLIT if made else "train, val")
+    train, *others = (_read_split(name, tables[name], spec) for name in names)
+    coverage = Coverage((), remarks=() if others else (classed.MADE,))
+    if others:
+        val = others[0]
+    else:  # by the hash of the numbers of rows
+        train, val = classed.divide(train, map(str, range(len(train))), text)
+    dataset = classed.classification(text, train, val, f"{text}, split {names[-1]},", coverage)
+    classed.require_classes(len(dataset.train.classes), text)
+    return dataset
 
 
 def _load(spec: HubSpec) -> dict[str, Table]:
@@ -106,7 +103,7 @@ def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> list[str]:
     return [bank, queries]
 
 
-def _read_split(name: str, table: Table, spec: HubSpec) -> list[tuple[str, TableSample]]:
+def _read_split(name: str, table: Table, spec: HubSpec) -> list[LabelledSample]:
     """The class name and the undecoded image of each row of a split; raises InputError."""
     import datasets
 

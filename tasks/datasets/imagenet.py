@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets import classes as classed
 from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample
-from tasks.datasets.classes import Classification, ClassImages, class_images, read_class_folders
+from tasks.datasets.classes import Classification, LabelledSample, classification, read_class_folders
 from zoo.errors import InputError
 
 # the classes of ImageNet-50 (the list in the code of Walmer et al., CVPR 2023)
@@ -52,11 +51,9 @@ class ImageNetEntry(DatasetEntry[Classification]):
         root = self.root(data)
         train = read_class_folders(root / "train")
         val = read_class_folders(root / "val", _UNSORTED_VAL)
-        classed.require_known_classes(train, val, str(root / "val"))
-        labels = classed.class_labels(train)
-        bank, queries = _images(train, labels, root, "train"), _images(val, labels, root, "val")
-        counts = classed.class_counts(bank, queries, (self.classes, self.train, self.val))
-        return Classification(self.name, bank, queries, Coverage(counts))
+        bank, queries = _images(train, root, "train"), _images(val, root, "val")
+        official = self.classes, self.train, self.val
+        return classification(self.name, bank, queries, str(root / "val"), Coverage(()), official)
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
         root = data / self.folder
@@ -70,13 +67,9 @@ class ImageNetEntry(DatasetEntry[Classification]):
 IMAGENET = ImageNetEntry()
 
 
-def _images(
-    folders: Mapping[str, Sequence[str]], classes: Mapping[str, int], root: Path, split: str
-) -> ClassImages:
-    """Images of class folders as samples with the key ``<split>/<wnid>/<file>``, in the order of keys."""
-    above, ordered = f"{root}/", sorted(folders, key="{}/".format)
-    keys = ((wnid, f"{split}/{wnid}/{file}") for wnid in ordered for file in folders[wnid])
-    return class_images(((wnid, FileSample(key, above + key)) for wnid, key in keys), classes)
+def _images(folders: Mapping[str, Sequence[str]], root: Path, split: str) -> list[LabelledSample]:
+    above, keys = f"{root}/", ((wnid, f"{split}/{wnid}/{file}") for wnid in folders for file in folders[wnid])
+    return [(wnid, FileSample(key, above + key)) for wnid, key in keys]
 
 
 def probe_subset(

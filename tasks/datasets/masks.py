@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tasks.datasets.files import decoding, open_image
-from tasks.metrics.arrays import VOID
 from zoo.errors import InputError
 
 
@@ -43,8 +42,3 @@ def write_mask(path: Path, mask: NDArray[np.uint8]) -> None:
     image = Image.fromarray(np.ascontiguousarray(mask, dtype=np.uint8))
     image.putpalette(voc_palette().tobytes())
     image.save(path, format="PNG")
-
-
-def object_count(mask: NDArray[np.uint8]) -> int:
-    """Number of objects by the official rule: the highest id of a sequence's first mask, void left out."""
-    return int(np.max(mask, where=mask != VOID, initial=0))

@@ -47,17 +47,20 @@ class Scenes(Data):
         return storage.names_and_sizes(masks), self.classes, self.offset, self.memory
 
 
+@dataclass(frozen=True, slots=True)
 class SceneEntry(DatasetEntry[Scenes]):
     """A dataset with the class of every pixel."""
 
-    __slots__ = ()
-
     classes: ClassVar[tuple[str, ...]]
     offset: ClassVar[int]
+    name: str
+    folder: str
     train_images: int  # official number of training images
     val_images: int  # official number of validation images
-    memory: int  # cells of training images that `standard` remembers at most
-    most: int | None  # cells that protocols with a number of their own remember at most; None for theirs
+    memory: int = 100_000  # cells of training images that `standard` remembers at most
+    most: int | None = (
+        None  # cells that protocols with a number of their own remember at most; None for theirs
+    )
 
     @abstractmethod
     def splits(self, root: Path) -> dict[str, Files]:
@@ -106,13 +109,11 @@ class VocEntry(SceneEntry):
     offset = 0
 
     name: str = "voc-2012-val"
-    train: str = "train"  # file of the ids of training images, in ``ImageSets/Segmentation``
-    train_masks: str = "SegmentationClass"  # folder of their masks
+    folder: str = "VOCdevkit/VOC2012"
     train_images: int = 1464
     val_images: int = 1449
-    memory: int = 100_000
-    folder: str = "VOCdevkit/VOC2012"
-    most: int | None = None
+    train: str = "train"  # file of the ids of training images, in ``ImageSets/Segmentation``
+    train_masks: str = "SegmentationClass"  # folder of their masks
 
     @property
     def layout(self) -> str:
@@ -153,11 +154,9 @@ class AdeEntry(SceneEntry):
     offset = 1
 
     name: str = "ade20k-val"
+    folder: str = "ADEChallengeData2016"
     train_images: int = 20_210
     val_images: int = 2_000
-    memory: int = 100_000
-    folder: str = "ADEChallengeData2016"
-    most: int | None = None
 
     @property
     def layout(self) -> str:

@@ -160,13 +160,11 @@ class _PairReader:
                 f"expected as many source as target keypoints in {where}, "
                 f"found {len(source.points)} and {len(target.points)}"
             )
-        levels = facts.levels_of(pair, where)
+        hard = facts.read_facts(pair, self._mistakable(pair, category, target, where), where)
         first, second = (self._number(side, key, where) for side in (source, target))
-        hard = self._mistakable(pair, category, target, where)
         shown = (source.size, target.size, source.box, target.box, source.points, target.points)
-        known = None if levels is None else PairFacts(*levels, mistakable=hard)
         turn = self._notes.turn(source.image, target.image)
-        return KeypointPair(key, category, first, second, *shown, known, turn)
+        return KeypointPair(key, category, first, second, *shown, hard, turn)
 
     def _mistakable(
         self, pair: JsonObject, category: str, target: _Side, where: str

@@ -82,16 +82,16 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
     return sorted(point for point in shared if any(point in group for group in several))
 
 
-def levels_of(fields: JsonObject, where: str) -> tuple[int, int, int, int] | None:
-    """Levels of a pair in the order of `LEVELS`, None where a field is missing; raises InputError."""
+def read_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
+    """How hard a pair is; None where a field of `LEVELS` is missing; raises InputError."""
     if any(name not in fields for name in LEVELS):
         return None
-    viewpoint, scale, truncation, occlusion = (get_integer(fields, name, where) for name in LEVELS)
-    levels = viewpoint, scale, truncation, occlusion
+    levels = [get_integer(fields, name, where) for name in LEVELS]
     for (name, known), level in zip(LEVELS.items(), levels, strict=True):
         if level not in range(known):
             raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
-    return levels
+    viewpoint, scale, truncation, occlusion = levels
+    return PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
 
 
 def level_counts(

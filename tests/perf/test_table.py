@@ -48,9 +48,9 @@ def test_windows_are_counted_as_they_are_cut(length, radius):
 
 
 def test_budgets():
-    assert Budget(1.05).met(1.05)
-    assert not Budget(1.05).met(1.06)
-    assert Budget(7, at_least=True).met(7.1)
+    assert Row("a", 1.05, budget=Budget(1.05)).met
+    assert not Row("a", 1.06, budget=Budget(1.05)).met
+    assert Row("a", 7.1, budget=Budget(7, at_least=True)).met
     rows = [("a", Row("slow", 2.0, budget=Budget(1.5))), ("b", Row("gone", None, note="no card"))]
     table = as_table(as_data(rows))
     assert "NO" in table

@@ -7,9 +7,9 @@ one of the identities, so that colours alone do not find it.
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _HIDDEN = Variation((0.5, 0.8), 1.0, 1.0, 0.3, 1.0, 0.8, (2, 6), (3, 4), 0.12, 0
 _PICKLE_PROTOCOL = 3  # that of the official file
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
+class Shot(NamedTuple):
     """One picture: its unit (an identity, or a class's distractors), role and number in the unit."""
 
     unit: int

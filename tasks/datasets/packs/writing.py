@@ -16,29 +16,23 @@ from zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class ShardPlan:
-    """A shard to be written."""
-
-    name: str  # below the pack, such as ``davis-2017-val/files-00000-of-00002.parquet``
-    files: tuple[PackedFile, ...]  # its rows
-    classes: tuple[str, ...]  # names of the classes of its images; none where they have no labels
-
-    @property
-    def bytes(self) -> int:
-        return sum(file.size for file in self.files)
-
-
-@dataclass(frozen=True, slots=True)
 class DatasetPlan:
     """A dataset to be written, as it is in its folder."""
 
     entry: DatasetEntry[Data]
     coverage: str
-    shards: tuple[ShardPlan, ...]
+    classes: tuple[str, ...]  # names of the classes of its images; none where they have no labels
+    # rows of each shard by its name below the pack, such as ``davis-2017-val/files-00000-of-00002.parquet``
+    shards: Mapping[str, Sequence[PackedFile]]
 
     @property
     def bytes(self) -> int:
-        return sum(shard.bytes for shard in self.shards)
+        return sum(map(size_of, self.shards.values()))
+
+
+def size_of(files: Iterable[PackedFile]) -> int:
+    """Bytes of some files together."""
+    return sum(file.size for file in files)
 
 
 def require_room(target: Path, names: Sequence[str]) -> None:
@@ -65,13 +59,12 @@ def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> Dataset
     """Read a dataset and share its files among shards of so many bytes, or of one file; raises InputError."""
     dataset = entry.read(data)
     classes = dataset.train.classes if isinstance(dataset, Classification) else ()
-    shards: list[ShardPlan] = []
+    shards: dict[str, list[PackedFile]] = {}
     for split, paths in entry.contents(data).items():
         groups = _groups(data, paths, {wnid: label for label, wnid in enumerate(classes)}, largest)
         for number, files in enumerate(groups):
-            name = f"{entry.name}/{split}-{number:05d}-of-{len(groups):05d}.parquet"
-            shards.append(ShardPlan(name, tuple(files), classes))
-    return DatasetPlan(entry, str(dataset.coverage), tuple(shards))
+            shards[f"{entry.name}/{split}-{number:05d}-of-{len(groups):05d}.parquet"] = files
+    return DatasetPlan(entry, str(dataset.coverage), classes, shards)
 
 
 def _groups(
@@ -105,29 +98,28 @@ def write_dataset(
     changed since; else InputError is raised. ``advance`` is told the bytes of the files that are written.
     """
     folder = target / plan.entry.name
-    names = {Path(shard.name).name for shard in plan.shards}
+    names = {Path(name).name for name in plan.shards}
     if others := _others(folder, names):
         raise InputError(
             f"expected the {len(names)} shards of {plan.entry.name} in {folder}, found {others[0]}, which an "
             f"interrupted writing of other files left; remove {folder}"
         )
-    for shard in plan.shards:
-        file = target / shard.name
-        if not _is_written(file, data, shard):
-            write_shard(file, data, shard.files, shard.classes)
-        advance(shard.bytes)
+    for name, files in plan.shards.items():
+        if not _is_written(target / name, data, files):
+            write_shard(target / name, data, files, plan.classes)
+        advance(size_of(files))
     return _published(target, plan)
 
 
 def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
     """Write the manifest and the card; raises InputError where the pack does not read as the folder does."""
-    shards = [read_shard(target / shard.name) for shard in plan.shards]
-    files = []
-    for planned, shard in zip(plan.shards, shards, strict=True):
-        digest = manifests.file_sha256(shard.file)
-        files.append(PackedShard(planned.name, len(shard.paths), shard.file.stat().st_size, digest))
+    shards = [read_shard(target / name) for name in plan.shards]
+    files = tuple(
+        PackedShard(name, len(shard.paths), shard.file.stat().st_size, manifests.file_sha256(shard.file))
+        for name, shard in zip(plan.shards, shards, strict=True)
+    )
     rows = sum(shard.rows for shard in files)
-    packed = PackedDataset(plan.coverage, rows, plan.bytes, manifests.rows_digest(shards), tuple(files))
+    packed = PackedDataset(plan.coverage, rows, plan.bytes, manifests.rows_digest(shards), files)
     before = read_manifest(target)
     written = {**before, plan.entry.name: packed}
     manifests.write_manifest(target, written)
@@ -153,14 +145,14 @@ def _others(folder: Path, known: Collection[str]) -> list[str]:
     return [name for name in names if name not in known and not name.startswith(PARTIAL)]
 
 
-def _is_written(file: Path, data: Path, shard: ShardPlan) -> bool:
+def _is_written(file: Path, data: Path, rows: Sequence[PackedFile]) -> bool:
     try:
         time = file.stat().st_mtime_ns
         stored = read_shard(file)
         return (
-            stored.paths == [planned.path for planned in shard.files]
-            and stored.sizes.tolist() == [planned.size for planned in shard.files]
-            and all((data / planned.path).stat().st_mtime_ns < time for planned in shard.files)
+            stored.paths == [row.path for row in rows]
+            and stored.sizes.tolist() == [row.size for row in rows]
+            and all((data / row.path).stat().st_mtime_ns < time for row in rows)
         )
     except (OSError, InputError):
         return False

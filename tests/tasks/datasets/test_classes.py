@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.datasets.base import FileSample
 from tasks.datasets.classes import divide, split_names
 from zoo.errors import InputError
 
@@ -30,4 +31,4 @@ def test_a_class_of_one_image_cannot_be_split() -> None:
     with pytest.raises(
         InputError, match=r"at least 2 images in every class of here, .* found 1 in b; add images"
     ):
-        divide([("a", "1", 0), ("a", "2", 1), ("b", "1", 2)], "here")
+        divide([(label, FileSample("", "")) for label in "aab"], ["1", "2", "1"], "here")

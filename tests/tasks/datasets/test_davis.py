@@ -7,7 +7,7 @@ from PIL import Image
 
 from tasks.datasets.davis import DavisEntry, read_davis_results
 from tasks.datasets.files import UnreadableImageError
-from tasks.datasets.masks import object_count, read_mask, voc_palette, write_mask
+from tasks.datasets.masks import read_mask, voc_palette, write_mask
 from tests.fakes import write_fake_davis
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError
@@ -24,7 +24,7 @@ def test_layout(tmp_path: Path) -> None:
     assert (video.name, video.size) == ("sequence-0", (48, 32))
     assert keys(video.frames) == [f"sequence-0/{index:05d}" for index in range(4)]
     assert [path.name for path in video.masks] == [f"{index:05d}.png" for index in range(4)]
-    assert object_count(read_mask(video.masks[0])) == 2
+    assert {1, 2} <= {*read_mask(video.masks[0]).ravel().tolist()} <= {0, 1, 2, 255}
 
 
 def test_order_of_files_and_lines_does_not_matter(tmp_path: Path) -> None:

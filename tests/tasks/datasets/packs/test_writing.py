@@ -96,28 +96,29 @@ def test_an_interrupted_writing_goes_on(
     monkeypatch.setattr(writing, "write_shard", count)
     write_dataset(packed.data, target, plan, lambda amount: None)
     assert len(written) == len(plan.shards) - 2
-    assert _files(target)[plan.shards[0].name] == _files(packed.pack)[plan.shards[0].name]
+    first = next(iter(plan.shards))
+    assert _files(target)[first] == _files(packed.pack)[first]
 
 
 def test_a_shard_of_files_that_changed_since_is_written_again(tmp_path: Path) -> None:
     fakes.write_fake_imagenet(tmp_path / "data")
     plan = plan_dataset(tmp_path / "data", IMAGENET, SMALL)
-    first = plan.shards[0]
-    write_shard(tmp_path / "pack" / first.name, tmp_path / "data", first.files, first.classes)
-    image = tmp_path / "data" / first.files[0].path
+    name, files = next(iter(plan.shards.items()))
+    write_shard(tmp_path / "pack" / name, tmp_path / "data", files, plan.classes)
+    image = tmp_path / "data" / files[0].path
     content = image.read_bytes()
     image.write_bytes(content[:-1] + b"?")
-    later = (tmp_path / "pack" / first.name).stat().st_mtime_ns + 10**9
+    later = (tmp_path / "pack" / name).stat().st_mtime_ns + 10**9
     os.utime(image, ns=(later, later))
     write_dataset(tmp_path / "data", tmp_path / "pack", plan, lambda amount: None)
-    digests = read_shard(tmp_path / "pack" / first.name).digests
+    digests = read_shard(tmp_path / "pack" / name).digests
     assert digests[0].decode() == shards.content_digest(content[:-1] + b"?")
 
 
 def test_what_an_interrupted_writing_of_other_shards_left_is_named(packed: Packed, tmp_path: Path) -> None:
     plan = plan_dataset(packed.data, DAVIS_2017_VAL, SMALL)
-    other = plan_dataset(packed.data, DAVIS_2017_VAL, 10**9).shards[0]
-    write_shard(tmp_path / other.name, packed.data, other.files)
+    ((name, files),) = plan_dataset(packed.data, DAVIS_2017_VAL, 10**9).shards.items()
+    write_shard(tmp_path / name, packed.data, files)
     with pytest.raises(
         InputError, match=r"expected the \d+ shards of davis-2017-val in .*, found files-00000-of-00001"
     ):
@@ -153,7 +154,7 @@ def test_a_dataset_that_changes_while_it_is_packed_is_not_in_the_pack(tmp_path: 
     fakes.write_fake_imagenet(tmp_path / "data")
     entry = next(one for one in DATASETS if one.name == "imagenet")
     plan = plan_dataset(tmp_path / "data", entry, SMALL)
-    image = tmp_path / "data" / plan.shards[-1].files[-1].path
+    image = tmp_path / "data" / [*plan.shards.values()][-1][-1].path
     image.write_bytes(image.read_bytes() + b"?")
     with pytest.raises(InputError, match=r"changed from [\d,]+ to [\d,]+ bytes; pack again"):
         write_dataset(tmp_path / "data", tmp_path / "pack", plan, lambda amount: None)
