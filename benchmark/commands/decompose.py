@@ -13,12 +13,11 @@ from tasks.transforms import parse_transform
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from benchmark.engines.progress import Reporter
     from benchmark.extraction.failures import Failure
-    from leaderboards.sections.decomposition import Change
-    from tasks.blocks import Page
     from tasks.decompose import Given
-    from tasks.paths import Steps
 
 EndTap = Literal["block", "final"]  # what `tasks.paths` knows to be read
 
@@ -63,33 +62,24 @@ def decompose_command(given: DecomposeRequest) -> int:
 
         first = Given(find_protocol(given.start), given.from_tap, given.from_transform)
         second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
-        result = decompose(given.request, given.task, (first, second), report)
-    for backbone in dict.fromkeys(change.backbone for change in result.changes):
-        rows = [each for each in result.changes if (each.backbone, each.chosen) == (backbone, "best")]
-        typer.echo(f"\n{backbone}\n\n{table(changes_table(rows, result.steps), left=4)}")
-    for failure in result.failures:
+        changed, files, failures = decompose(given.request, given.task, (first, second), report)
+    for backbone, rows in changed[changed["chosen"] == "best"].groupby("backbone", sort=False):
+        typer.echo(f"\n{backbone}\n\n{table(changes_table(rows), left=4)}")
+    for failure in failures:
         typer.echo(f"failed: {failure}", err=True)
-    typer.echo("\n".join(["", *map(str, result.files)]))
-    return 1 if result.failures else 0
+    typer.echo("\n".join(["", *map(str, files)]))
+    return 1 if failures else 0
 
 
-@dataclass(frozen=True)
-class Decomposed:
-    """The difference between two protocols, taken apart: its page, written to files, and what went wrong."""
+def decompose(
+    request: Request, task: str, ends: "tuple[Given, Given]", report: "Reporter"
+) -> "tuple[pd.DataFrame, list[Path], tuple[Failure, ...]]":
+    """Score a task, ``spair`` or ``davis``, by all rules between two protocols: what each choice changes.
 
-    page: "Page"
-    files: tuple[Path, ...]
-    steps: "Steps"
-    changes: "tuple[Change, ...]"
-    failures: "tuple[Failure, ...]"
-
-
-def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: "Reporter") -> Decomposed:
-    """Score a task, ``spair`` or ``davis``, by all rules between two protocols, and what each choice changes.
-
-    Every image is shown once for each view among them. Records and items lie below ``OUTPUT/decompose``, the
-    page in ``OUTPUT/tables``. Raises InputError where the protocols cannot be compared in that task, where
-    something else about the request is wrong, or no backbone has scores by all rules.
+    Gives the changes, the files of their page, in ``OUTPUT/tables``, and what went wrong. Every image is
+    shown once for each view among the rules. Records and items lie below ``OUTPUT/decompose``. Raises
+    InputError where the protocols cannot be compared in that task, where something else about the request
+    is wrong, or no backbone has scores by all rules.
     """
     from benchmark.api import carry_out
     from leaderboards.pages.build import write_page
@@ -115,10 +105,9 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
     records = records[records["protocol"].isin([protocol.name for protocol in protocols])]
     records = records[records["backbone"].isin({spec.name for spec in summary.plan.backbones})]
     changed = changes(records, summary.output / "items", steps)
-    if not changed:
+    if changed.empty:
         reasons = "; ".join(map(str, summary.done.failures)) or "see the reasons in its records"
         raise InputError(f"no backbone has scores by all rules from {first.name} to {second.name}: {reasons}")
     unlike = [f"{given.name}: {sentence}" for given in ends for sentence in given.protocol.unlike]
-    page = decomposition_page(task, summary.suite, (first.name, second.name), unlike, steps, changed)
-    files = write_page(page, request.output / "tables")
-    return Decomposed(page, tuple(files), steps, changed, summary.done.failures)
+    page = decomposition_page(task, summary.suite, (first.name, second.name), unlike, changed)
+    return changed, write_page(page, request.output / "tables"), summary.done.failures

@@ -6,7 +6,6 @@ Numbers that decide a score have no default here: where none is given, the proto
 import json
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
@@ -83,17 +82,12 @@ class LinearRequest(ScoreRequest):
 class RetrievalRequest(ScoreRequest):
     """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
 
+    code = "retrieval:score_retrieval"
     ground_truth: OnePath = Option(
         ..., "gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.", positional=False
     )
     features: OptionalPath = Option(None, "An .npz with database and queries, compared by cosine.")
     similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
-
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.retrieval import score_features, score_similarity
-
-        name, path = _one_of(features=self.features, similarity=self.similarity)
-        return (score_features if name == "features" else score_similarity)(path, self.ground_truth)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +105,7 @@ class DavisRequest(ScoreRequest):
 class SpairRequest(ScoreRequest):
     """PCK of keypoints that are matched by features, or were predicted."""
 
+    code = "spair:score_spair"
     dataset: OnePath = Option(..., "SPair-71k root (PairAnnotation, JPEGImages).", positional=False)
     features: OptionalPath = Option(
         None, "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view."
@@ -127,15 +122,6 @@ class SpairRequest(ScoreRequest):
     view_size: Plain[int | None] = Option(
         None, "Pixels of the view that --features show.", least=1, usual="the protocol's"
     )
-
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.spair import read_dataset, score_features, score_predictions
-
-        name, path = _one_of(features=self.features, predictions=self.predictions)
-        task = read_dataset(self.dataset, self.split, self.protocol)
-        if name == "features":
-            return score_features(path, task, self.view_size)
-        return score_predictions(path, task)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +146,9 @@ class SegmentRequest(ScoreRequest):
 
     def report(self) -> "ScoreReport":
         from benchmark.scores.exported import segment
+        from benchmark.scores.exported.report import one_of
 
-        name, path = _one_of(features=self.features, predictions=self.predictions)
+        name, path = one_of(features=self.features, predictions=self.predictions)
         judged = segment.Judged(self.classes, self.ignore or (255,))
         if name == "predictions":
             if self.ground_truth is None:
@@ -179,19 +166,12 @@ class SegmentRequest(ScoreRequest):
 class ClusteringRequest(ScoreRequest):
     """Purity, NMI and ARI of k-means clusters, or of finished ones."""
 
+    code = "clustering:score_clustering"
     features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
     assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
     k: Plain[int | None] = Option(None, "Clusters.", least=1, usual="number of classes")
     seed: Plain[int | None] = Option(None, "Of k-means.", least=0, usual=OF_PROTOCOL)
     n_init: Plain[int | None] = Option(None, "Runs of k-means; the best counts.", least=1, usual=OF_PROTOCOL)
-
-    def report(self) -> "ScoreReport":
-        from benchmark.scores.exported.clustering import score_assignments, score_features
-
-        name, path = _one_of(features=self.features, assignments=self.assignments)
-        if name == "features":
-            return score_features(path, self.k, self.seed, self.n_init)
-        return score_assignments(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,15 +200,6 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
     *map(_scorer, (KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest)),
     *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest)),
 )
-
-
-def _one_of(**options: Path | None) -> tuple[str, Path]:
-    """Name and path of the one option that was given; raises InputError for none or several."""
-    given = [(name, path) for name, path in options.items() if path is not None]
-    if len(given) != 1:
-        flags = " or ".join(f"--{name}" for name in options)
-        raise InputError(f"expected either {flags}, found {'both' if given else 'neither'}")
-    return given[0]
 
 
 def _show(report: "ScoreReport", for_machines: bool) -> None:

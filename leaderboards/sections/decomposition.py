@@ -1,8 +1,8 @@
 """Where the difference between two protocols comes from, choice by choice, and the page that says it."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from leaderboards.display import fixed, page_name
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import Place, read_items
+from leaderboards.records.items import read_items
 from tasks.base import Items
 from tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
 from tasks.decompose import CEILING, step_metric
@@ -43,51 +43,35 @@ Chosen = Literal["best", "fixed"]
 reads the last block behind the final norm, that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one choice changes in a backbone's score.
+def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> pd.DataFrame:
+    """What each choice changes, by a folder of items, for every backbone with scores by all rules.
 
-    Scores and ceilings, which are what the ground truth itself gets on the layer's grid, are in percent.
+    One row a backbone, way to choose its layers, and step, from 1. Scores, and ceilings, which are what the
+    ground truth itself gets on the layer's grid, are in percent; NaN where there is none. ``low`` and
+    ``high`` are the ends of the 95 % interval of ``delta``, paired, ``alone`` and ``last`` what only this
+    choice changes in the first protocol and before the second; so many items rise (``gained``) and fall;
+    ``pull`` is the mean share, in percent, of a soft arg-max where nothing is similar; ``forward`` says
+    whether the choice shows images otherwise.
     """
-
-    backbone: str
-    chosen: Chosen
-    layers: tuple[Layer, Layer]  # before and after
-    step: int  # which choice, from 1
-    before: float
-    after: float
-    low: float  # of the 95 % interval of after - before, paired; NaN where units are too few
-    high: float
-    alone: float  # what only this choice changes in the first protocol
-    last: float  # what only this choice changes before the second protocol
-    gained: int  # items whose value rises
-    lost: int
-    ceiling_before: float  # NaN if unknown
-    ceiling_after: float
-    pull: float  # mean share, in percent, of a soft arg-max where nothing is similar; NaN without one
-    forward: bool  # whether the choice shows images otherwise
-
-    @property
-    def delta(self) -> float:
-        return self.after - self.before
-
-
-def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, ...]:
-    """What each choice changes, by a folder of items, for every backbone with scores by all rules."""
-    changed: list[Change] = []
-    for name, rows in records.groupby("backbone", sort=False):
-        backbone = _Backbone(str(name), rows, folder, steps)
-        if all(backbone.is_scored(stop) for stop in range(len(steps.stops))):
-            changed += [
-                _change(backbone, steps, chosen, step)
+    rows = []
+    for name, scores in records.groupby("backbone", sort=False):
+        backbone = _Backbone(scores, folder, steps)
+        if all(map(backbone.is_scored, range(len(steps.stops)))):
+            rows += [
+                {
+                    "backbone": name,
+                    "chosen": chosen,
+                    "step": step + 1,
+                    **_change(backbone, steps, chosen, step),
+                }
                 for chosen in get_args(Chosen)
                 for step in range(len(steps.choices))
             ]
-    return tuple(changed)
+    return pd.DataFrame(rows)
 
 
-def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> Change:
-    start, end = steps.path[0], steps.path[-1]
+def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> dict[str, object]:
+    start, end, choice = steps.path[0], steps.path[-1], steps.choices[step]
     old, new = steps.path[step : step + 2]
 
     def layer(stop: int) -> Layer:
@@ -100,35 +84,39 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> C
     low, high = difference_interval(before, after)
     was, now = _values(*before), _values(*after)
     moved = [now[key] - was[key] for key in was if key in now]
-    return Change(
-        backbone=backbone.name,
-        chosen=chosen,
-        layers=(layer(old), layer(new)),
-        step=step + 1,
-        before=value(old),
-        after=value(new),
-        low=low,
-        high=high,
-        alone=value(steps.alone[step]) - value(start),
-        last=value(end) - value(steps.last[step]),
-        gained=sum(by > 0 for by in moved),
-        lost=sum(by < 0 for by in moved),
-        ceiling_before=backbone.scores(old, CEILING).get(layer(old), math.nan),
-        ceiling_after=backbone.scores(new, CEILING).get(layer(new), math.nan),
-        pull=backbone.scores(new, PULL).get(layer(new), math.nan),
-        forward=steps.choices[step].name in (SIZE, KIND),
-    )
+    return {
+        "chosen": chosen,
+        "step": step + 1,
+        "before": value(old),
+        "after": value(new),
+        "low": low,
+        "high": high,
+        "alone": value(steps.alone[step]) - value(start),
+        "last": value(end) - value(steps.last[step]),
+        "gained": sum(by > 0 for by in moved),
+        "lost": sum(by < 0 for by in moved),
+        "ceiling_before": backbone.scores(old, CEILING).get(layer(old), math.nan),
+        "ceiling_after": backbone.scores(new, CEILING).get(layer(new), math.nan),
+        "pull": backbone.scores(new, PULL).get(layer(new), math.nan),
+        "forward": choice.name in (SIZE, KIND),
+        "choice": choice.name,
+        "old": choice.old,
+        "new": choice.new,
+        "metric": steps.stops[new].rule.primary,
+        "layer_before": layer(old),
+        "layer_after": layer(new),
+        "delta": value(new) - value(old),
+    }
 
 
 class _Backbone:
     """Scores and items of one backbone at all stops, which are told by their numbers."""
 
-    def __init__(self, name: str, rows: pd.DataFrame, folder: Path, steps: Steps) -> None:
-        self.name = name
+    def __init__(self, rows: pd.DataFrame, folder: Path, steps: Steps) -> None:
         self._rows = rows[rows["tap"].isin(["block", "final"]) & (rows["layer"] > 0)]
-        self._folder = folder
         self._steps = steps
-        self._items: dict[str, Mapping[Place, Items]] = {}
+        name = str(rows["backbone"].iloc[0])
+        self._read = cache(lambda key: read_items(folder / scored_path(key, name)))
         # a ConvNet has no final norm: its last block stands for it
         tap: Tap = "final" if "final" in {*rows["tap"]} else "block"
         self._final = Layer(int(rows["depth"].iloc[0]), tap)
@@ -158,9 +146,7 @@ class _Backbone:
         metric = step_metric(self._steps.scored[stop])
         row = self._rows[self._rows["metric"] == metric].iloc[0]
         key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"])
-        if key not in self._items:
-            self._items[key] = read_items(self._folder / scored_path(key, self.name))
-        return self._items[key][layer.index, layer.tap, row["pooling"]], metric
+        return self._read(key)[layer.index, layer.tap, row["pooling"]], metric
 
 
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
@@ -197,60 +183,45 @@ def _values(items: Items, metric: str) -> dict[str, float]:
 
 
 def decomposition_page(
-    task: str,
-    suite: str,
-    names: tuple[str, str],
-    unlike: Sequence[str],
-    steps: Steps,
-    changed: Sequence[Change],
+    task: str, suite: str, names: tuple[str, str], unlike: Sequence[str], changed: pd.DataFrame
 ) -> Page:
     """The page of one task and two protocols, with what these do not do as their sources do."""
     first, second = names
     name = page_name(f"{suite}.decompose-{task}-{first}-{second}")
     fixed_caption = FIXED.format(first=first)
     blocks: list[Block] = [said(READ.strip(), first=first, second=second)]
-    for backbone in dict.fromkeys(change.backbone for change in changed):
-        parts = (Heading(2, backbone), BEST, "best"), (Heading(3, fixed_caption), fixed_caption, "fixed")
+    for backbone, rows in changed.groupby("backbone", sort=False):
+        parts = (Heading(2, str(backbone)), BEST, "best"), (Heading(3, fixed_caption), fixed_caption, "fixed")
         for heading, caption, chosen in parts:
-            rows = [row for row in changed if (row.backbone, row.chosen) == (backbone, chosen)]
-            blocks += [heading, Table(changes_table(rows, steps), left=4, caption=caption)]
+            table = changes_table(rows[rows["chosen"] == chosen])
+            blocks += [heading, Table(table, left=4, caption=caption)]
     blocks += [Heading(2, "What the protocols are not"), Bullets(tuple(unlike))] if unlike else []
-    blocks.append(Numbers(_numbers(changed, steps, task), name))
-    return Page(name, f"{task}: from {first} to {second}", tuple(blocks))
+    numbers = pd.DataFrame({"task": task, **changed})
+    cells = numbers.map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))
+    return Page(name, f"{task}: from {first} to {second}", (*blocks, Numbers(cells, name)))
 
 
-def changes_table(changed: Sequence[Change], steps: Steps) -> pd.DataFrame:
+def changes_table(changed: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes, as text; the first row is the first protocol."""
-    layer, score, ceiling = changed[0].layers[0], changed[0].before, changed[0].ceiling_before
-    rows = [{"layer": str(layer), "score": f"{score:.1f}", "ceiling": fixed(ceiling, 1)}]
-    for change in changed:
-        choice = steps.choices[change.step - 1]
-        interval = "" if math.isnan(change.low) else f" [{change.low:+.1f}, {change.high:+.1f}]"
+    steps = changed.to_dict("records")
+    layer, ceiling = str(steps[0]["layer_before"]), fixed(steps[0]["ceiling_before"], 1)
+    rows = [{"layer": layer, "score": f"{steps[0]['before']:.1f}", "ceiling": ceiling}]
+    for step in steps:
+        interval = "" if math.isnan(step["low"]) else f" [{step['low']:+.1f}, {step['high']:+.1f}]"
         row = {
-            "choice": choice.name,
-            "from": choice.old,
-            "to": choice.new,
-            "layer": str(change.layers[1]),
-            "score": f"{change.after:.1f}",
-            "change": f"{change.delta:+.1f}{interval}",
-            "alone": f"{change.alone:+.1f}",
-            "last": f"{change.last:+.1f}",
-            "gained": str(change.gained),
-            "lost": str(change.lost),
-            "ceiling": fixed(change.ceiling_after, 1),
-            "pull": fixed(change.pull, 1),
+            "choice": step["choice"],
+            "from": step["old"],
+            "to": step["new"],
+            "layer": str(step["layer_after"]),
+            "score": f"{step['after']:.1f}",
+            "change": f"{step['delta']:+.1f}{interval}",
+            "alone": f"{step['alone']:+.1f}",
+            "last": f"{step['last']:+.1f}",
+            "gained": str(step["gained"]),
+            "lost": str(step["lost"]),
+            "ceiling": fixed(step["ceiling_after"], 1),
+            "pull": fixed(step["pull"], 1),
         }
         rows.append(row)
     frame = pd.DataFrame(rows, columns=list(rows[1])).fillna("")
     return frame.drop(columns=[name for name in ("ceiling", "pull") if not frame[name].any()])
-
-
-def _numbers(changed: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame:
-    rows = []
-    for change in changed:
-        choice, stop = steps.choices[change.step - 1], steps.stops[steps.path[change.step]]
-        words = {"choice": choice.name, "old": choice.old, "new": choice.new, "metric": stop.rule.primary}
-        layers = dict(zip(("layer_before", "layer_after"), map(str, change.layers), strict=True))
-        rows.append({"task": task, **asdict(change), **words, **layers, "delta": change.delta})
-    frame = pd.DataFrame(rows).drop(columns="layers")
-    return frame.map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))

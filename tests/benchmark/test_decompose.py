@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.commands.decompose import Decomposed, decompose
+from benchmark.commands.decompose import decompose
 from benchmark.engines.progress import Silent
 from benchmark.request import Request
 from leaderboards.sections.decomposition import difference_interval
@@ -20,6 +21,18 @@ from zoo.errors import InputError
 from zoo.spec import Layer
 
 LAYERS = "1,2"
+Decomposed = tuple[pd.DataFrame, list[Path], Path]  # changes, files of the page, and the folder of the run
+
+
+def decomposed(place: Path, given: Request, task: str, both: tuple[Given, Given]) -> Decomposed:
+    changed, files, failures = decompose(given, task, both, Silent())
+    assert not failures
+    return changed, files, place
+
+
+def by(changed: pd.DataFrame, chosen: str) -> list[Any]:
+    """The changes of one way to choose layers, in order."""
+    return [*changed[changed["chosen"] == chosen].itertuples()]
 
 
 def request(place: Path, data: Path) -> Request:
@@ -48,19 +61,16 @@ def by_layer(records: pd.DataFrame, protocol: str, chosen: pd.Series) -> dict[in
 
 
 @pytest.fixture(scope="module")
-def keypoints(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Decomposed, Path]:
+def keypoints(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Decomposed:
     place = tmp_path_factory.mktemp("keypoints")
-    return decompose(request(place, data), "spair", ends("standard", "paper"), Silent()), place
+    return decomposed(place, request(place, data), "spair", ends("standard", "paper"))
 
 
-def test_both_ends_are_the_scores_of_plain_runs(
-    keypoints: tuple[Decomposed, Path], data: Path, no_pages: None
-) -> None:
-    found, place = keypoints
+def test_both_ends_are_the_scores_of_plain_runs(keypoints: Decomposed, data: Path, no_pages: None) -> None:
+    changed, _, place = keypoints
     plain = scores(place, data, "spair", "standard,paper")
-    fixed = [one for one in found.changes if one.chosen == "fixed"]
-    best = [one for one in found.changes if one.chosen == "best"]
-    layer = fixed[0].layers[0].index
+    fixed, best = by(changed, "fixed"), by(changed, "best")
+    layer = fixed[0].layer_before.index
     assert fixed[0].before == plain["standard"][layer] == max(plain["standard"].values())
     assert fixed[-1].after == plain["paper"][layer]
     assert best[0].before == max(plain["standard"].values())
@@ -71,28 +81,26 @@ def test_both_ends_are_the_scores_of_plain_runs(
         assert rows[0].alone == pytest.approx(rows[0].delta)  # the first choice comes first
         assert rows[-1].last == pytest.approx(rows[-1].delta)  # and the last one last
         assert all(one.low <= one.delta <= one.high for one in rows if np.isfinite(one.low))
-    assert [one.forward for one in fixed] == [
-        choice.name.startswith("resize") for choice in found.steps.choices
-    ]
+    steps = task_steps("spair", *ends("standard", "paper"))
+    assert [one.choice for one in fixed] == [choice.name for choice in steps.choices]
+    assert [one.forward for one in fixed] == [one.choice.startswith("resize") for one in fixed]
 
 
-def test_ceilings_are_those_of_plain_runs(
-    keypoints: tuple[Decomposed, Path], data: Path, no_pages: None
-) -> None:
-    found, place = keypoints
+def test_ceilings_are_those_of_plain_runs(keypoints: Decomposed, data: Path, no_pages: None) -> None:
+    changed, _, place = keypoints
     plain = run(place, ["mini-resnet"], "spair", data=data, protocol="standard,paper", layers=LAYERS)
     is_ceiling = plain["metric"] == "PCK@0.1 ceiling"
     first, last = (by_layer(plain, name, is_ceiling) for name in ("standard", "paper"))
-    for rows in ([one for one in found.changes if one.chosen == chosen] for chosen in ("best", "fixed")):
-        assert rows[0].ceiling_before == first[rows[0].layers[0].index] > 0
-        assert rows[-1].ceiling_after == last[rows[-1].layers[1].index] > 0
+    for rows in (by(changed, chosen) for chosen in ("best", "fixed")):
+        assert rows[0].ceiling_before == first[rows[0].layer_before.index] > 0
+        assert rows[-1].ceiling_after == last[rows[-1].layer_after.index] > 0
 
 
 @pytest.fixture(scope="module")
-def transformed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Decomposed, Path]:
+def transformed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Decomposed:
     """From the blocks of a transformer to its last one behind the final norm, without positions."""
     place = tmp_path_factory.mktemp("transformed")
-    return decompose(small_transformer(place, data), "spair", far_ends(), Silent()), place
+    return decomposed(place, small_transformer(place, data), "spair", far_ends())
 
 
 def small_transformer(place: Path, data: Path) -> Request:
@@ -105,75 +113,76 @@ def far_ends() -> tuple[Given, Given]:
 
 
 def test_layers_and_transforms_are_steps_whose_last_is_the_score_of_a_run(
-    transformed: tuple[Decomposed, Path], data: Path, no_pages: None
+    transformed: Decomposed, data: Path, no_pages: None
 ) -> None:
-    found, place = transformed
+    changed, _, place = transformed
     options = {"transform": "debias:4", "layers": "1,2,final", "limit": 2}
     plain = run(place, ["mini-dino"], "spair", data=data, protocol="standard,paper", **options)
     scored = plain[plain["primary"].astype(bool)].set_index(["protocol", "transform", "tap"])["value"]
     for chosen in ("best", "fixed"):
-        rows = [one for one in found.changes if one.chosen == chosen]
+        rows = by(changed, chosen)
         assert rows[0].before == scored["standard", "", "block"].max()
         assert rows[-1].after == scored["paper", "debias:4", "final"].item()
         assert sum(one.delta for one in rows) == pytest.approx(rows[-1].after - rows[0].before)
-        names = [found.steps.choices[one.step - 1].name for one in rows]
+        names = [one.choice for one in rows]
         tap, transform = (rows[names.index(name)] for name in (TAP, TRANSFORM))
-        assert (tap.layers[0].tap, tap.layers[1]) == ("block", Layer(12, "final"))
-        assert transform.layers == rows[-1].layers == (Layer(12, "final"),) * 2
+        assert (tap.layer_before.tap, tap.layer_after) == ("block", Layer(12, "final"))
+        layers = {each for one in (transform, rows[-1]) for each in (one.layer_before, one.layer_after)}
+        assert layers == {Layer(12, "final")}
         assert not tap.forward  # every layer is of one pass
 
 
-def test_the_page_says_layers_transforms_and_ceilings(transformed: tuple[Decomposed, Path]) -> None:
-    found, _ = transformed
-    (page,) = (path for path in found.files if path.suffix == ".md")
+def test_the_page_says_layers_transforms_and_ceilings(transformed: Decomposed) -> None:
+    changed, files, _ = transformed
+    (page,) = (path for path in files if path.suffix == ".md")
     text = page.read_text()
     assert "from standard to paper+final+debias:4" in text
     assert "last block behind the final norm" in text
     rows = pd.read_csv(page.with_suffix(".csv"))
     assert rows["layer_after"].iloc[-1] == "final"
     assert set(rows["metric"]) == {"PCK@0.1"}
-    assert rows["ceiling_after"].iloc[-1] == found.changes[-1].ceiling_after
+    assert rows["ceiling_after"].iloc[-1] == changed["ceiling_after"].iloc[-1]
     assert "| ceiling |" in " ".join(text.split())
 
 
 def test_the_way_back_from_other_features_adds_up_to_the_opposite(
-    transformed: tuple[Decomposed, Path], data: Path, no_pages: None
+    transformed: Decomposed, data: Path, no_pages: None
 ) -> None:
-    found, place = transformed
+    changed, _, place = transformed
     first, second = far_ends()
-    back = decompose(small_transformer(place, data), "spair", (second, first), Silent())
-    totals = [sum(one.delta for one in each.changes if one.chosen == "best") for each in (found, back)]
+    back, *_ = decomposed(place, small_transformer(place, data), "spair", (second, first))
+    totals = [sum(one.delta for one in by(each, "best")) for each in (changed, back)]
     assert totals[0] == pytest.approx(-totals[1])
 
 
-def test_the_way_back_adds_up_to_the_opposite(keypoints: tuple[Decomposed, Path], data: Path) -> None:
-    found, place = keypoints
-    back = decompose(request(place, data), "spair", ends("paper", "standard"), Silent())
-    totals = [sum(one.delta for one in each.changes if one.chosen == "best") for each in (found, back)]
+def test_the_way_back_adds_up_to_the_opposite(keypoints: Decomposed, data: Path) -> None:
+    changed, _, place = keypoints
+    back, *_ = decomposed(place, request(place, data), "spair", ends("paper", "standard"))
+    totals = [sum(one.delta for one in by(each, "best")) for each in (changed, back)]
     assert totals[0] == pytest.approx(-totals[1])
 
 
-def test_its_page_says_choices_and_what_a_protocol_is_not(keypoints: tuple[Decomposed, Path]) -> None:
-    found, place = keypoints
-    (page,) = (path for path in found.files if path.suffix == ".md")
+def test_its_page_says_choices_and_what_a_protocol_is_not(keypoints: Decomposed) -> None:
+    changed, files, place = keypoints
+    (page,) = (path for path in files if path.suffix == ".md")
     text = page.read_text()
     assert page.parent == place / "out/tables"
     assert "resize and padding" in text
     assert "centred on black, Lanczos" in text
     assert "the order here is alphabetical" in text
     rows = pd.read_csv(page.with_suffix(".csv"))
-    assert len(rows) == 2 * len(found.steps.choices)
-    assert rows["delta"].to_numpy() == pytest.approx([one.delta for one in found.changes])
+    assert len(rows) == 2 * len(task_steps("spair", *ends("standard", "paper")).choices)
+    assert rows["delta"].to_numpy() == pytest.approx(changed["delta"].to_numpy())
 
 
 def test_propagation_is_decomposed_too(data: Path, tmp_path: Path, no_pages: None) -> None:
     small = replace(request(tmp_path, data), limit=1)
-    found = decompose(small, "davis", ends("standard", "dino"), Silent())
+    changed, *_ = decomposed(tmp_path, small, "davis", ends("standard", "dino"))
     plain = scores(tmp_path, data, "davis", "standard,dino", limit=1)
-    best = [one for one in found.changes if one.chosen == "best"]
+    best = by(changed, "best")
     assert best[0].before == pytest.approx(max(plain["standard"].values()), abs=1e-9)
     assert best[-1].after == pytest.approx(max(plain["dino"].values()), abs=1e-9)
-    assert all(0 < one.ceiling_before <= 100 and 0 < one.ceiling_after <= 100 for one in found.changes)
+    assert all(0 < one.ceiling_before <= 100 and 0 < one.ceiling_after <= 100 for one in changed.itertuples())
 
 
 def test_one_task_a_view() -> None:

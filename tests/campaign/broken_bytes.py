@@ -14,9 +14,9 @@ import torch
 
 from benchmark.scores.exported.cka import score_cka
 from benchmark.scores.exported.classification import score_knn
-from benchmark.scores.exported.clustering import score_assignments
+from benchmark.scores.exported.clustering import score_clustering
 from benchmark.scores.exported.davis import score_davis
-from benchmark.scores.exported.retrieval import score_similarity
+from benchmark.scores.exported.retrieval import score_retrieval
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.revisitop import ROXFORD5K
 from tasks.metrics.arrays import VOID
@@ -101,13 +101,13 @@ def arrays(folder: Path) -> Iterator[Victim]:
         yield Victim(path, partial(score_knn, path, (3,), 0.07))
     path = folder / "assignments.npz"
     np.savez(path, clusters=labels[::-1], labels=labels.astype(str))
-    yield Victim(path, partial(score_assignments, path))
+    yield Victim(path, partial(score_clustering, None, path, None, None, None))
     path = folder / "features.npy"
     np.save(path, values)
     yield Victim(path, partial(score_cka, [path, path], "unbiased", None))
     path = folder / "similarity.npy"
     np.save(path, draw.random((8, 2)))
-    yield Victim(path, partial(score_similarity, path, truth))
+    yield Victim(path, partial(score_retrieval, truth, None, path))
 
 
 def masks(folder: Path) -> Iterator[Victim]:

@@ -1,12 +1,11 @@
 """Agreement of clusters with classes, for exported features or finished assignments."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
-from benchmark.scores.exported.report import Grid, Json, ScoreReport
+from benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
 from tasks.datasets.files import describe
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.protocols import STANDARD
@@ -16,43 +15,29 @@ from zoo.errors import InputError
 SEEDS = 2**32  # how many seeds the random generator of k-means has
 
 
-def score_features(
-    features: Path, k: int | None = None, seed: int | None = None, n_init: int | None = None
+def score_clustering(
+    features: Path | None, assignments: Path | None, k: int | None, seed: int | None, n_init: int | None
 ) -> ScoreReport:
-    """Purity, NMI and ARI in percent of a k-means partition of features as they are; raises InputError.
+    """Purity, NMI and ARI in percent of a partition; raises InputError.
 
-    The archive has features [n dim] and labels [n], whole numbers or text. Clusters are as many as there are
-    classes if k is None; the seed and how many runs there are, the best of which counts, are the protocol's.
+    It is one by k-means of features as they are, of an archive with features [n dim] and labels [n], whole
+    numbers or text, or the finished one of an archive with clusters [n] and labels [n].
     """
-    arrays = read_archive(features, ("features", "labels"))
-    values = as_features(arrays["features"], f"features of {features}")
-    labels = as_labels(arrays["labels"], f"labels of {features}", len(values), text=True)
-    wanted = len(np.unique(labels)) if k is None else k
-    if not 1 <= wanted <= len(values):
-        raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
-    rule = config_of(STANDARD, "cluster-image")
-    seed, n_init = rule.seed if seed is None else seed, rule.n_init if n_init is None else n_init
-    if not 0 <= seed < SEEDS:
-        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
-    clusters = kmeans_starts(values, wanted, seed=seed, n_init=n_init)[0]
-    numbers = {"features": str(features), "k": wanted, "seed": seed, "n_init": n_init}
-    return _report(labels, clusters, numbers)
-
-
-def score_assignments(assignments: Path) -> ScoreReport:
-    """Purity, NMI and ARI in percent of finished clusters; raises InputError.
-
-    The archive has clusters [n] and labels [n], whole numbers or text.
-    """
-    arrays = read_archive(assignments, ("clusters", "labels"))
-    labels = as_labels(arrays["labels"], f"labels of {assignments}", arrays["labels"].size, text=True)
-    if not len(labels):
-        raise InputError(f"expected at least one item in {assignments}, found none")
-    clusters = as_labels(arrays["clusters"], f"clusters of {assignments}", len(labels), text=True)
-    return _report(labels, clusters, {"assignments": str(assignments)})
-
-
-def _report(labels: Array, clusters: Array, parameters: Mapping[str, Json]) -> ScoreReport:
+    name, path = one_of(features=features, assignments=assignments)
+    parameters: dict[str, Json] = {name: str(path)}
+    if name == "features":
+        arrays = read_archive(path, ("features", "labels"))
+        values = as_features(arrays["features"], f"features of {path}")
+        labels = as_labels(arrays["labels"], f"labels of {path}", len(values), text=True)
+        numbers = _numbers(labels, k, seed, n_init)
+        parameters |= numbers
+        clusters: Array = kmeans_starts(values, **numbers)[0]
+    else:
+        arrays = read_archive(path, ("clusters", "labels"))
+        labels = as_labels(arrays["labels"], f"labels of {path}", arrays["labels"].size, text=True)
+        if not len(labels):
+            raise InputError(f"expected at least one item in {path}, found none")
+        clusters = as_labels(arrays["clusters"], f"clusters of {path}", len(labels), text=True)
     classes, groups = (
         np.unique(names, return_inverse=True)[1].astype(np.int64) for names in (labels, clusters)
     )
@@ -66,3 +51,15 @@ def _report(labels: Array, clusters: Array, parameters: Mapping[str, Json]) -> S
         grid=Grid("items", tuple(scores), {f"{len(classes):,}": tuple(scores.values())}),
         details={"classes": int(classes.max()) + 1, "clusters": int(groups.max()) + 1},
     )
+
+
+def _numbers(labels: Array, k: int | None, seed: int | None, n_init: int | None) -> dict[str, int]:
+    """The numbers of k-means: as many clusters as classes, and the protocol's seed and runs, where None."""
+    k = len(np.unique(labels)) if k is None else k
+    if not 1 <= k <= len(labels):
+        raise InputError(f"expected --k of 1 to {len(labels):,}, the number of items, found {k}")
+    rule = config_of(STANDARD, "cluster-image")
+    seed, n_init = rule.seed if seed is None else seed, rule.n_init if n_init is None else n_init
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
+    return {"k": k, "seed": seed, "n_init": n_init}

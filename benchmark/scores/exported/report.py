@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Literal
+
+from zoo.errors import InputError
 
 Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
 Cell = str | float | None
@@ -38,3 +41,12 @@ class ScoreReport:
         names = [each.name for each in fields(self) if each.name != "grid"]
         content = {name: getattr(self, name) for name in names if name != "reason" or self.reason}
         return {**content, "command": f"score {self.command}"}
+
+
+def one_of(**options: Path | None) -> tuple[str, Path]:
+    """Name and path of the one option that was given; raises InputError for none or several."""
+    given = [(name, path) for name, path in options.items() if path is not None]
+    if len(given) != 1:
+        flags = " or ".join(f"--{name}" for name in options)
+        raise InputError(f"expected either {flags}, found {'both' if given else 'neither'}")
+    return given[0]

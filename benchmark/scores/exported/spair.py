@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.scores.exported.arrays import as_floats, read_array
-from benchmark.scores.exported.report import Grid, Json, ScoreReport
+from benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
 from tasks.checks import unusable
 from tasks.datasets.fields import numbers, read_json
 from tasks.datasets.files import describe, some
@@ -31,15 +31,24 @@ LARGEST_VIEW = 2048  # pixels of a side; each keypoint is compared with every pi
 EXPORTED = Layer(1)  # exported features are of one layer, whichever it is
 
 
-def read_dataset(root: Path, split: str, protocol: str) -> KeypointTask:
-    """The task on a split of SPair-71k, whose own folder is the root; raises InputError."""
+def score_spair(
+    root: Path, features: Path | None, predictions: Path | None, protocol: str, split: str, size: int | None
+) -> ScoreReport:
+    """PCK in percent of matches between grids of features, or of predicted keypoints; raises InputError.
+
+    The root is SPair-71k's own folder; ``size`` is that of the view, None for the protocol's.
+    """
+    name, path = one_of(features=features, predictions=predictions)
     folder = root.resolve()
     data = SpairEntry(folder=folder.name, split=split).read(folder.parent)
-    return KeypointTask(data, config_of(find_protocol(protocol), "spair"), protocol=protocol)
+    task = KeypointTask(data, config_of(find_protocol(protocol), "spair"), protocol=protocol)
+    if name == "features":
+        return _score_features(path, task, size)
+    return _report(task, _of_predictions(path, task), {name: str(path)})
 
 
-def score_features(features: Path, task: KeypointTask, view_size: int | None = None) -> ScoreReport:
-    """PCK in percent of matches between grids of features, image by image from the disk; raises InputError.
+def _score_features(features: Path, task: KeypointTask, view_size: int | None) -> ScoreReport:
+    """PCK of matches between grids of features, image by image from the disk.
 
     The folder has ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of the whole
     square view, whatever their number. The longer side of the image, which is centred there, has so many
@@ -70,8 +79,8 @@ def score_features(features: Path, task: KeypointTask, view_size: int | None = N
     return _report(task, errors, {"features": str(features), "view_size": view.geometry((1, 1)).size[0]})
 
 
-def score_predictions(predictions: Path, task: KeypointTask) -> ScoreReport:
-    """PCK in percent of predicted keypoints; raises InputError.
+def _of_predictions(predictions: Path, task: KeypointTask) -> dict[str, CategoryErrors]:
+    """Distances of predicted keypoints, by category.
 
     They are a JSON object: for every pair's file name without its ending, [x, y] in pixels of the target
     image for each keypoint, in the order of the annotation.
@@ -88,11 +97,10 @@ def score_predictions(predictions: Path, task: KeypointTask) -> ScoreReport:
             f"expected predicted keypoints of all {len(given):,} pairs in {predictions}, found none for "
             f"{len(missing):,} of them ({some(missing)}); name them as the pairs' files, without .json"
         )
-    errors = {
+    return {
         category: _distances(task, [(pair, _as_points(given[pair.key], pair, predictions)) for pair in pairs])
         for category, pairs in task.pairs.items()
     }
-    return _report(task, errors, {"predictions": str(predictions)})
 
 
 def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.float64]:
