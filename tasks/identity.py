@@ -11,7 +11,7 @@ from pathlib import Path
 from tasks.base import Source, digest
 from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.classes import Classification, Unlabelled
-from tasks.datasets.files import UnreadableImageError, stamp
+from tasks.datasets.files import UnreadableImageError
 from tasks.segmentation.augmented import AugmentedSample
 
 DIGITS = 8  # of a short digest, hexadecimal: of a thousand datasets two agree once in ten thousand times
@@ -45,14 +45,14 @@ def _stated(sample: Sample) -> str:
         return f"{_stated(sample.sample)}|{sample.key}|{sample.box}|{sample.colours}"
     if not isinstance(sample, FileSample):
         return sample.signature()
-    return f"{sample.key}|{_size(sample)}|{sample.box}"
+    return f"{sample.key}|{sample.stamp[0]}|{sample.box}"
 
 
 def _content(sample: Sample) -> str:
     """What a sample says of itself, with a digest of the file's bytes."""
     if not isinstance(sample, FileSample):
         return sample.signature()
-    size = _size(sample)
+    size = sample.stamp[0]
     starts: Sequence[int] = (0, size // 2, size - PART) if size > WHOLE else (0,)
     try:
         with Path(sample.path).open("rb") as file:
@@ -63,10 +63,3 @@ def _content(sample: Sample) -> str:
     except OSError as error:
         raise UnreadableImageError(f"cannot read image {sample.path}: {error.strerror}") from error
     return f"{_stated(sample)}|{digest(parts)}"
-
-
-def _size(sample: FileSample) -> int:
-    try:
-        return stamp(sample.path)[0]
-    except OSError as error:
-        raise UnreadableImageError(f"cannot find image {sample.path}: {error.strerror}") from error

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from zoo.errors import unknown
+from zoo.errors import require_known
 
 Config = TypeVar("Config")
 
@@ -138,7 +138,6 @@ PROTOCOLS = (
 
 def find_protocol(name: str) -> EvaluationProtocol:
     """The protocol of that name; raises InputError for an unknown one."""
-    for protocol in PROTOCOLS:
-        if protocol.name == name:
-            return protocol
-    raise unknown("protocol", name, [protocol.name for protocol in PROTOCOLS])
+    by_name = {protocol.name: protocol for protocol in PROTOCOLS}
+    require_known("protocol", [name], by_name)
+    return by_name[name]

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from tasks.protocols import EvaluationProtocol
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, require_known
 from zoo.references import find_object, is_reference
 
 Role = Literal[
@@ -374,9 +374,7 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     """
     others = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
     known = [*(task.name for task in TASKS), INSIDE]
-    for name in names:
-        if name not in known and not is_reference(name):
-            raise unknown("task", name, known)
+    require_known("task", (name for name in names if not is_reference(name)), known)
     if not names:
         return tuple(task for task in TASKS if task.default)
     grouped = [task for task in TASKS if task.analysis and not task.unlabelled and INSIDE in names]

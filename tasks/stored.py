@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,8 +37,6 @@ class LayerMeasurements(Mapping[Layer, Sequence[Measurements]]):
     It is read from disk whenever it is asked for: ask once, and keep what is needed.
     """
 
-    failures: Mapping[Layer, str]  # why other layers could not be measured
-
     @property
     @abstractmethod
     def bytes(self) -> int:
@@ -57,8 +55,9 @@ class StoredBackbone:
     layers: tuple[Layer, ...]  # that are scored, in the order of a forward
     last: Layer | None  # the last block; None where its vectors are not stored
     vectors: Mapping[str, StoredVectors]  # by the name of their source
-    fed_layers: tuple[Layer, ...] = ()  # layers, or sets of them, that the task's groups are measured by
     measured: LayerMeasurements | None = None  # None where nothing is fed, or nothing could be
+    # layers, or sets of them, that the task's groups could not be measured by, and why
+    unmeasured: Mapping[Layer, str] = field(default_factory=dict)
     refusal: str = ""  # why the backbone cannot show what the task is fed; "" if it can
     workers: int = 1  # threads that may be used
     device: Device = None

@@ -39,7 +39,7 @@ from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry, entry_of
 from tasks.sets import members_of, sets_of
 from tasks.stored import StoredBackbone, StoredVectors
-from tasks.transformed import Vectors, VectorTransform
+from tasks.transformed import STANDARD, Vectors, transformed
 from tasks.transforms import of_tokens
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
@@ -292,12 +292,10 @@ class VectorTask(Task):
 
     @property
     def scored_fingerprint(self) -> str:
-        return self._change.fingerprint(self.fingerprint) if self._change else self.fingerprint
-
-    @property
-    def _change(self) -> VectorTransform | None:
-        names = tuple(source.name for source in self.fitted_on)
-        return VectorTransform(self.transform, names) if self.transform else None
+        if not self.transform:
+            return self.fingerprint
+        known = [source.name for source in self.fitted_on]
+        return digest("transformed", 1, self.transform, STANDARD, known, self.fingerprint)
 
     def transform_refusal(self, transform: str) -> str:
         if not self.fitted_on:
@@ -323,17 +321,14 @@ class VectorTask(Task):
             vectors = {name: self._read(backbone, each, *job) for name, each in needed.items()}
             if not _finite(vectors, needed):
                 return LayerOutcome(*job, Outcome((), empty=NOT_FINITE))
-            return LayerOutcome(*job, self.changed_score(vectors, backbone.device))
+            return LayerOutcome(*job, self.score(self.changed(vectors), backbone.device))
 
         return Findings(tuple(side_by_side(score, jobs, backbone.workers, size)))
 
-    def changed_score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """The task's scores of the vectors of one layer and pooling, which are transformed first."""
-        if (change := self._change) is None:
-            return self.score(vectors, device)
-        if reason := change.refusal(vectors):
-            return Outcome((), empty=reason)
-        return self.score(change.applied(vectors), device)
+    def changed(self, vectors: Vectors) -> Vectors:
+        """The vectors of one layer and pooling as they are scored: transformed, where that is asked."""
+        known = [source.name for source in self.fitted_on]
+        return transformed(vectors, self.transform, known) if self.transform else vectors
 
     def _read(
         self, backbone: StoredBackbone, stored: StoredVectors, layer: Layer, pooling: str
@@ -354,15 +349,10 @@ class VectorTask(Task):
         }
         broken = {layer for layer, vectors in layers.items() if not _finite(vectors, needed)}
         whole = [each for each in sets if not broken & {*each.members}]
-        finite = {layer: layers[layer] for layer in members_of(whole)}
+        finite = {layer: self.changed(layers[layer]) for layer in members_of(whole)}
+        outcomes = self.score_sets(finite, whole, device) if whole else []  # there may be no layer, either
         missing = dict.fromkeys(sets, Outcome((), empty=NOT_FINITE))
-        if not whole:  # there may be no layer, either
-            return missing
-        if (change := self._change) is not None:
-            if reason := change.refusal(next(iter(finite.values()))):
-                return missing | dict.fromkeys(whole, Outcome((), empty=reason))
-            finite = {layer: change.applied(vectors) for layer, vectors in finite.items()}
-        return missing | dict(zip(whole, self.score_sets(finite, whole, device), strict=True))
+        return missing | dict(zip(whole, outcomes, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,11 +373,9 @@ class FedTask(Task, Measurable):
         return "" if of_tokens(transform) else alone
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
-        """Empty outcomes of layers that could not be measured, or of all where nothing is shown."""
-        measured = backbone.measured
-        refused = dict.fromkeys(backbone.fed_layers, backbone.refusal)
-        reasons = refused if measured is None else measured.failures
-        return [LayerOutcome(layer, self.pooling, Outcome((), empty=why)) for layer, why in reasons.items()]
+        """Empty outcomes of layers that could not be measured."""
+        reasons = backbone.unmeasured.items()
+        return [LayerOutcome(layer, self.pooling, Outcome((), empty=reason)) for layer, reason in reasons]
 
 
 @dataclass(frozen=True, eq=False)

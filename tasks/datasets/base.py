@@ -49,11 +49,16 @@ class FileSample:
         with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
             return to_rgb(image)
 
-    def signature(self) -> str:
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Size in bytes and time of the last change; raises UnreadableImageError where there is no file."""
         try:
-            size, changed = stamp(self.path)
+            return stamp(self.path)
         except OSError as error:
             raise UnreadableImageError(f"cannot find image {self.path}: {error.strerror}") from error
+
+    def signature(self) -> str:
+        size, changed = self.stamp
         return f"{self.key}|{size}|{changed}|{self.box}"
 
 

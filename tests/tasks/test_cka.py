@@ -81,7 +81,7 @@ def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> 
         vectors.write(shard, arrays)
     spec, layers = replace(SPEC, name=one.name), tuple(one.grid)
     stored = {task.source.name: VectorReader(task.source, vectors)}
-    return StoredBackbone(spec, layers, None, stored, layers, MeasuredLayers(task.source, grams, layers))
+    return StoredBackbone(spec, layers, None, stored, MeasuredLayers(task.source, grams, layers))
 
 
 def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, Source
 from tasks.task import VectorTask
-from tasks.transformed import TransformConfig, VectorTransform
+from tasks.transformed import TransformConfig
 from tasks.transforms import components, of_tokens, parse_transform
 from tests.benchmark.doubles import source
 from zoo.errors import InputError
@@ -71,7 +71,7 @@ def test_only_the_sources_that_it_may_know_are_fitted(name: str) -> None:
     found = []
     for shift in (0, 100):
         task = Watching((bank, queries), (bank,), transform=name)
-        task.changed_score({"bank": stored, "queries": asked + np.float32(shift)})
+        task.score(task.changed({"bank": stored, "queries": asked + np.float32(shift)}))
         found.append(task.seen)
     np.testing.assert_array_equal(found[0]["bank"], found[1]["bank"])
     assert np.abs(np.nanmean(found[0]["bank"], axis=0)).max() < 1e-5
@@ -80,26 +80,17 @@ def test_only_the_sources_that_it_may_know_are_fitted(name: str) -> None:
     assert np.isnan(found[0]["bank"][3]).all()
 
 
-def test_nothing_to_fit_is_said() -> None:
-    bank, queries = two_sources()
-    task = Watching((bank, queries), (bank,), transform="whiten")
-    nothing = np.full((2, 3), np.nan, np.float32)
-    assert (
-        "no image could be read that whiten"
-        in task.changed_score({"bank": nothing, "queries": nothing}).empty
-    )
-
-
-def test_fingerprints_tell_transforms_rules_and_tasks_apart() -> None:
+def test_fingerprints_tell_transforms_rules_and_tasks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     bank, queries = two_sources()
 
-    def mark(name: str = "whiten", shrinkage: float = 0.1, task: str = "watching") -> str:
-        change = VectorTransform(parse_transform(name), ("bank",), TransformConfig(shrinkage))
-        return change.fingerprint(task)
+    def mark(name: str = "whiten", task: str = "watching") -> str:
+        transformed = Watching((bank, queries), (bank,), fingerprint=task, transform=parse_transform(name))
+        return transformed.scored_fingerprint
 
-    assert len({mark(), mark("zscore"), mark(shrinkage=0.2), mark(task="other")}) == 4
-    task = Watching((bank, queries), (bank,), transform="whiten")
-    assert task.scored_fingerprint == mark() != task.fingerprint
+    assert mark() == "2b28e5bbfead746ae7c7f8ff814f68ae"
+    marks = {mark(), mark("zscore"), mark(task="other"), Watching((bank, queries), (bank,)).fingerprint}
+    monkeypatch.setattr("tasks.task.STANDARD", TransformConfig(0.2))
+    assert len(marks | {mark()}) == 5
 
 
 def test_what_a_transform_is_fitted_on_must_be_said() -> None:
