@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -187,20 +186,21 @@ class StepsTask(AnalysisTask):
         there = {number: each.items for number, each in outcomes.items() if each.items is not None}
         if not there:
             return None
-        facts = pd.concat(
-            pd.DataFrame({"cluster": items.clusters, "stratum": items.strata}, index=[*items.keys])
+        facts = {
+            key: (cluster, stratum)
             for items in there.values()
-        )
-        facts = facts[~facts.index.duplicated()]
+            for key, cluster, stratum in zip(items.keys, items.clusters, items.strata, strict=True)
+        }
+        row_of = {key: row for row, key in enumerate(facts)}
         values: dict[str, NDArray[np.float64]] = {}
         statistics: dict[str, Statistic] = {}
         for number, items in there.items():
             statistic, name = items.statistics[self.tasks[number].config.primary], step_metric(number)
-            column = pd.Series(items.values[statistic.column], index=[*items.keys])
-            values[name] = column.reindex(facts.index).to_numpy(np.float64)
+            values[name] = np.full(len(row_of), np.nan)
+            values[name][[row_of[key] for key in items.keys]] = items.values[statistic.column]
             statistics[name] = replace(statistic, column=name)
-        names = (tuple(each) for each in (facts.index, facts["cluster"], facts["stratum"]))
-        return Items(next(iter(there.values())).unit, *names, values, statistics)
+        clusters, strata = (tuple(fact[side] for fact in facts.values()) for side in (0, 1))
+        return Items(next(iter(there.values())).unit, tuple(facts), clusters, strata, values, statistics)
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,7 +119,7 @@ class MeasuredLayers(LayerMeasurements):
 
     def __init__(self, source: Source, store: Shards, layers: Sequence[Layer]) -> None:
         self._source, self._store = source, store
-        self.failures = {}
+        self.failures: dict[Layer, str] = {}  # why other layers could not be measured
         for layer in layers:
             for shard, name, _, what in self._by_layer.get(str(layer), ()):
                 if what == FAILURE and layer not in self.failures:

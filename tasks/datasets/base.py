@@ -50,8 +50,8 @@ class FileSample:
             return to_rgb(image)
 
     @property
-    def stamp(self) -> tuple[int, int]:
-        """Size in bytes and time of the last change; raises UnreadableImageError where there is no file."""
+    def stamp(self) -> tuple[int, int | str]:
+        """Bytes, and what tells a changed file: as `tasks.datasets.files.stamp`; raises UnreadableImageError."""
         try:
             return stamp(self.path)
         except OSError as error:
