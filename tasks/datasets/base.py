@@ -51,7 +51,7 @@ class FileSample:
 
     @property
     def stamp(self) -> tuple[int, int | str]:
-        """Bytes, and what tells a changed file: as `tasks.datasets.files.stamp`; raises UnreadableImageError."""
+        """Bytes and what tells of a change (`tasks.datasets.files.stamp`); raises UnreadableImageError."""
         try:
             return stamp(self.path)
         except OSError as error:
