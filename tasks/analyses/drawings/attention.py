@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tasks.analyses.drawings.evidence import (
-    DEPTHS,
     PANELS,
     DrawnBackbone,
     Evidence,
@@ -19,8 +18,9 @@ from tasks.analyses.drawings.evidence import (
     backbone_points,
     evenly,
     in_order,
+    not_drawn,
 )
-from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap, said
+from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"
@@ -67,13 +67,10 @@ WINDOWS = """\
 Groups of the first block's heads, from those that look near to those that look far: how alike what they
 give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figure 5)."""
 
-LACKING = "Groups of heads of {names} cannot be drawn: their arrays are not beside the records."
-
 
 def draw_distance(evidence: Evidence) -> list[Block]:
     """Mean distance over depth, sorted heads, and every head over depth."""
     rows, title = {"": evidence.select(DISTANCE)}, "How far heads look, on average"
-    blocks: list[Block] = [*evidence.depth_panels(rows, title, DISTANCE, "depth")]
     heads = evidence.of_heads(PIXELS)
     points = []
     for backbone in evidence.backbones:
@@ -83,21 +80,19 @@ def draw_distance(evidence: Evidence) -> list[Block]:
         for name, block in in_order(there).items():
             distances = sorted(drawn.loc[drawn["layer"] == block, "value"].tolist())
             points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
-    if len(heads):
-        frame, title = pd.DataFrame(points, columns=PANELS), "Heads sorted by how far they look"
-        plot = Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels")
-        blocks += [said(SORTED), evidence.titled(plot, "sorted")]
-    return [*blocks, *evidence.head_points(DISTANCE, "heads")]
+    frame, unit = pd.DataFrame(points, columns=PANELS), f"{DISTANCE}, pixels"
+    plot = Plot(frame, "lines", "Heads sorted by how far they look", "head, sorted", unit)
+    return [
+        *evidence.depth_panels(rows, title, DISTANCE, "depth"),
+        *evidence.explained(SORTED, points, plot, "sorted"),
+        *evidence.head_points(DISTANCE, "heads"),
+    ]
 
 
 def draw_shares(evidence: Evidence) -> list[Block]:
     """A figure for each kind of token that asks, a panel a metric."""
-    blocks: list[Block] = []
     titles = {"patch": "What patch tokens attend to", "cls": "What the class token attends to"}
-    for pooling, title in titles.items():
-        panels = {metric: evidence.select(metric, pooling=pooling) for metric in evidence.metrics}
-        blocks += evidence.depth_panels(panels, title, "share, or entropy", pooling)
-    return blocks
+    return evidence.token_panels(titles, "share, or entropy")
 
 
 def draw_maps(evidence: Evidence) -> list[Block]:
@@ -108,8 +103,8 @@ def draw_maps(evidence: Evidence) -> list[Block]:
     sides, title = {"": evidence.select("offset-heads")}, "Share of heads that look to one side"
     seen = Maps(of_patches, "Attention seen from the patch that looks", "attention")
     return [
-        *evidence.maps(CLS, Maps(of_cls, "Where the class token looks", "attention"), "cls"),
-        *evidence.maps(ALIGNED, seen, "aligned"),
+        *evidence.explained(CLS, of_cls, Maps(of_cls, "Where the class token looks", "attention"), "cls"),
+        *evidence.explained(ALIGNED, of_patches, seen, "aligned"),
         *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),
         *_gallery(evidence),
         evidence.lacking("Attention maps", aligned),
@@ -151,7 +146,7 @@ def _gallery(evidence: Evidence) -> list[Block]:
     pixels = {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
     unit = "Brightness follows the root of attention."
     picture = Gallery(pixels, tuple(maps), "What is looked at in single images", unit)
-    return [said(GALLERY, depths=DEPTHS), evidence.titled(picture, "gallery")]
+    return evidence.explained(GALLERY, maps, picture, "gallery")
 
 
 def draw_saliency(evidence: Evidence) -> list[Block]:
@@ -169,7 +164,7 @@ def draw_saliency(evidence: Evidence) -> list[Block]:
     for backbone, values in rollout.items():
         grids = values.reshape(len(values), *evidence.grid(backbone, values.shape[1]))
         maps += at_depths("", backbone.label, grids)
-    blocks += evidence.maps(ROLLOUT, Maps(tuple(maps), "Rollout", "rollout"), "rollout")
+    blocks += evidence.explained(ROLLOUT, maps, Maps(tuple(maps), "Rollout", "rollout"), "rollout")
     return [*blocks, evidence.lacking("Maps of rollout", rollout)]
 
 
@@ -184,12 +179,10 @@ def draw_locality(evidence: Evidence) -> list[Block]:
         else:
             of_pair = np.asarray(distance, np.float64), np.asarray(cka, np.float64)
             points += _windows(", ".join(pair), *of_pair)
-    blocks: list[Block] = []
-    if points:
-        frame, title = pd.DataFrame(points, columns=PANELS), "Heads that look near, and a ConvNet's blocks"
-        plot = Plot(frame, "lines", title, "attention distance, pixels", "CKA")
-        blocks = [said(WINDOWS), evidence.titled(plot, "windows")]
-    return [*blocks, said(LACKING, names="; ".join(lacking))] if lacking else blocks
+    frame, title = pd.DataFrame(points, columns=PANELS), "Heads that look near, and a ConvNet's blocks"
+    plot = Plot(frame, "lines", title, "attention distance, pixels", "CKA")
+    sentence = not_drawn("Groups of heads", "; ".join(lacking))
+    return [*evidence.explained(WINDOWS, points, plot, "windows"), sentence]
 
 
 def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:

@@ -69,9 +69,9 @@ class Evidence:
         """A picture of the analysis, whose title says so; ``what`` ends the name of its file."""
         return replace(picture, title=f"{picture.title}: {self.title}", name=self.named(what))
 
-    def maps(self, text: str, picture: Maps, what: str) -> list[Block]:
-        """Maps below a sentence on them; nothing without any."""
-        return [said(text, depths=DEPTHS), self.titled(picture, what)] if picture.maps else []
+    def explained(self, text: str, parts: Sequence[object], picture: Drawn, what: str) -> list[Block]:
+        """A picture of some parts below a sentence on it; nothing without any."""
+        return [said(text, depths=DEPTHS), self.titled(picture, what)] if parts else []
 
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
@@ -137,6 +137,14 @@ class Evidence:
         order = tuple(backbone.label for backbone in self.backbones)
         return [self.titled(Plot(frame, "lines", title, x, y, shared=False, order=order), what)]
 
+    def token_panels(self, titles: Mapping[str, str], y: str, **where: str | int) -> list[Block]:
+        """A figure with its title for each kind of token that is looked from, a panel a metric."""
+        blocks: list[Block] = []
+        for pooling, title in titles.items():
+            panels = {metric: self.select(metric, pooling=pooling, **where) for metric in self.metrics}
+            blocks += self.depth_panels(panels, title, y, pooling)
+        return blocks
+
     def head_points(self, metric: str, what: str, **where: str | int) -> list[Plot]:
         """A point a head over depth, and their mean, a panel a backbone; none without numbers of heads."""
         heads, means = self.of_heads(metric, **where), self.select(metric, **where)
@@ -159,9 +167,13 @@ class Evidence:
 
     def lacking(self, what: str, drawn: Mapping[DrawnBackbone, object]) -> Text:
         """The sentence on backbones that a figure leaves out for want of arrays; no words where none is."""
-        names = ", ".join(backbone.label for backbone in self.backbones if backbone not in drawn)
-        lacking = "{what} of {names} cannot be drawn: their arrays are not beside the records."
-        return said(lacking, what=what, names=names) if names else Text(())
+        return not_drawn(what, ", ".join(each.label for each in self.backbones if each not in drawn))
+
+
+def not_drawn(what: str, names: str) -> Text:
+    """The sentence on what a figure leaves out for want of arrays; no words without names."""
+    lacking = "{what} of {names} cannot be drawn: their arrays are not beside the records."
+    return said(lacking, what=what, names=names) if names else Text(())
 
 
 def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:

@@ -56,10 +56,11 @@ def draw_weights(evidence: Evidence) -> list[Block]:
         for row in evenly(values.shape[0], MOST_POSITIONS)
         for column in evenly(values.shape[1], MOST_POSITIONS)
     ]
+    principal = Maps(tuple(components), "Filters of patches", "")
     alike = Maps(tuple(cosines), "How alike positions are", "cosine", (-1.0, 1.0))
     return [
-        *evidence.maps(FILTERS, Maps(tuple(components), "Filters of patches", ""), "filters"),
-        *evidence.maps(POSITIONS, alike, "positions"),
+        *evidence.explained(FILTERS, components, principal, "filters"),
+        *evidence.explained(POSITIONS, cosines, alike, "positions"),
         evidence.lacking("Filters", filters),
     ]
 

@@ -6,7 +6,7 @@ Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023
 import pandas as pd
 
 from tasks.analyses.drawings.evidence import Evidence
-from tasks.blocks import Block, HeatMap, Matrix, own_span, said
+from tasks.blocks import Block, HeatMap, Matrix, own_span
 
 RATIO = "norm-ratio"
 HIGHEST = 10.0  # ratio above which all look alike, as on the source's axis
@@ -37,18 +37,17 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
         for backbone, values in ratios.items()
         for row, half in enumerate(evidence.texts(backbone, "half"))
     ]
-    blocks: list[Block] = []
-    if panels:
-        span = own_span([panel.values for panel in panels])
-        scale = (0.0, min(span[1], HIGHEST)) if span else None
-        title = "What skips, against what is added"
-        picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
-        blocks = [said(TERMS), evidence.titled(picture, "ratio")]
+    span = own_span([panel.values for panel in panels])
+    scale, title = (0.0, min(span[1], HIGHEST)) if span else None, "What skips, against what is added"
+    picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
     title = "What skips a half of a block against what the half adds"
-    blocks += evidence.depth_panels(_by_half(evidence, RATIO), title, RATIO, "ratio-depth")
     cosines = _by_half(evidence, COSINE)
-    blocks += evidence.depth_panels(cosines, "How far a half turns the stream", COSINE, "cosines")
-    return [*blocks, evidence.lacking("Ratios of single tokens", ratios)]
+    return [
+        *evidence.explained(TERMS, panels, picture, "ratio"),
+        *evidence.depth_panels(_by_half(evidence, RATIO), title, RATIO, "ratio-depth"),
+        *evidence.depth_panels(cosines, "How far a half turns the stream", COSINE, "cosines"),
+        evidence.lacking("Ratios of single tokens", ratios),
+    ]
 
 
 def _by_half(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
@@ -69,13 +68,13 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
         first = (evidence.first_block(backbone, values.shape[3]),) * 2
         named = zip(halves, of_patches, strict=True)
         panels += [Matrix(f"{backbone.label}, {half}", table, first) for half, table in named]
-    blocks: list[Block] = []
-    if panels:
-        title = "How alike what skips and what is added are"
-        picture = HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0))
-        blocks = [said(SIMILAR), evidence.titled(picture, "cka")]
+    title = "How alike what skips and what is added are"
+    picture = HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0))
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")
     taps = {str(tap): rows[rows["tap"] == tap] for tap in dict.fromkeys(rows["tap"])}
-    blocks += evidence.depth_panels(taps, f"{metric} within each block, patches", "CKA", metric)
-    return [*blocks, evidence.lacking("CKA of all blocks", cka)]
+    return [
+        *evidence.explained(SIMILAR, panels, picture, "cka"),
+        *evidence.depth_panels(taps, f"{metric} within each block, patches", "CKA", metric),
+        evidence.lacking("CKA of all blocks", cka),
+    ]

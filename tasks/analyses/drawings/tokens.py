@@ -23,7 +23,7 @@ ACCURACIES = """\
 How often a probe of one token alone finds the class of the image, in percent, token by token in its place.
 {depths}"""
 
-POOLINGS = {"cls": "the class token", "mean": "the mean of the patch tokens"}
+CRITERIA = {"cls": "Criteria of the class token", "mean": "Criteria of the mean of the patch tokens"}
 
 NO_ACCURACY = """\
 No label was used, and **none of these criteria is an accuracy**: they may name a layer that is not the best
@@ -50,7 +50,7 @@ def draw_localisation(evidence: Evidence) -> list[Block]:
     picture = Maps(tuple(maps), "Which patches a token is like", "CKA", span)
     panels = evidence.views("localisation", "localisation-top1")
     return [
-        *evidence.maps(TOKENS, picture, "tokens"),
+        *evidence.explained(TOKENS, maps, picture, "tokens"),
         *evidence.depth_panels(panels, "How well tokens hold their place", "share", "depth"),
         evidence.lacking("Maps of tokens", cka),
     ]
@@ -76,7 +76,7 @@ def draw_tokens(evidence: Evidence) -> list[Block]:
     rows, title = {"": evidence.select("fewshot-10")}, "How often one token finds the class"
     span = own_span([drawn.values for drawn in maps])
     return [
-        *evidence.maps(ACCURACIES, Maps(tuple(maps), title, "percent", span), "tokens"),
+        *evidence.explained(ACCURACIES, maps, Maps(tuple(maps), title, "percent", span), "tokens"),
         *evidence.depth_panels(rows, f"{title}, mean over tokens", "fewshot-10, %", "depth"),
         evidence.lacking("Accuracy of single tokens", accuracies),
     ]
@@ -93,10 +93,4 @@ def _placed(values: Floats, cells: Floats) -> Floats:
 
 def draw_label_free(evidence: Evidence) -> list[Block]:
     """How to read the criteria, and a figure for each kind of vector, a panel a criterion."""
-    blocks: list[Block] = [said(NO_ACCURACY)]
-    for pooling, words in POOLINGS.items():
-        panels = {
-            metric: evidence.select(metric, pooling=pooling, tap="block") for metric in evidence.metrics
-        }
-        blocks += evidence.depth_panels(panels, f"Criteria of {words}", "criterion", pooling)
-    return blocks
+    return [said(NO_ACCURACY), *evidence.token_panels(CRITERIA, "criterion", tap="block")]
