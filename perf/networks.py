@@ -48,7 +48,7 @@ def write(folder: Path, name: str) -> None:
     """Save a ViT of a size, or a ResNet-50, random weights of seed 0, in Hugging Face format."""
     from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
-    from zoo.load.network import quiet
+    from zoo.load.hub import quiet
 
     torch.manual_seed(0)
     if name == "ResNet-50":

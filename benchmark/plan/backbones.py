@@ -81,22 +81,21 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
 
     Raises InputError where a name is not among them, a path is not there, or features come from no file.
     """
-    names = [spec.name for spec in specs]
+    by_name = {spec.name: spec for spec in specs}
     for name, path in weights.items():
-        if name not in names:
-            raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(names)}")
+        if name not in by_name:
+            raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
         if not path.exists():
             raise InputError(f"expected the weights of {name} at {path}, which does not exist")
-    return [_with_weights(spec, weights[spec.name]) if spec.name in weights else spec for spec in specs]
-
-
-def _with_weights(spec: BackboneSpec, path: Path) -> BackboneSpec:
-    if spec.family == "random" or spec.checkpoint in ("object", "module"):
-        raise InputError(f"--weights names {spec.name!r}, whose features come from no file")
-    checkpoint: CheckpointFormat = "original" if path.is_file() else "transformers"
-    if spec.checkpoint == "timm":
-        checkpoint = "timm"
-    return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)
+        spec = by_name[name]
+        if spec.family == "random" or spec.checkpoint in ("object", "module"):
+            raise InputError(f"--weights names {name!r}, whose features come from no file")
+        usual: CheckpointFormat = "original" if path.is_file() else "transformers"
+        checkpoint = "timm" if spec.checkpoint == "timm" else usual
+        by_name[name] = replace(
+            spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True
+        )
+    return list(by_name.values())
 
 
 def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_dir: Path) -> None:

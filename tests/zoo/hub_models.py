@@ -14,7 +14,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from tests.zoo.layouts import fill
 from tests.zoo.today import SCALED
 from zoo.load.config import model_class, read_config
-from zoo.load.network import quiet
+from zoo.load.hub import quiet
 from zoo.load.rotary_vit import CapiModel, CapiViTConfig, PerceptionEncoderConfig, PerceptionEncoderModel
 from zoo.spec import BackboneSpec
 

@@ -74,12 +74,10 @@ _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logi
 _POOLING_HEAD = r"^(vision_model\.)?head\."
 _TOWER = Architecture(
     model_type="clip_vision_model",
-    tower_of="clip",
     blocks="encoder.layers",
     final_norm="post_layernorm",
     unused=(_OTHER_TOWER,),
     parts=_CLIP_PARTS,
-    family="CLIP",
     normalisation=CLIP,
 )
 CLIP_NAMES = AuthorsNames(
@@ -202,20 +200,12 @@ _TIPS = replace(
 )
 
 ARCHITECTURES: tuple[Architecture, ...] = (
-    _TOWER,
+    replace(_TOWER, tower_of="clip", family="CLIP"),
     replace(
-        _TOWER,
-        model_type="metaclip_2_vision_model",
-        tower_of="metaclip_2",
-        model="MetaClip2VisionModel",
-        family="other",
+        _TOWER, model_type="metaclip_2_vision_model", tower_of="metaclip_2", model="MetaClip2VisionModel"
     ),
     replace(
-        _TOWER,
-        model_type="mlcd_vision_model",
-        tower_of="",
-        parts=replace(_CLIP_PARTS, rotary=True, tokens_first=True),
-        family="other",
+        _TOWER, model_type="mlcd_vision_model", parts=replace(_CLIP_PARTS, rotary=True, tokens_first=True)
     ),
     replace(
         _TOWER,
@@ -224,7 +214,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         pooling_key="vision_use_head",
         prefix_tokens=0,
         unused=(_POOLING_HEAD, _OTHER_TOWER),
-        family="other",
         normalisation=HALF,
     ),
     replace(
@@ -242,7 +231,6 @@ ARCHITECTURES: tuple[Architecture, ...] = (
             heads="attention.out_proj",
             hidden=("ffn.down_proj",),
         ),
-        family="other",
     ),
     Architecture(
         model_type="perception_encoder",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
 from zoo.entries.family import BASE, FAMILY, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, NetworkSize, entry
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
-from zoo.spec import HALF, IMAGENET, BackboneSpec
+from zoo.spec import HALF, BackboneSpec
 
 VIT = Architecture(model_type="vit", blocks="layers", final_norm="layernorm", parts=Sublayers())
 QKV = split_affine("attn.qkv", *(f"attention.{part}_proj" for part in "qkv"))
@@ -35,6 +35,7 @@ DEIT_NAMES = replace(
 
 # FS: trained with labels of ImageNet-21k first, and DeiT with those of ImageNet-1k alone. DeiT's licence is
 # that of its repository. Its B/16 with a distillation token has two prefix tokens, the class token first.
+_LABELLED = replace(FAMILY, supervision="labels of ImageNet-1k", data="ImageNet-1k", seen=IMAGENET_1K_LABELS)
 _FS = replace(
     FAMILY,
     family="FS",
@@ -50,16 +51,12 @@ _FS = replace(
     trained_size=224,
 )
 _DEIT = replace(
-    _FS,
-    supervision="labels of ImageNet-1k",
-    data="ImageNet-1k",
-    seen=IMAGENET_1K_LABELS,
-    mean=IMAGENET.mean,
-    std=IMAGENET.std,
+    _LABELLED,
+    family="FS",
     repository="facebook/deit-{0}-patch16-224",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
-    checkpoint="transformers",
+    trained_size=224,
     interpolation="huggingface",  # main.py of the authors: bicubic, size given, not antialiased
 )
 _DISTILLED = replace(
@@ -73,11 +70,8 @@ _DISTILLED = replace(
 # (pre-activation), with group norms and standardised weights, trained with labels of ImageNet-21k, then of
 # ImageNet-1k; its last block is followed by a norm and a ReLU, which are ``final``.
 RESNET = replace(
-    FAMILY,
+    _LABELLED,
     family="ResNet",
-    supervision="labels of ImageNet-1k",
-    data="ImageNet-1k",
-    seen=IMAGENET_1K_LABELS,
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
     prefix_tokens=0,
     has_final=False,
@@ -137,11 +131,8 @@ CONVNEXT = replace(_RESNET_NETWORK, model_type="convnext", parts=Residual(None, 
 # Swin at 224 px, and 8 for Swin V2 at 256 px, so that at those sizes nothing is padded and the last stage is
 # one window. Attention heads are those of the last stage; each has 32 channels in every stage.
 _SWIN = replace(
-    FAMILY,
+    _LABELLED,
     family="Swin",
-    supervision="labels of ImageNet-1k",
-    data="ImageNet-1k",
-    seen=IMAGENET_1K_LABELS,
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
     "arXiv:2103.14030",
     prefix_tokens=0,

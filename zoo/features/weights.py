@@ -9,22 +9,22 @@ from zoo.features import Weights
 from zoo.spec import BackboneSpec
 
 CHANNELS = 3  # of an image
-# Last rows of a table of relative positions: class token to patch, patch to it, and to itself (BEiT).
+# Last rows of BEiT's tables of relative positions: class token to patch, patch to it, and to itself.
 OUTSIDE_GRID = 3
 
 
 def weights_of(spec: BackboneSpec, body: nn.Module) -> Weights:
     """First filters, position embeddings and relative position biases of a network; see `Weights`."""
-    weights = _filters(body), _positions(spec, body), _position_bias(body)
-    lacks = {
-        "filters": "has no convolution over the image.",
-        "positions": "adds no trained embeddings of a square grid to its patches.",
-        "position_bias": "has no biases for the relative positions of its whole grid.",
+    weights = {
+        "filters": (_filters(body), "has no convolution over the image."),
+        "positions": (_positions(spec, body), "adds no trained embeddings of a square grid to its patches."),
+        "position_bias": (
+            _position_bias(body),
+            "has no biases for the relative positions of its whole grid.",
+        ),
     }
-    pairs = zip(lacks.items(), weights, strict=True)
-    return Weights(
-        *weights, {name: f"{spec.name} {lack}" for (name, lack), weight in pairs if weight is None}
-    )
+    reason = {name: f"{spec.name} {lack}" for name, (weight, lack) in weights.items() if weight is None}
+    return Weights(*(weight for weight, _ in weights.values()), reason)
 
 
 def without_weights(reason: str) -> Weights:

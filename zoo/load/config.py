@@ -12,6 +12,7 @@ from transformers import HieraConfig, PreTrainedConfig, PreTrainedModel, RadioCo
 
 from zoo.architecture import Architecture
 from zoo.entries import ARCHITECTURES
+from zoo.entries.family import BASE, HUGE, LARGE, SMALL, SO400M
 from zoo.errors import InputError
 from zoo.load import rotary_vit
 from zoo.load.adapters import WITHOUT_SKIP
@@ -26,14 +27,14 @@ _FREE_KEYS = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
 _MALFORMED = (StrictDataclassError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _RADIO_CLASS = "RADIOModel"  # what ``architectures`` names in the repositories of RADIO's authors
 
-# Channels, blocks, heads and channels inside the MLP of the networks that RADIO's authors name.
+# Of the networks that RADIO's authors name.
 RADIO_SIZES = {
-    "small": (384, 12, 6, 1536),
-    "base": (768, 12, 12, 3072),
-    "large": (1024, 24, 16, 4096),
-    "so400m": (1152, 27, 16, 4304),
-    "so400m_v2": (1152, 27, 16, 4320),
-    "huge": (1280, 32, 16, 5120),
+    "small": SMALL,
+    "base": BASE,
+    "large": LARGE,
+    "so400m": SO400M,
+    "so400m_v2": replace(SO400M, mlp=4320),
+    "huge": HUGE,
 }
 _ENCODER = (  # keys of the configuration of a ViTMAE that are of its encoder
     *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"),
@@ -108,7 +109,8 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
             f"{path} describes a RADIO network {options.get('model')!r}, which is not supported; supported "
             f"are Vision Transformers of the sizes {', '.join(RADIO_SIZES)} with a cpe_max_size."
         )
-    width, blocks, heads, inner = RADIO_SIZES[named[1]]
+    size = RADIO_SIZES[named[1]]
+    ((blocks,), (width,)) = size.blocks, size.widths
     is_read = {"all": True}  # by the authors' summary, for each class token
     if options.get("cls_token_per_teacher"):
         is_read = {}
@@ -120,8 +122,8 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         "model_type": "radio",
         "hidden_size": width,
         "num_hidden_layers": blocks,
-        "num_attention_heads": heads,
-        "mlp_ratio": inner / width,
+        "num_attention_heads": size.heads,
+        "mlp_ratio": (size.mlp or 4 * width) / width,
         "patch_size": int(values.get("patch_size") or named[2]),
         "max_img_size": int(options["cpe_max_size"]),
         "num_cls_tokens": tokens,

@@ -22,6 +22,7 @@ from zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
 from zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
 from zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
 from zoo.errors import InputError
+from zoo.features.weights import OUTSIDE_GRID
 from zoo.load.renaming import check_names, depth_of, listed, needed, refuse, rename, shape_of
 from zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from zoo.spec import BackboneSpec
@@ -31,7 +32,6 @@ _EPSILON = 1e-5  # of every norm of OpenAI's CLIP, in the Perception Encoder's p
 _THETA = 10_000.0  # base of the rotary frequencies in the Perception Encoder's ``rope.py``
 _CAPI_SIDE = 224  # side in pixels of CAPI's training images; positions are rotary and the same at every size
 _GATED_RATIO = 4  # of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it
-_OUTSIDE_GRID = 3  # rows of BEiT's tables of positions: to the class token, from it, and from it to itself
 _RESNET_STAGES = 4
 _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
 _OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|dino_head|ibot_head)\.")
@@ -83,10 +83,10 @@ def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
     """A plain or distilled Vision Transformer."""
     distilled = "dist_token" in tensors
     names = DEIT_NAMES if distilled else VIT_NAMES
-    renamed, depth = rename(tensors, names, spec)
+    renamed = rename(tensors, names, spec)
     side = _grid_side(tensors, "pos_embed", 1 + distilled, spec)
     kind: Callable[..., PreTrainedConfig] = transformers.DeiTConfig if distilled else transformers.ViTConfig
-    return kind(**_sizes(tensors, names, depth, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
+    return kind(**_sizes(tensors, names, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
 
 
 def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -99,8 +99,8 @@ def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         names = replace(names, fixed={**names.fixed, "register_tokens": "embeddings.register_tokens"})
         registers["num_register_tokens"] = shape_of(tensors, "register_tokens", 3, spec)[1]
         configure = transformers.Dinov2WithRegistersConfig
-    renamed, depth = rename(tensors, names, spec)
-    sizes = _sizes(tensors, names, depth, _grid_side(tensors, "pos_embed", 1, spec), spec)
+    renamed = rename(tensors, names, spec)
+    sizes = _sizes(tensors, names, _grid_side(tensors, "pos_embed", 1, spec), spec)
     inner = sizes.pop("intermediate_size", _GATED_RATIO * sizes["hidden_size"])
     config = configure(
         **sizes,
@@ -128,11 +128,11 @@ def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     else:
         fixed[shared] = f"shared_position_bias.{table}"
     names = replace(BEIT_NAMES, fixed=fixed, block=block)
-    renamed, depth = rename(tensors, names, spec)
+    renamed = rename(tensors, names, spec)
     name = f"blocks.0.{in_block}" if each else shared
-    side = (1 + _grid_side(tensors, name, _OUTSIDE_GRID, spec)) // 2
+    side = (1 + _grid_side(tensors, name, OUTSIDE_GRID, spec)) // 2
     config = transformers.BeitConfig(
-        **_sizes(tensors, names, depth, side, spec, tensors[name].shape[1]),
+        **_sizes(tensors, names, side, spec, tensors[name].shape[1]),
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
         use_shared_relative_position_bias=not each,
@@ -155,16 +155,15 @@ def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
             "it is CLIP under OpenAI's names, whose activation is only known of OpenAI's own networks "
             f"({', '.join(OPENAI)}); give a directory in Hugging Face format",
         )
-    renamed, depth = rename(tensors, CLIP_NAMES, spec)
-    side = _grid_side(tensors, "positional_embedding", 1, spec)
-    sizes = _sizes(tensors, CLIP_NAMES, depth, side, spec)
+    renamed = rename(tensors, CLIP_NAMES, spec)
+    sizes = _sizes(tensors, CLIP_NAMES, _grid_side(tensors, "positional_embedding", 1, spec), spec)
     return transformers.CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
 
 
 def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     """CAPI's encoder; the decoder, which predicts clusters, is left out."""
-    renamed, depth = rename(tensors, CAPI_NAMES, spec)
-    sizes = _sizes(tensors, CAPI_NAMES, depth, 1, spec)
+    renamed = rename(tensors, CAPI_NAMES, spec)
+    sizes = _sizes(tensors, CAPI_NAMES, 1, spec)
     config = CapiViTConfig(
         **{**sizes, "image_size": _CAPI_SIDE // sizes["patch_size"] * sizes["patch_size"]},
         layer_norm_eps=_EPSILON,
@@ -187,9 +186,8 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
         fixed={**PE_NAMES.fixed, **(PE_FINAL if final else {}), **(PE_CLASS if classed else {})},
         block={**PE_NAMES.block, **(PE_SCALES if scaled else {})},
     )
-    renamed, depth = rename(tensors, names, spec)
-    side = _grid_side(tensors, "positional_embedding", int(classed), spec)
-    sizes = _sizes(tensors, names, depth, side, spec)
+    renamed = rename(tensors, names, spec)
+    sizes = _sizes(tensors, names, _grid_side(tensors, "positional_embedding", int(classed), spec), spec)
     config = PerceptionEncoderConfig(
         **sizes,
         layer_norm_eps=_EPSILON,
@@ -202,7 +200,7 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
     if classed:
         renamed[class_token] = renamed[class_token].view(1, 1, -1)
     heads, width = sizes["num_attention_heads"], sizes["hidden_size"]
-    for index in range(depth):
+    for index in range(sizes["num_hidden_layers"]):
         renamed[f"layers.{index}.rotary.frequencies"] = _frequencies(width // heads)
         for part in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias"):
             name = f"layers.{index}.attention.{part}"
@@ -227,7 +225,6 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
     """A ResNet under torchvision's names: blocks of three convolutions stride in the 3x3 one (v1.5)."""
     if spec.heads is not None:
         refuse(spec, "it is a ResNet, and the entry is a transformer")
-    tensors = needed(tensors, (r"^(fc|head)\.", r"num_batches_tracked$"))
     depths = [depth_of(tensors, f"layer{number}.{{}}.") for number in range(1, _RESNET_STAGES + 1)]
     convolutions = 3 if "layer1.0.conv3.weight" in tensors else 2
     parts = [("conv1", "bn1", "embedder.embedder")]  # convolutions, the batch norms after them, new names
@@ -244,7 +241,8 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
     for _, norm, new in parts:
         for name in ("weight", "bias", "running_mean", "running_var"):
             table[f"{norm}.{name}"] = f"{new}.normalization.{name}"
-    check_names(tensors, table, "torchvision's ResNet", spec)
+    names = needed(tensors, (r"^(fc|head)\.", r"num_batches_tracked$"))
+    check_names(names, table, "torchvision's ResNet", spec)
     if 0 in depths:
         refuse(spec, f"its {_RESNET_STAGES} stages have {depths} blocks")
     last = (f"layer{number}.0.conv{convolutions}.weight" for number in range(1, _RESNET_STAGES + 1))
@@ -273,7 +271,6 @@ _CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Con
 def _sizes(
     tensors: Mapping[str, Tensor],
     names: AuthorsNames,
-    depth: int,
     side: int,
     spec: BackboneSpec,
     heads: int | None = None,
@@ -290,7 +287,7 @@ def _sizes(
         refuse(spec, f"a width of {width} {split}")
     sizes = {
         "hidden_size": width,
-        "num_hidden_layers": depth,
+        "num_hidden_layers": depth_of(tensors, names.old_block),
         "num_attention_heads": heads,
         "image_size": side * height,
         "patch_size": height,

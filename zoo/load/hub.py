@@ -1,13 +1,14 @@
 """Files of a backbone from the Hugging Face Hub, or from what an earlier run left of them."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from huggingface_hub import errors, hf_hub_download
-from huggingface_hub.utils import logging as log
-from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+from huggingface_hub.utils import are_progress_bars_disabled
+from huggingface_hub.utils import logging as hub_log
+from transformers.utils import logging as transformers_log
 
 from zoo.errors import InputError, first_line
 from zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
@@ -38,7 +39,7 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
 def _download(repository: str, revision: str | None, cache: Path) -> Path | None:
     at = f"revision {revision} of {repository}" if revision else repository
     try:
-        with quiet_hub():
+        with quiet():
             return _folder(repository, revision, cache, offline=False)
     except errors.GatedRepoError as error:
         raise InputError(
@@ -60,7 +61,7 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
 
 
 def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:
-    """Directory of a snapshot that has weights; None if it cannot be had without the network."""
+    """Directory of a snapshot with weights in the first form that exists; None if the network lacks."""
 
     def get(name: str, commit: str | None) -> Path:
         return Path(
@@ -68,7 +69,18 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
         )
 
     try:
-        folder = _weights(get, revision, offline=offline)
+        for name in WEIGHT_FILES:
+            try:
+                path = get(name, revision)
+                break
+            except errors.EntryNotFoundError as error:
+                if isinstance(error, errors.LocalEntryNotFoundError) and not offline:
+                    raise
+        else:
+            raise (errors.LocalEntryNotFoundError if offline else errors.EntryNotFoundError)("no weights")
+        folder = path.parent
+        for shard in shards(path) if path.name.endswith(".index.json") else ():
+            get(shard.name, folder.name)
         for name in SMALL_FILES:
             with suppress(errors.EntryNotFoundError):
                 get(name, folder.name)
@@ -81,32 +93,18 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
     return folder
 
 
-def _weights(get: Callable[[str, str | None], Path], revision: str | None, *, offline: bool) -> Path:
-    """Directory of the snapshot, after its weights were fetched in the first form that exists."""
-    for name in WEIGHT_FILES:
-        try:
-            path = get(name, revision)
-        except errors.LocalEntryNotFoundError:
-            if not offline:
-                raise
-        except errors.EntryNotFoundError:
-            continue
-        else:
-            for shard in shards(path) if name.endswith(".index.json") else ():
-                get(shard.name, path.parent.name)
-            return path.parent
-    raise (errors.LocalEntryNotFoundError if offline else errors.EntryNotFoundError)("no weights")
-
-
 @contextmanager
-def quiet_hub() -> Iterator[None]:
-    """No progress bars, retries and advice of downloads inside; exceptions still come out."""
-    verbosity, shows_bars = log.get_verbosity(), not are_progress_bars_disabled()
-    log.set_verbosity(logging.CRITICAL)
-    disable_progress_bars()
+def quiet() -> Iterator[None]:
+    """No progress bars, reports and advice of both libraries inside; exceptions still come out."""
+    usual = [(log, log.get_verbosity()) for log in (hub_log, transformers_log)]
+    shows_bars = transformers_log.is_progress_bar_enabled() and not are_progress_bars_disabled()
+    for log, _ in usual:
+        log.set_verbosity(logging.CRITICAL)
+    transformers_log.disable_progress_bar()  # type: ignore[no-untyped-call]  # the Hub's, too
     try:
         yield
     finally:
-        log.set_verbosity(verbosity)
+        for log, verbosity in usual:
+            log.set_verbosity(verbosity)
         if shows_bars:
-            enable_progress_bars()
+            transformers_log.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -11,7 +11,6 @@ from zoo.load.backbone import locate
 from zoo.load.checkpoint import Checkpoint, in_directory, read_json
 from zoo.load.config import read_network
 from zoo.load.hub import fetch
-from zoo.load.module.network import given
 from zoo.load.timm_models import timm_network
 from zoo.spec import BackboneSpec, Normalisation
 
@@ -91,8 +90,6 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """One line about a spec that `zoo.load` inferred: its facts, and where each came from."""
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
-    if spec.checkpoint == "module":
-        return "\n".join(given(spec.repository).lines)
     if spec.checkpoint == "timm":
         return "\n".join(timm_network(spec.entry).lines)
     preprocessor = locate(spec, cache_dir).preprocessor

@@ -1,9 +1,6 @@
 """Builds the network of a backbone from its files, with every weight accounted for."""
 
-import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -11,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.utils import logging as transformers_logging
 
 from zoo.architecture import Architecture
 from zoo.entries import ARCHITECTURES
@@ -21,8 +17,8 @@ from zoo.load.adapters import MapNorm, adapt
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from zoo.load.config import check_facts, model_class, read_facts, read_network
 from zoo.load.convert import convert, has_names_of_transformers, stated_heads
-from zoo.load.hub import quiet_hub
-from zoo.load.renaming import listed, unwrap
+from zoo.load.hub import quiet
+from zoo.load.renaming import listed, needed, unwrap
 from zoo.spec import BackboneSpec
 
 # Patterns of keys that no feature depends on, whether a checkpoint has them or not.
@@ -113,7 +109,7 @@ def _fill(
 ) -> PreTrainedModel:
     """The model with the tensors in it; transformers itself renames those of older layouts."""
     unused = (*NEVER_NEEDED, *architecture.unused)
-    for name in _needed(tensors, unused):
+    for name in needed(tensors, unused):
         if not tensors[name].is_floating_point():
             kind = str(tensors[name].dtype).removeprefix("torch.")
             raise InputError(
@@ -140,8 +136,8 @@ def _fill(
     model, report = loaded
     misfits = [f"{key} {list(has)} for {list(want)}" for key, has, want in report["mismatched_keys"]]
     for verb, names in (
-        ("lack", _needed(report["missing_keys"], NEVER_NEEDED)),
-        ("have unknown", _needed(report["unexpected_keys"], unused)),
+        ("lack", needed(report["missing_keys"], NEVER_NEEDED)),
+        ("have unknown", needed(report["unexpected_keys"], unused)),
         ("have misshapen", misfits),
     ):
         if names:
@@ -150,30 +146,10 @@ def _fill(
                 f"network: {listed(names)}."
             )
     state = model.state_dict()
-    for name in _needed(state, NEVER_NEEDED):
+    for name in needed(state, NEVER_NEEDED):
         if state[name].is_floating_point() and not bool(torch.isfinite(state[name]).all()):
             raise InputError(
                 f"{spec.name}: the weights of {spec.repository} should be finite; {name} holds a NaN or an "
                 "infinity; fetch the file again, or give another checkpoint."
             )
     return model
-
-
-def _needed(keys: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
-    return sorted(key for key in keys if not any(re.search(pattern, key) for pattern in patterns))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No progress bars, reports, retries and advice of both libraries inside; exceptions still come out."""
-    verbosity = transformers_logging.get_verbosity()
-    shows_bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(logging.CRITICAL)
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        with quiet_hub():
-            yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        if shows_bars:
-            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

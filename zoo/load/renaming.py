@@ -52,10 +52,10 @@ def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
 
-def needed(tensors: Mapping[str, Tensor], unused: Iterable[str]) -> dict[str, Tensor]:
-    """Tensors that match none of the patterns."""
+def needed(names: Iterable[str], unused: Iterable[str]) -> list[str]:
+    """Names that match none of the patterns, sorted."""
     pattern = re.compile("|".join(unused))
-    return {name: tensor for name, tensor in tensors.items() if not pattern.search(name)}
+    return sorted(name for name in names if not pattern.search(name))
 
 
 def depth_of(names: Iterable[str], prefix: str) -> int:
@@ -64,11 +64,8 @@ def depth_of(names: Iterable[str], prefix: str) -> int:
     return len({match[1] for name in names if (match := pattern.match(name))})
 
 
-def rename(
-    tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec
-) -> tuple[dict[str, Tensor], int]:
-    """State dict under new names, and the number of blocks; what is split gives views."""
-    tensors = needed(tensors, names.unused)
+def rename(tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec) -> dict[str, Tensor]:
+    """State dict under new names; what is split gives views."""
     depth = depth_of(tensors, names.old_block)
     if not depth:
         refuse(spec, f"it has no blocks of {names.layout}")
@@ -77,7 +74,7 @@ def rename(
         before, after = names.old_block.format(index), names.new_block.format(index)
         for old, new in names.block.items():
             table[before + old] = tuple(after + part for part in ((new,) if isinstance(new, str) else new))
-    check_names(tensors, table, names.layout, spec)
+    check_names(needed(tensors, names.unused), table, names.layout, spec)
     renamed: dict[str, Tensor] = {}
     for old, new in table.items():
         tensor = tensors[old]
@@ -87,7 +84,7 @@ def rename(
             refuse(spec, f"{old} {list(tensor.shape)} cannot be split into {len(new)} equal parts of rows")
         else:
             renamed.update(zip(new, tensor.chunk(len(new)), strict=True))
-    return renamed, depth
+    return renamed
 
 
 def check_names(names: Collection[str], expected: Collection[str], layout: str, spec: BackboneSpec) -> None:

@@ -10,6 +10,7 @@ import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.models.dinov2.modeling_dinov2 import Dinov2LayerScale
 
 from zoo.features.taps import Rotary, rotated
 from zoo.load.adapters import fitted_positions
@@ -38,6 +39,7 @@ class PerceptionEncoderConfig(PreTrainedConfig):  # type: ignore[no-untyped-call
     num_register_tokens: int = 0
     norm_after: Literal["none", "weights"] = "weights"  # whether a norm comes after the last block
     layer_scale: bool = False  # whether what each half of a block adds is scaled channel by channel
+    layerscale_value: float = 1.0  # before the weights are filled in
 
 
 @strict
@@ -168,17 +170,6 @@ class RotaryAttention(nn.Module):
         return self.o_proj(heads.transpose(1, 2).flatten(2)), probabilities
 
 
-class LayerScale(nn.Module):
-    """A factor for every channel."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.lambda1 = nn.Parameter(torch.ones(width))
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return tokens * self.lambda1
-
-
 class RotaryBlock(nn.Module):
     """A pre-norm block."""
 
@@ -188,13 +179,13 @@ class RotaryBlock(nn.Module):
         self.norm1 = _norm(config)
         self.rotary = RotaryEmbedding(width // config.num_attention_heads)
         self.attention = RotaryAttention(config)
-        self.layer_scale1 = LayerScale(width) if config.layer_scale else nn.Identity()
+        self.layer_scale1 = Dinov2LayerScale(config) if config.layer_scale else nn.Identity()
         self.norm2 = _norm(config)
         self.mlp = nn.Sequential()
         self.mlp.fc1 = nn.Linear(width, config.intermediate_size, bias=not config.is_capi)
         self.mlp.act = nn.GELU()
         self.mlp.fc2 = nn.Linear(config.intermediate_size, width, bias=not config.is_capi)
-        self.layer_scale2 = LayerScale(width) if config.layer_scale else nn.Identity()
+        self.layer_scale2 = Dinov2LayerScale(config) if config.layer_scale else nn.Identity()
 
     def forward(self, tokens: Tensor, coordinates: Tensor) -> Tensor:
         """The stream after the block, [batch tokens dim], for coordinates [tokens 2]."""

@@ -11,9 +11,9 @@ from torch import nn
 
 from zoo.errors import InputError, shortened
 from zoo.features.hooked import Network
+from zoo.load.hub import quiet
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.network import Examined, examine
-from zoo.load.network import quiet
 from zoo.spec import BackboneSpec
 
 MARK = "timm:"  # begins the names of timm's networks
@@ -23,8 +23,7 @@ _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[
 
 def read_timm(spec: BackboneSpec, file: Path) -> Network:
     """A network of timm with the weights of a file, which timm reads; InputError where they do not fit."""
-    net = _built(spec.entry, file=file).requires_grad_(False).train(False)
-    return timm_network(spec.entry).network(net)
+    return timm_network(spec.entry).network(_built(spec.entry, file=file))
 
 
 @lru_cache(maxsize=64)
@@ -34,7 +33,7 @@ def timm_network(text: str) -> Examined:
     It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
     repository is that of the Hub with its weights, "" where there is none.
     """
-    net = _built(text).requires_grad_(False).train(False)
+    net = _built(text)
     settings = vars(net).get("pretrained_cfg") or {}
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
     licence = str(settings.get("license") or "unknown")
@@ -52,7 +51,7 @@ def timm_network(text: str) -> Examined:
 
 
 def _built(text: str, file: Path | None = None) -> nn.Module:
-    """The network, with random weights if no file is given; the state of torch's generator is kept."""
+    """The frozen network, with random weights if no file is given; the state of torch's generator is kept."""
     try:
         import timm
     except ImportError as error:
@@ -78,7 +77,7 @@ def _built(text: str, file: Path | None = None) -> nn.Module:
         except Exception as error:
             weights = "" if file is None else f" with the weights {file}"
             raise InputError(f"{text} cannot be built{weights}: {_reason(error)}") from error
-    return made
+    return made.requires_grad_(False).train(False)
 
 
 def _reason(error: Exception) -> str:

@@ -17,7 +17,7 @@ from tests.mini.training.toys import SIDE, shapes, toy, toy_spec
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.load.backbone import load
-from zoo.load.network import quiet
+from zoo.load.hub import quiet
 from zoo.registry import find
 
 CPU = torch.device("cpu")

@@ -16,6 +16,7 @@ from tests.zoo.layouts import Tensors
 from tests.zoo.load.test_convert import expected, layers
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
+from zoo.entries.family import NetworkSize
 from zoo.errors import InputError
 from zoo.features.hooked import HookedBackbone
 from zoo.load.backbone import load
@@ -130,7 +131,7 @@ def test_a_repository_of_radio_as_its_authors_publish_it(
     """With their configuration, and with what their class stores beside the network."""
     reduced = small("c-radio-v4-h16")
     spec, folder = reduced.spec, reduced.folder
-    monkeypatch.setitem(RADIO_SIZES, "huge", (64, 3, 16, 256))
+    monkeypatch.setitem(RADIO_SIZES, "huge", NetworkSize((3,), (64,), 16, mlp=256))
     tensors = load_file(folder / "model.safetensors")
     more = {"radio_model.adaptors.clip.head.weight": torch.ones(2, 2)}
     more |= {"radio_model.feature_normalizer.mean": torch.ones(2)}

@@ -89,16 +89,14 @@ def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
     if not isinstance(net, nn.Module):
         raise InputError(f"a network should be a torch.nn.Module; found {shortened(net)}")
     net = getattr(net, "_orig_mod", net)  # as it was before torch.compile
-    # paths, since a copy has other modules
-    blocks = None if hints.blocks is None else named_blocks(net, hints.blocks)
-    final_norm = _norm_path(net, hints.final_norm)
     try:
-        copied = copy.deepcopy(net)
+        # together, so that blocks and norm that are given as modules are the copy's
+        copied, blocks, norm = copy.deepcopy((net, hints.blocks, hints.final_norm))
     except Exception as error:
         reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
         raise InputError(f"{type(net).__name__} {reason}") from error
     copied.requires_grad_(False).train(False)
-    examined = examine(copied, hints, blocks, final_norm)
+    examined = examine(copied, replace(hints, blocks=blocks, final_norm=norm))
     for fault in faults(examined.spec):
         raise InputError(f"the network {examined.spec.name!r} {fault}")
     return NetworkCopy(copied, examined)
@@ -116,10 +114,10 @@ def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | Non
     return path
 
 
-def examine(
-    net: nn.Module, hints: ModuleHints, blocks: Paths | None = None, final_norm: str | None = None
-) -> Examined:
-    """What a network in evaluation mode is, by trials; blocks and norm ("": none) are looked for if None."""
+def examine(net: nn.Module, hints: ModuleHints) -> Examined:
+    """What a network in evaluation mode is, by trials; blocks and norm that are not told are looked for."""
+    blocks = None if hints.blocks is None else named_blocks(net, hints.blocks)
+    final_norm = _norm_path(net, hints.final_norm)
     subject = with_images(net, hints)
     try:
         trial = _try(subject, hints, blocks, final_norm)
