@@ -15,16 +15,14 @@ OUTSIDE_GRID = 3
 
 def weights_of(spec: BackboneSpec, body: nn.Module) -> Weights:
     """First filters, position embeddings and relative position biases of a network; see `Weights`."""
-    weights = {
-        "filters": (_filters(body), "has no convolution over the image."),
-        "positions": (_positions(spec, body), "adds no trained embeddings of a square grid to its patches."),
-        "position_bias": (
-            _position_bias(body),
-            "has no biases for the relative positions of its whole grid.",
-        ),
-    }
-    reason = {name: f"{spec.name} {lack}" for name, (weight, lack) in weights.items() if weight is None}
-    return Weights(*(weight for weight, _ in weights.values()), reason)
+    filters, positions, biases = _filters(body), _positions(spec, body), _position_bias(body)
+    lacks = (
+        ("filters", filters, "has no convolution over the image."),
+        ("positions", positions, "adds no trained embeddings of a square grid to its patches."),
+        ("position_bias", biases, "has no biases for the relative positions of its whole grid."),
+    )
+    reason = {name: f"{spec.name} {lack}" for name, weight, lack in lacks if weight is None}
+    return Weights(filters, positions, biases, reason)
 
 
 def without_weights(reason: str) -> Weights:

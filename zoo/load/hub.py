@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from huggingface_hub import errors, hf_hub_download
-from huggingface_hub.utils import are_progress_bars_disabled
 from huggingface_hub.utils import logging as hub_log
+from huggingface_hub.utils.tqdm import are_progress_bars_disabled
 from transformers.utils import logging as transformers_log
 
 from zoo.errors import InputError, first_line
