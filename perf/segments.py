@@ -18,7 +18,7 @@ from tasks.datasets.scenes import Scene
 from tasks.metrics.label_vote import ROWS_CPU, SIMILARITIES_CPU
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.segmentation.in_context import Memories, QueryMeasurer, SetsQueryMeasurer
+from tasks.segmentation.in_context import Memories, QueryMeasurer, labelled_cells
 from tasks.sets import sets_of
 from zoo.spec import Layer
 
@@ -106,9 +106,9 @@ class Remembered(Mapping[Layer, Sequence[Measurements]]):
         return len(LAYERS)
 
 
-def remembered(rows: int) -> Memories:
+def remembered(rows: int) -> Memories[tuple[Tensor, Tensor]]:
     """What all layers remember: so many random cells each."""
-    return Memories(Remembered(rows), {})
+    return Memories(Remembered(rows), {}, labelled_cells)
 
 
 def grids(cells: int) -> Tensor:
@@ -117,7 +117,10 @@ def grids(cells: int) -> Tensor:
 
 
 def labelled(
-    memories: Memories, grid: Tensor, layers: Sequence[Layer] = LAYERS, sets: Sequence[Layer] = ()
+    memories: Memories[tuple[Tensor, Tensor]],
+    grid: Tensor,
+    layers: Sequence[Layer] = LAYERS,
+    sets: Sequence[Layer] = (),
 ) -> object:
     """What is kept of images of which every layer has the same grids [images height width dim].
 
@@ -125,8 +128,8 @@ def labelled(
     """
     truth: NDArray[np.uint8] = np.random.default_rng(0).integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
     scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
-    numbers = (lambda _: truth), CLASSES, scenes, config_of(STANDARD, "segment").vote, memories
-    measurer = SetsQueryMeasurer(*numbers, sets) if sets else QueryMeasurer(*numbers)
+    config = config_of(STANDARD, "segment").vote
+    measurer = QueryMeasurer(lambda _: truth, CLASSES, scenes, config, memories, sets)
     for layer in layers:
         measurer.update(layer, range(len(grid)), grid)
     finished = {}

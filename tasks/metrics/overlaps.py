@@ -1,6 +1,6 @@
 """How well predicted classes of pixels agree with the true ones: confusion matrices and mean IoU."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,10 +38,10 @@ class Overlaps:
         return cls(truth, inside.copy(), truth + table.sum(-2) - inside)
 
     @classmethod
-    def joined(cls, some: Sequence["Overlaps"]) -> "Overlaps":
-        """The overlaps of several lists of images as one list."""
-        names = ("truth", "intersection", "union")
-        return cls(*(np.concatenate([getattr(part, name) for part in some]) for name in names))
+    def joined(cls, tables: Iterable[Integers]) -> "Overlaps":
+        """The overlaps of several lists of images as one list, of which one is in memory at a time."""
+        parts, names = [cls.of(some) for some in tables], ("truth", "intersection", "union")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def sum(self, images: Mask) -> "Overlaps":
         """The overlaps of some of the images [images] together."""
@@ -71,11 +71,6 @@ class Overlaps:
     def mean_iou_of_all(self) -> float:
         """Mean IoU over all classes, one that is neither shown nor predicted counting 0; Hummingbird's."""
         return _mean(np.nan_to_num(self.iou))
-
-
-def renamed(table: Integers) -> Integers:
-    """A confusion matrix [classes classes] with predicted classes renamed by ``names_of_predictions``."""
-    return np.asarray(table[:, names_of_predictions(table)])
 
 
 def names_of_predictions(table: Integers) -> Integers:

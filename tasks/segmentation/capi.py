@@ -12,15 +12,12 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from tasks.base import Group, Measurements, Measurer, Outcome, digest
-from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
-from tasks.metrics.arrays import VOID, Labels
-from tasks.metrics.cell_labels import resized_labels
-from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.in_context import Grid, MemoryMeasurer
-from tasks.segmentation.pixel_memory import Electorate, PixelMemories, PixelQueryMeasurer, Pixels, kept_of
-from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
-from tasks.sources import ANY_SIZE
+from tasks.base import Group, Measurements, Measurer, Over, digest
+from tasks.datasets.scenes import Scene, every_value
+from tasks.metrics.arrays import VOID
+from tasks.segmentation.in_context import Grid, Memories, MemoryMeasurer
+from tasks.segmentation.pixel_memory import Electorate, PixelQueryMeasurer, Pixels, kept_of, voting_memory
+from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, shown_labels, signatures
 from zoo.spec import Layer
 from zoo.view.views import Stretch, View
 
@@ -34,12 +31,6 @@ class CapiConfig:
     held_out: int  # one of so many training images is held out; at least one
     seed: int  # of the draws of these images, and of the cells that are remembered
     further_masks: ClassVar[bool] = False
-
-
-def read_shown(data: Scenes, view: View, scene: Scene) -> Labels:
-    """The pixel value at each pixel that a view shows of an image, that under its centre; 255 for none."""
-    values = read_classes(every_value(data), scene)
-    return resized_labels(values, view.geometry(ANY_SIZE).size, centres=True)
 
 
 def pixels_of(
@@ -74,7 +65,8 @@ class CapiMemory(LearntImages):
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         def choose(scene: Scene, grid: Grid) -> tuple[Tensor, Tensor]:
-            return self.pixels.of(read_shown(self.data, view, scene), grid, scene.sample.key)
+            labels = shown_labels(self.data, view, scene, centres=True)
+            return self.pixels.of(labels, grid, scene.sample.key)
 
         def keep(scene: Scene, grid: Tensor, cells: Tensor, labels: Tensor) -> dict[str, Tensor]:
             return kept_of(grid, cells, labels, held_out=scene.sample.key in self.pixels.held_out)
@@ -86,6 +78,7 @@ class CapiTask(LabelledImages):
     """Labels of the pixels of validation images as they are shown, by a memory of training images."""
 
     config: CapiConfig
+    over: ClassVar[Over] = "seen classes"
     configs: ClassVar[Mapping[str, CapiConfig]] = {
         "capi": CapiConfig(
             view=Stretch(side=224),
@@ -102,8 +95,8 @@ class CapiTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> "CapiTask":
-        memories = PixelMemories(measured, failures, self.memory.pixels, self.config.electorate)
-        return replace(self, memories=memories)
+        make = partial(voting_memory, pixels=self.memory.pixels, electorate=self.config.electorate)
+        return replace(self, memories=Memories(measured, failures, make))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -112,12 +105,9 @@ class CapiTask(LabelledImages):
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
-        read = partial(read_shown, self.data, view)
+        read = partial(shown_labels, self.data, view, centres=True)
         return PixelQueryMeasurer(read, self.scenes_of(group), self.memory.pixels, self.memories)
 
-    def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Mean IoU, over what truth or prediction shows, and accuracies in percent."""
-        classes = self.memory.pixels.classes + 1  # a pixel can be predicted to be none
-        tables = tables_of(self.source.groups, measurements, "pixels", classes)
-        overlaps = {"": Overlaps.joined([Overlaps.of(table) for table in tables])}
-        return self.outcome(overlaps, "seen classes", measurements)
+    @property
+    def classes(self) -> int:
+        return self.memory.pixels.classes + 1  # a pixel can be predicted to be none

@@ -12,16 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from tasks.base import Measurements, Over, Source, digest
-from tasks.datasets.scenes import Scene, every_value, read_classes
+from tasks.base import Measurements, Over, digest
+from tasks.datasets.scenes import Scene, every_value
 from tasks.metrics.arrays import VOID, Labels
-from tasks.metrics.cell_labels import evenly_spaced, resized_labels
+from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
 from tasks.segmentation.augmented import Augmentation, augmented
 from tasks.segmentation.in_context import Vote
-from tasks.segmentation.shown import signatures, source_of
+from tasks.segmentation.shown import shown_labels, signatures
 from tasks.segmentation.task import SegmentationConfig, SegmentationMemory, SegmentationTask
-from tasks.sources import ANY_SIZE
 from zoo.view.views import LoweredSquare, View
 
 
@@ -39,6 +38,7 @@ class HummingbirdMemory(SegmentationMemory):
     """What is remembered of training images that are shown several times, in other colours and parts."""
 
     config: HummingbirdConfig
+    part = "memory-augmented"
 
     @property
     def classes(self) -> int:
@@ -46,9 +46,7 @@ class HummingbirdMemory(SegmentationMemory):
 
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel of what is shown of an image; pixels without one are background."""
-        left, top, right, bottom = map(round, scene.sample.box or (0, 0, *scene.size))
-        values = read_classes(every_value(self.data), scene)[top:bottom, left:right]
-        labels = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
+        labels = shown_labels(self.data, view, scene, centres=False)
         return np.where(labels == VOID, np.uint8(0), labels)
 
     @property
@@ -66,10 +64,6 @@ class HummingbirdMemory(SegmentationMemory):
             for epoch in range(config.epochs)
             for scene in chosen
         )
-
-    @cached_property
-    def source(self) -> Source:
-        return source_of(f"{self.data.name}/memory-augmented", self.scenes, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -105,8 +99,7 @@ class HummingbirdTask(SegmentationTask):
 
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel that is shown of an image; 255 where it is not judged."""
-        values = read_classes(every_value(self.data), scene)
-        labels = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
+        labels = shown_labels(self.data, view, scene, centres=False)
         return np.where(labels < self.data.offset, np.uint8(VOID), labels)
 
     @cached_property
@@ -117,9 +110,8 @@ class HummingbirdTask(SegmentationTask):
     def remembered(self) -> int:
         return self.memory.most
 
-    def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
+    def overlaps(self, ending: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""
-        total = sum(tables.sum(0) for tables in self.tables(name, measurements))
+        total = sum(tables.sum(0) for tables in self.tables(ending, measurements))
         names = names_of_predictions(np.asarray(total))
-        renamed = (tables[..., names] for tables in self.tables(name, measurements))
-        return Overlaps.joined([Overlaps.of(tables) for tables in renamed])
+        return Overlaps.joined(tables[..., names] for tables in self.tables(ending, measurements))

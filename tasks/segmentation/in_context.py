@@ -1,6 +1,5 @@
 """What cells of labelled images are remembered, and how they vote on the cells of others."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.base import FINITE, Measurements
-from tasks.checks import varies
+from tasks.checks import LayerFlags
 from tasks.datasets.scenes import Scene
 from tasks.metrics import cell_labels
 from tasks.metrics.arrays import Integers, Labels
-from tasks.metrics.label_vote import Voters, most_similar, most_similar_of_sets, vote
+from tasks.metrics.label_vote import Voters, most_similar_of_sets, vote
 from tasks.metrics.overlaps import confusion
 from tasks.sets import MIXED, Gathered, members_of, of_one_grid
 from zoo.spec import Layer
@@ -39,42 +38,41 @@ class Vote:
     temperature: float  # divisor of the cosine in the weight of a vote, exp(cosine / temperature)
 
 
-@dataclass(frozen=True, slots=True)
-class CellChoice:
-    """Which cells of an image are remembered."""
+def remembered_cells(
+    counts: Integers, key: str, most: int, least: float, seed: int
+) -> tuple[Integers, NDArray[np.int32]]:
+    """Places of the cells that are remembered of an image, rising, and their pixels [cells classes].
 
-    most: int
-    least: float  # share of a cell's pixels that must have a class
-    seed: int  # of the draw
-
-    def of(self, counts: Integers, key: str) -> tuple[Integers, NDArray[np.int32]]:
-        """Places of the cells of an image of that name, rising, and their pixels [cells classes].
-
-        ``counts`` are [height width classes + 1] as of `cell_counts`.
-        """
-        flat = counts.reshape(-1, counts.shape[-1])
-        draws = cell_labels.cell_draws(key, (counts.shape[0], counts.shape[1]), self.seed)
-        cells = cell_labels.chosen_cells(flat, cell_labels.usable_cells(flat, self.least), draws, self.most)
-        return cells, flat[cells, :-1].astype(np.int32)
+    ``counts`` are [height width classes + 1] as of `cell_counts`. At most so many cells are drawn, by the
+    image's name and a seed, of those of which at least a share of the pixels has a class.
+    """
+    flat = counts.reshape(-1, counts.shape[-1])
+    draws = cell_labels.cell_draws(key, (counts.shape[0], counts.shape[1]), seed)
+    cells = cell_labels.chosen_cells(flat, cell_labels.usable_cells(flat, least), draws, most)
+    return cells, flat[cells, :-1].astype(np.int32)
 
 
 def label_vectors(pixels: NDArray[np.int32]) -> Tensor:
-    """Share of each class, float32 [cells classes], of pixels as of `CellChoice.of`."""
+    """Share of each class, float32 [cells classes], of pixels as of `remembered_cells`."""
     return torch.from_numpy(cell_labels.shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
 
 
-class LayerMemories(Generic[Made]):
+class Memories(Generic[Made]):
     """What layers remember, made when a layer is first asked for and kept from then on.
 
-    It is made of what the groups of the training images left behind for each layer; ``failures`` say why
-    other layers could not be measured.
+    It is made on a device of what the groups of the training images left behind for a layer; ``failures`` say
+    why other layers could not be measured.
     """
 
     def __init__(
-        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
+        self,
+        measured: Mapping[Layer, Sequence[Measurements]],
+        failures: Mapping[Layer, str],
+        make: Callable[[Sequence[Measurements], torch.device], Made],
     ) -> None:
         self._measured = measured
         self._failures = failures
+        self._make = make
         self._kept: dict[Layer, Made] = {}
 
     def of(self, layer: Layer, device: torch.device) -> Made:
@@ -82,23 +80,17 @@ class LayerMemories(Generic[Made]):
         if layer not in self._kept:
             if layer in self._failures:
                 raise ValueError(self._failures[layer])
-            self._kept[layer] = self.made(self._measured[layer], device)
+            self._kept[layer] = self._make(self._measured[layer], device)
         return self._kept[layer]
 
-    @abstractmethod
-    def made(self, groups: Sequence[Measurements], device: torch.device) -> Made:
-        """The memory of one layer."""
 
-
-class Memories(LayerMemories[tuple[Tensor, Tensor]]):
-    """Unit vectors [cells dim] and label vectors [cells classes] of layers."""
-
-    def made(self, groups: Sequence[Measurements], device: torch.device) -> tuple[Tensor, Tensor]:
-        rows = np.concatenate([np.asarray(group["rows"], np.float16) for group in groups])
-        pixels = np.concatenate([np.asarray(group["pixels"], np.int32) for group in groups])
-        if not len(rows):
-            raise ValueError(NO_MEMORY)
-        return torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
+def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Unit vectors [cells dim] and label vectors [cells classes] of all cells that a layer remembers."""
+    rows = np.concatenate([np.asarray(group["rows"], np.float16) for group in groups])
+    pixels = np.concatenate([np.asarray(group["pixels"], np.int32) for group in groups])
+    if not len(rows):
+        raise ValueError(NO_MEMORY)
+    return torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
 
 
 class MemoryMeasurer:
@@ -141,52 +133,77 @@ def unit_rows(scene: Scene, grid: Tensor, cells: Tensor, pixels: Tensor) -> dict
     return {"rows": rows, "pixels": pixels, FINITE: rows.isfinite().all()[None]}
 
 
-class CellLabeller:
-    """Keeps what is said of the cells of a few images until all were seen, and whether it can be used."""
+class QueryMeasurer:
+    """Labels the cells of a few images on the device, and their pixels on the host when all were seen.
 
-    def __init__(self, read: Read, scenes: Sequence[Scene]) -> None:
-        self._read = read
-        self._scenes = scenes
-        self._given: dict[Layer, dict[str, Tensor]] = {}
-        self._flags: dict[Layer, list[tuple[Tensor, Tensor]]] = {}
-
-    def give(self, layer: Layer, given: Mapping[str, Tensor], grids: Sequence[Tensor]) -> None:
-        """Take what was said by a layer, and the grids [images height width dim] by which it was."""
-        self._given.setdefault(layer, {}).update(given)
-        flags = ((varies(each), each.isfinite().all()) for each in grids)
-        self._flags.setdefault(layer, []).extend(flags)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        changing, finite = zip(*self._flags.pop(layer), strict=True)
-        flags = {"varies": torch.stack(changing).any()[None], FINITE: torch.stack(finite)}
-        return self._given.pop(layer) | flags
-
-
-class QueryMeasurer(CellLabeller):
-    """Labels the cells of a few images on the device, and their pixels on the host when all were seen."""
+    It labels by each layer, or, if there are any, by sets of layers, of which it is fed each layer: images
+    wait then until all layers have shown them. Layers of one grid remember the same cells, row by row.
+    """
 
     def __init__(
-        self, read: Read, classes: int, scenes: Sequence[Scene], config: Vote, memories: Memories
+        self,
+        read: Read,
+        classes: int,
+        scenes: Sequence[Scene],
+        config: Vote,
+        memories: Memories[tuple[Tensor, Tensor]],
+        sets: Sequence[Layer] = (),
     ) -> None:
-        super().__init__(read, scenes)
+        self._read = read
         self._classes = classes
+        self._scenes = scenes
         self._config = config
         self._memories = memories
-        self._most = max(config.k, config.other)
+        self._sets = sets
+        self._gathered = Gathered(members_of(sets))
+        self._given: dict[Layer, dict[str, Tensor]] = {}
+        self._flags = LayerFlags()
+        self._reasons: dict[Layer, str] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        memory, labels = self._memories.of(layer, grids.device)
-        self.take(layer, positions, most_similar(unit_vectors(grids), memory, self._most), labels, [grids])
+        self._flags.see(layer, grids)
+        done = self._gathered.add(layer, positions, grids)
+        if not done:
+            return
+        shown = {each: torch.stack([images[each] for images in done.values()]) for each in done[min(done)]}
+        memory = self._remembered(shown)
+        shapes = {each: (stacked.shape[1], stacked.shape[2]) for each, stacked in shown.items()}
+        usable = [each for each in self._sets or [layer] if {*each.members} <= {*memory}]
+        most = max(self._config.k, self._config.other)
+        for size, sets in of_one_grid(usable, shapes).items():
+            queries = {member: unit_vectors(shown[member]) for member in members_of(sets)}
+            rows = {member: memory[member][0] for member in queries}
+            named = {each: each.members for each in sets}
+            for each, voters in most_similar_of_sets(queries, rows, named, most).items():
+                self._vote(each, [*done], size, voters, memory[each.members[0]][1])
 
-    def take(
-        self, layer: Layer, positions: Sequence[int], voters: Voters, labels: Tensor, grids: Sequence[Tensor]
+    def _vote(
+        self, layer: Layer, positions: Sequence[int], size: Grid, voters: Voters, labels: Tensor
     ) -> None:
-        """Let voters found by those grids vote on all cells, by a memory's label vectors [cells classes]."""
-        shape, given = (*grids[0].shape[:3], labels.shape[1]), dict[str, Tensor]()
+        """Let voters label all cells of images by a memory's label vectors [cells classes]."""
+        given = self._given.setdefault(layer, {})
         for name, k in (("k", self._config.k), ("other", self._config.other)):
-            voted = vote(voters.first(k), labels, self._config.temperature).view(shape)
-            given |= zip([f"{name} {position}" for position in positions], voted, strict=True)
-        self.give(layer, given, grids)
+            voted = vote(voters.first(k), labels, self._config.temperature)
+            by_image = voted.view(len(positions), *size, -1)
+            given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        for member in layer.members:
+            if member in self._reasons:
+                raise ValueError(self._reasons[member])
+        if layer not in self._given:
+            raise ValueError(MIXED)
+        return self._given.pop(layer) | self._flags.arrays(layer)
+
+    def _remembered(self, shown: Mapping[Layer, Tensor]) -> dict[Layer, tuple[Tensor, Tensor]]:
+        """Unit vectors and label vectors of the layers that remember something."""
+        memory = {}
+        for layer, grids in shown.items():
+            try:
+                memory[layer] = self._memories.of(layer, grids.device)
+            except ValueError as error:
+                self._reasons[layer] = str(error)
+        return memory
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """Confusion matrices of all images, as of `joined`."""
@@ -235,59 +252,3 @@ def joined(tables: Sequence[Integers]) -> Tensor:
         image = np.full(len(truth), column)
         every.append(np.stack([image, truth, given, table[truth, given]], axis=1).astype(np.int32))
     return torch.from_numpy(np.concatenate(every))
-
-
-class SetsQueryMeasurer(QueryMeasurer):
-    """Labels the cells of a few images by sets of layers, each of which it is fed.
-
-    Images wait until all layers have shown them. Layers of one grid remember the same cells, row by row.
-    """
-
-    def __init__(
-        self,
-        read: Read,
-        classes: int,
-        scenes: Sequence[Scene],
-        config: Vote,
-        memories: Memories,
-        sets: Sequence[Layer],
-    ) -> None:
-        super().__init__(read, classes, scenes, config, memories)
-        self._sets = sets
-        self._gathered = Gathered(members_of(sets))
-        self._reasons: dict[Layer, str] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        done = self._gathered.add(layer, positions, grids)
-        if not done:
-            return
-        shown = {each: torch.stack([images[each] for images in done.values()]) for each in done[min(done)]}
-        memory = self._remembered(shown)
-        shapes = {each: (stacked.shape[1], stacked.shape[2]) for each, stacked in shown.items()}
-        usable = [each for each in self._sets if {*each.members} <= {*memory}]
-        for sets in of_one_grid(usable, shapes).values():
-            members = members_of(sets)
-            queries = {member: unit_vectors(shown[member]) for member in members}
-            rows = {member: memory[member][0] for member in members}
-            named = {each: each.members for each in sets}
-            for each, voters in most_similar_of_sets(queries, rows, named, self._most).items():
-                labels = memory[each.members[0]][1]
-                self.take(each, list(done), voters, labels, [shown[member] for member in each.members])
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        for member in layer.members:
-            if member in self._reasons:
-                raise ValueError(self._reasons[member])
-        if layer not in self._given:
-            raise ValueError(MIXED)
-        return super().finish(layer)
-
-    def _remembered(self, shown: Mapping[Layer, Tensor]) -> dict[Layer, tuple[Tensor, Tensor]]:
-        """Unit vectors and label vectors of the layers that remember something."""
-        memory = {}
-        for layer, grids in shown.items():
-            try:
-                memory[layer] = self._memories.of(layer, grids.device)
-            except ValueError as error:
-                self._reasons[layer] = str(error)
-        return memory

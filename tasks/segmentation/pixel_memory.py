@@ -5,6 +5,7 @@ Source: the k-NN segmentation of CAPI (Darcet et al., 2025; facebookresearch/cap
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Measurements
+from tasks.checks import LayerFlags
 from tasks.datasets.scenes import Scene
 from tasks.metrics import label_vote
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
 from tasks.metrics.overlaps import confusion, mean_iou_of_labels
-from tasks.segmentation.in_context import CellLabeller, Grid, LayerMemories, Read, joined
+from tasks.segmentation.in_context import Grid, Memories, Read, joined
 from zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from shows mostly a class"
@@ -31,11 +33,6 @@ class Electorate:
 
     ks: tuple[int, ...]
     distances: tuple[Distance, ...]
-
-    @property
-    def all(self) -> list[tuple[int, Distance]]:
-        """What is chosen among, in order."""
-        return [(k, distance) for k in self.ks for distance in self.distances]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,51 +78,50 @@ class PixelMemory:
         return label_vote.pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
 
 
-class PixelMemories(LayerMemories[PixelMemory]):
-    """The memories of layers, each with the vote that is chosen for it on the held-out images."""
+def voting_memory(
+    groups: Sequence[Measurements], device: torch.device, pixels: Pixels, electorate: Electorate
+) -> PixelMemory:
+    """All cells that a layer remembers of images, and the vote that names those held out best by the others.
 
-    def __init__(
-        self,
-        measured: Mapping[Layer, Sequence[Measurements]],
-        failures: Mapping[Layer, str],
-        pixels: Pixels,
-        electorate: Electorate,
-    ) -> None:
-        super().__init__(measured, failures)
-        self._pixels = pixels
-        self._electorate = electorate
+    Raises ValueError where there is nothing to remember, or to choose on.
+    """
+    arrays = {name: np.concatenate([np.asarray(group[name]) for group in groups]) for name in groups[0]}
+    apart = np.asarray(arrays["held out"], bool)
+    if apart.all():
+        raise ValueError(TOO_FEW)
+    scale = _scale(arrays, ~apart)
+    held = torch.from_numpy(np.repeat(apart, arrays["kept"]))
+    rows, labels = scale.apply(torch.from_numpy(arrays["rows"])), torch.from_numpy(arrays["labels"])
+    learnt = rows[~held].to(device), labels[~held].to(device)
+    if not len(learnt[0]):
+        raise ValueError(NO_MEMORY)
+    asked = rows[held].to(device), labels[held]
+    # of a part of the memory, of which nothing is held out, nothing is said
+    choice = _chosen(learnt, asked, electorate, pixels.ignored) if apart.any() else None
+    k, distance = choice or (electorate.ks[0], electorate.distances[0])
+    judged = torch.from_numpy(judged_cells(asked[1].numpy(), pixels.ignored))
+    every = torch.cat([learnt[0], asked[0][judged.to(device)]])
+    names = torch.cat([learnt[1], asked[1][judged].to(device)])
+    return PixelMemory(scale, label_vote.remembered(every, distance), names, k, distance)
 
-    def made(self, groups: Sequence[Measurements], device: torch.device) -> PixelMemory:
-        """The vote that names held-out images best by the other ones, and the memory of both."""
-        arrays = {name: np.concatenate([np.asarray(group[name]) for group in groups]) for name in groups[0]}
-        apart = np.asarray(arrays["held out"], bool)
-        if apart.all():
-            raise ValueError(TOO_FEW)
-        scale = _scale(arrays, ~apart)
-        held = torch.from_numpy(np.repeat(apart, arrays["kept"]))
-        rows, labels = scale.apply(torch.from_numpy(arrays["rows"])), torch.from_numpy(arrays["labels"])
-        learnt = rows[~held].to(device), labels[~held].to(device)
-        if not len(learnt[0]):
-            raise ValueError(NO_MEMORY)
-        asked = rows[held].to(device), labels[held]
-        # of a part of the memory, of which nothing is held out, nothing is said
-        k, distance = self._chosen(learnt, asked) if apart.any() else self._electorate.all[0]
-        judged = torch.from_numpy(judged_cells(asked[1].numpy(), self._pixels.ignored))
-        every = torch.cat([learnt[0], asked[0][judged.to(device)]])
-        names = torch.cat([learnt[1], asked[1][judged].to(device)])
-        return PixelMemory(scale, label_vote.remembered(every, distance), names, k, distance)
 
-    def _chosen(self, learnt: tuple[Tensor, Tensor], asked: tuple[Tensor, Tensor]) -> tuple[int, Distance]:
-        """Number of voters and distance of the highest mean IoU of held-out cells, the first of equals."""
-        choice, truth = self._electorate, asked[1].numpy()
-        scores: dict[tuple[int, Distance], float] = {}
-        for distance in choice.distances:
-            memory = label_vote.remembered(learnt[0], distance)
-            voters = most_similar(label_vote.compared(asked[0], distance), memory, max(choice.ks))
-            for k in choice.ks:
-                given = label_vote.pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
-                scores[k, distance] = mean_iou_of_labels(truth, given, self._pixels.ignored)
-        return max(choice.all, key=lambda one: np.nan_to_num(scores[one], nan=-1.0))
+def _chosen(
+    learnt: tuple[Tensor, Tensor],
+    asked: tuple[Tensor, Tensor],
+    electorate: Electorate,
+    ignored: frozenset[int],
+) -> tuple[int, Distance]:
+    """Number of voters and distance of the highest mean IoU of held-out cells, the first of equals."""
+    truth = asked[1].numpy()
+    scores: dict[tuple[int, Distance], float] = {}
+    for distance in electorate.distances:
+        memory = label_vote.remembered(learnt[0], distance)
+        voters = most_similar(label_vote.compared(asked[0], distance), memory, max(electorate.ks))
+        for k in electorate.ks:
+            given = label_vote.pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
+            scores[k, distance] = mean_iou_of_labels(truth, given, ignored)
+    every = product(electorate.ks, electorate.distances)
+    return max(every, key=lambda choice: np.nan_to_num(scores[choice], nan=-1.0))
 
 
 def _scale(found: Mapping[str, NDArray[np.generic]], images: NDArray[np.bool_]) -> Scale:
@@ -156,13 +152,18 @@ def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> d
     }
 
 
-class PixelQueryMeasurer(CellLabeller):
+class PixelQueryMeasurer:
     """Labels the pixels of a few images on the device, and counts them on the host when all were seen."""
 
-    def __init__(self, read: Read, scenes: Sequence[Scene], pixels: Pixels, memories: PixelMemories) -> None:
-        super().__init__(read, scenes)
+    def __init__(
+        self, read: Read, scenes: Sequence[Scene], pixels: Pixels, memories: Memories[PixelMemory]
+    ) -> None:
+        self._read = read
+        self._scenes = scenes
         self._pixels = pixels
         self._memories = memories
+        self._given: dict[Layer, dict[str, Tensor]] = {}
+        self._flags = LayerFlags()
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         memory = self._memories.of(layer, grids.device)
@@ -170,7 +171,11 @@ class PixelQueryMeasurer(CellLabeller):
         if labels.shape[1] != memory.labels.shape[1]:
             raise ValueError("cells have another number of pixels than those that are remembered")
         given = zip(map(str, positions), labels.view(*grids.shape[:3], -1), strict=True)
-        self.give(layer, dict(given), [grids])
+        self._given.setdefault(layer, {}).update(given)
+        self._flags.see(layer, grids)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        return self._given.pop(layer) | self._flags.arrays(layer)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """Confusion matrices as of `joined`; the last class is no class that is predicted."""

@@ -4,18 +4,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tasks.base import Group, Items, Measurements, Outcome, Over, Score, Source, Statistic, digest
 from tasks.checks import ALIKE
 from tasks.datasets.files import stamp
-from tasks.datasets.scenes import Scene, Scenes
-from tasks.metrics.arrays import Integers
-from tasks.metrics.cell_labels import evenly_spaced
+from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
+from tasks.metrics.arrays import Integers, Labels
+from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.sources import chunks
+from tasks.sources import ANY_SIZE, chunks
 from tasks.task import Measurable, MeasuredTask
 from zoo.view.views import View
 
@@ -29,20 +29,6 @@ MEANS: Mapping[Over, Callable[[Overlaps], float]] = {
 """The mean IoU over the classes that the truth shows, that it or the prediction shows, or over all."""
 
 
-def tables_of(
-    groups: Sequence[Group], measurements: Sequence[Measurements], name: str, classes: int
-) -> Iterator[Integers]:
-    """Confusion matrices of the images of each group, [images classes classes], one group after the other.
-
-    They are of what the groups left behind under a name, as of `tasks.segmentation.in_context.joined`.
-    """
-    for group, measured in zip(groups, measurements, strict=True):
-        tables = np.zeros((len(group.samples), classes, classes), np.int64)
-        image, truth, given, pixels = np.asarray(measured[name], np.int64).T
-        tables[image, truth, given] = pixels
-        yield tables
-
-
 TOGETHER = 8  # images that are measured together
 GROUPS_PER_SHARD = 16
 MEMORY_FIRST = "the training images must be measured first"
@@ -51,10 +37,20 @@ MEMORY_FIRST = "the training images must be measured first"
 class WithScenes:
     """What has labelled images, which are found again by their names."""
 
+    data: Scenes
+    config: Any
+    part: ClassVar[str]  # which images of the dataset they are
+
     @property
     @abstractmethod
     def scenes(self) -> tuple[Scene, ...]:
         """The images."""
+
+    @cached_property
+    def source(self) -> Source:
+        groups = chunks([scene.sample for scene in self.scenes], TOGETHER)
+        view: View = self.config.view
+        return Source(f"{self.data.name}/{self.part}", groups, view, groups_per_shard=GROUPS_PER_SHARD)
 
     def scenes_of(self, group: Group) -> list[Scene]:
         return [self._by_key[sample.key] for sample in group.samples]
@@ -70,6 +66,7 @@ class LearntImages(WithScenes, Measurable):
 
     data: Scenes
     config: Any
+    part = "memory"
 
     @property
     def most(self) -> int:
@@ -82,10 +79,6 @@ class LearntImages(WithScenes, Measurable):
         train = self.data.train
         return tuple(train[row] for row in evenly_spaced(len(train), self.data.memory))
 
-    @cached_property
-    def source(self) -> Source:
-        return source_of(f"{self.data.name}/memory", self.scenes, self.config.view)
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledImages(WithScenes, MeasuredTask):
@@ -96,7 +89,9 @@ class LabelledImages(WithScenes, MeasuredTask):
 
     data: Scenes
     memories: Any = None
+    part = "queries"
     split = "train, val"
+    over: ClassVar[Over]  # which classes the mean IoU is over
 
     @property
     def scenes(self) -> tuple[Scene, ...]:
@@ -106,23 +101,41 @@ class LabelledImages(WithScenes, MeasuredTask):
     def ground_truth(self) -> object:
         return digest(*self.data.truth)
 
-    @cached_property
-    def source(self) -> Source:
-        return source_of(f"{self.data.name}/queries", self.data.val, self.config.view)
-
     @property
     def remembered(self) -> int:
         return self.data.memory
 
-    def outcome(
-        self, found: Mapping[str, Overlaps], over: Over, measurements: Sequence[Measurements]
-    ) -> Outcome:
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """How many classes a pixel may be given."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Endings of the names of mean IoUs: ``""`` of what is scored first, others of what is beside it."""
+        return ("",)
+
+    def tables(self, ending: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
+        """Confusion matrices of the images of each group, [images classes classes], group by group.
+
+        They are of what the groups left behind, as of `tasks.segmentation.in_context.joined`.
+        """
+        for group, measured in zip(self.source.groups, measurements, strict=True):
+            tables = np.zeros((len(group.samples), self.classes, self.classes), np.int64)
+            image, truth, given, pixels = np.asarray(measured[f"pixels{ending}"], np.int64).T
+            tables[image, truth, given] = pixels
+            yield tables
+
+    def overlaps(self, ending: str, measurements: Sequence[Measurements]) -> Overlaps:
+        """Pixels of all images and classes, [images classes] each."""
+        return Overlaps.joined(self.tables(ending, measurements))
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent, with an item an image.
 
-        Empty where no image shows a class, or the features are all equal. ``found`` has the pixels of images
-        and classes, [images classes], by the ending of the metric's name: ``""`` for what is scored first,
-        others for what stands beside it as mean IoU alone.
+        Empty where no image shows a class, or the features are all equal.
         """
+        over, found = self.over, {ending: self.overlaps(ending, measurements) for ending in self.endings}
         first = found[""]
         valid = np.asarray(first.truth.any(axis=1))
         if not valid.any():
@@ -159,10 +172,11 @@ def _counted(found: Mapping[str, Overlaps], over: Over) -> Integers:
     return np.flatnonzero(np.any([pixels.any(axis=0) for pixels in seen], axis=0))
 
 
-def source_of(name: str, scenes: Sequence[Scene], view: View) -> Source:
-    """Images of a dataset, some a group."""
-    groups = chunks([scene.sample for scene in scenes], TOGETHER)
-    return Source(name, groups, view, groups_per_shard=GROUPS_PER_SHARD)
+def shown_labels(data: Scenes, view: View, scene: Scene, *, centres: bool) -> Labels:
+    """The pixel value at each pixel that a view shows of an image, as of `resized_labels`; 255 for none."""
+    left, top, right, bottom = map(round, scene.sample.box or (0, 0, *scene.size))
+    values = read_classes(every_value(data), scene)[top:bottom, left:right]
+    return resized_labels(values, view.geometry(ANY_SIZE).size, centres=centres)
 
 
 def signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int | str]]:

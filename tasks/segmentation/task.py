@@ -4,7 +4,7 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 ``segment``.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Self
@@ -12,13 +12,12 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
+from tasks.base import Group, Measurements, Measurer, Over, digest
 from tasks.datasets.scenes import Scene, read_classes
-from tasks.metrics.arrays import Integers, Labels
+from tasks.metrics.arrays import Labels
 from tasks.metrics.cell_labels import cell_counts
-from tasks.metrics.overlaps import Overlaps
 from tasks.segmentation import in_context
-from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
+from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from zoo.spec import Layer
 from zoo.view.views import Stretch, View
 
@@ -56,17 +55,20 @@ class SegmentationMemory(LearntImages):
         return digest("segment-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        least, seed = self.config.least, self.config.seed
+
         def choose(scene: Scene, grid: in_context.Grid) -> tuple[Tensor, Tensor]:
             counts = cell_counts(self.read(view, scene), grid, self.classes)
-            cells, pixels = self.choice.of(counts, scene.sample.key)
+            most = self.cells_of_image
+            cells, pixels = in_context.remembered_cells(counts, scene.sample.key, most, least, seed)
             return torch.from_numpy(cells), torch.from_numpy(pixels)
 
         return in_context.MemoryMeasurer(self.scenes_of(group), choose, in_context.unit_rows)
 
     @property
-    def choice(self) -> in_context.CellChoice:
-        most = max(1, self.most // len(self.scenes))
-        return in_context.CellChoice(most, self.config.least, self.config.seed)
+    def cells_of_image(self) -> int:
+        """How many cells of an image are remembered at most."""
+        return max(1, self.most // len(self.scenes))
 
 
 class SegmentationTask(LabelledImages):
@@ -92,37 +94,26 @@ class SegmentationTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        return replace(self, memories=in_context.Memories(measured, failures))
+        memories = in_context.Memories(measured, failures, in_context.labelled_cells)
+        return replace(self, memories=memories)
 
     @cached_property
     def fingerprint(self) -> str:
         return digest("segment", self.config, self.memory.fingerprint, signatures(self.data.val))
 
+    @property
+    def classes(self) -> int:
+        return self.memory.classes
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        return "", f" k={self.config.vote.other}", " ceiling"
+
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        return in_context.QueryMeasurer(*self._labelling(group, view))
+        return self.measure_sets(group, view, ())
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        return in_context.SetsQueryMeasurer(*self._labelling(group, view), sets)
-
-    def _labelling(
-        self, group: Group, view: View
-    ) -> tuple[Callable[[Scene], Labels], int, list[Scene], in_context.Vote, in_context.Memories]:
-        """What labels a few images by layers is made with."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
-        scenes, classes = self.scenes_of(group), self.memory.classes
-        return partial(self.read, view), classes, scenes, self.config.vote, self.memories
-
-    def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
-        names = ("", f" k={self.config.vote.other}", " ceiling")
-        overlaps = {name: self.overlaps(name, measurements) for name in names}
-        return self.outcome(overlaps, self.over, measurements)
-
-    def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
-        """Pixels of all images and classes, [images classes] each, of what was measured by that ending."""
-        return Overlaps.joined([Overlaps.of(table) for table in self.tables(name, measurements)])
-
-    def tables(self, name: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
-        """Confusion matrices of the images of each group, [images classes classes], group by group."""
-        return tables_of(self.source.groups, measurements, f"pixels{name}", self.memory.classes)
+        read, scenes = partial(self.read, view), self.scenes_of(group)
+        return in_context.QueryMeasurer(read, self.classes, scenes, self.config.vote, self.memories, sets)

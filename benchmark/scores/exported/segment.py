@@ -18,13 +18,12 @@ from tasks.datasets.scenes import VOC_2012
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts, label_map
 from tasks.metrics.label_vote import most_similar, vote
-from tasks.metrics.overlaps import Overlaps, confusion, renamed
+from tasks.metrics.overlaps import Overlaps, confusion, names_of_predictions
 from tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
-from tasks.segmentation.in_context import CellChoice, Vote, label_vectors
-from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels, confusion_of, kept_of
+from tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
+from tasks.segmentation.pixel_memory import PixelMemory, Pixels, confusion_of, kept_of, voting_memory
 from tasks.segmentation.task import SegmentationTask
 from zoo.errors import InputError
-from zoo.spec import WHOLE_BACKBONE
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")
@@ -99,9 +98,9 @@ def score_features(
     classes, memory = judged.count(masks), memory or VOC_2012.memory
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
     config = SegmentationTask.configs["standard"]
-    choice = CellChoice(max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed)
+    draw = max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed
     chosen = [
-        choice.of(cell_counts(mask, grid.shape[:2], classes), str(number))
+        remembered_cells(cell_counts(mask, grid.shape[:2], classes), str(number), *draw)
         for number, (grid, mask) in enumerate(zip(train, known, strict=True))
     ]
     kept = [grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in zip(train, chosen, strict=True)]
@@ -193,7 +192,7 @@ def _report(
         first = others["mIoU of shown or predicted"]
         others = {"mIoU of shown": overlaps.mean_iou()}
     else:
-        others["mIoU of all, renamed"] = Overlaps.of(renamed(table)).mean_iou_of_all()
+        others["mIoU of all, renamed"] = Overlaps.of(table[:, names_of_predictions(table)]).mean_iou_of_all()
         first = others["mIoU of all, renamed"] if protocol == "hummingbird" else overlaps.mean_iou()
     every = {"mIoU": first, "pixel accuracy": overlaps.accuracy(), "class accuracy": overlaps.mean_accuracy()}
     percent: dict[str, float | None] = {
@@ -236,5 +235,4 @@ def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), key)
         cells = kept_of(torch.from_numpy(grid), *chosen, held_out=key in pixels.held_out)
         left.append({name: array.numpy() for name, array in cells.items()})
-    memories = PixelMemories({WHOLE_BACKBONE: left}, {}, pixels, rule.electorate)
-    return memories.of(WHOLE_BACKBONE, torch.device("cpu"))
+    return voting_memory(left, torch.device("cpu"), pixels, rule.electorate)

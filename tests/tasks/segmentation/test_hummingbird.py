@@ -226,5 +226,5 @@ def test_the_memory_is_the_protocols_number_and_the_sides_fit_the_patches(tmp_pa
     assert sum(len(one["rows"]) for one in left) == 18 * 3
     few = HummingbirdTask(replace(problem.data, most=8), rule(memory=54, augmentation=FULL)).memory
     assert len(few.scenes) == 8
-    assert few.choice.most == 1
+    assert few.cells_of_image == 1
     assert few.fingerprint != problem.memory.fingerprint
