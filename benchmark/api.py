@@ -1,7 +1,7 @@
 """A run, from the request to the pages: the whole line in one place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -56,11 +56,10 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     pieces = Pieces(prepared.backbones)
     with over_all(report, "all backbones", pieces.images, "images") as counting:
         engine.carry_out(PassesAndScores(), pieces, counting)
-    done = pieces.result
+    done = PassResult.joined([PassResult(failures=prepared.failures), pieces.result])
     seconds = perf_counter() - begin
-    done = replace(done, failures=(*prepared.failures, *done.failures))
-    failures = *done.failures, *compare_all(prepared.comparisons, done, report)
-    failures += measure_costs(prepared.costs, report)  # alone on the machine
+    compared = compare_all(prepared.comparisons, done, report)
+    done = PassResult.joined([done, compared, measure_costs(prepared.costs, report)])  # alone on the machine
     if not request.examples:
         remove_thumbnails(request.output, former)
 
@@ -69,7 +68,6 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     if len(records):
         board = Board.of(with_seen(records), suite, items=output / "items", arrays=output / "arrays")
     pages = write_board(board, output / "tables") if board and not steps else []
-    done = replace(done, failures=failures)
     return RunSummary(suite, output, prepared.plan, done, seconds, records, board, tuple(sorted(pages)))
 
 
@@ -87,5 +85,5 @@ class PassesAndScores:
             self._cache = BackboneCache(jobs.setup)
         passed = run_passes(jobs.passes, self._cache, report)
         asked = run_questions(jobs.questions, self._cache, report)
-        failures = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
-        return PassResult.joined([passed, asked, PassResult(failures=tuple(failures))])
+        scored = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
+        return PassResult.joined([passed, asked, scored])

@@ -31,22 +31,18 @@ class Reporter(Protocol):
         ...
 
 
+def _ignore(told: float | str) -> None:
+    """Do nothing with what is done, or said."""
+
+
 class Silent:
-    """A reporter that tells nothing, for runs from Python."""
+    """A reporter that shows no bars of its own: what several jobs do may move one that is open already.
 
-    def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
-        del title, total, unit
-        return nullcontext(lambda amount: None)
+    It tells nothing, for runs from Python, unless it is given whom to tell.
+    """
 
-    def say(self, line: str) -> None:
-        """Swallow a line."""
-
-
-class OneBar:
-    """Adds what several jobs do up in one bar that is open already."""
-
-    def __init__(self, advance: Advance, report: Reporter) -> None:
-        self._advance, self.say = advance, report.say
+    def __init__(self, advance: Advance = _ignore, say: Callable[[str], None] = _ignore) -> None:
+        self._advance, self.say = advance, say
 
     def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         del title, total, unit

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -166,9 +166,6 @@ def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: A
     return ScoreJob(setup, setup.plan.task(key), *rest)
 
 
-AnyJob = TypeVar("AnyJob", Job, ScoreJob)
-
-
 # a comparison, and what each backbone brings to it, in the order of their names
 CompareJob = tuple[ComparisonTask, tuple[ScoreJob, ...]]
 
@@ -190,9 +187,8 @@ class BackboneJobs:
             return self
         request = replace(self.setup.request, workers=slot.threads or self.setup.request.workers)
         setup = replace(self.setup, device=torch.device(slot.device), request=request)
-
-        def placed(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
-            return tuple(replace(job, setup=setup) for job in jobs)
-
-        jobs = placed(self.passes), placed(self.questions), placed(self.scores)
-        return BackboneJobs(setup, *jobs, self.before)
+        passes = tuple(replace(job, setup=setup) for job in self.passes)
+        questions, scores = (
+            tuple(replace(job, setup=setup) for job in jobs) for jobs in (self.questions, self.scores)
+        )
+        return BackboneJobs(setup, passes, questions, scores, self.before)

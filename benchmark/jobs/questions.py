@@ -41,16 +41,15 @@ def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Report
     return PassResult(sum(each.images for each in sums), unreadable, tuple(failures))
 
 
-def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, ...]:
+def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> PassResult:
     """Measure and write down what each backbone costs; gives what fails."""
-    if not jobs:
-        return ()
-    failures: list[Failure] = []
-    with report.bar("measuring cost", len(jobs), "backbones") as advance:
-        for job in jobs:
-            failures += run_questions([job], BackboneCache(job.setup), report).failures
-            advance(1)
-    return tuple(failures)
+    results: list[PassResult] = []
+    if jobs:
+        with report.bar("measuring cost", len(jobs), "backbones") as advance:
+            for job in jobs:
+                results.append(run_questions([job], BackboneCache(job.setup), report))
+                advance(1)
+    return PassResult.joined(results)
 
 
 @dataclass

@@ -28,12 +28,12 @@ from tasks.stored import StoredBackbone
 from zoo.spec import Layer
 
 
-def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -> list[Failure]:
+def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -> PassResult:
     """Carry out the jobs of one backbone, of whose tasks some failed in its passes; gives what fails now."""
     lost, failures = {each.key for each in passed.failures}, list[Failure]()
     jobs = [job for job in jobs if job.task.key not in lost]
     if not jobs:
-        return failures
+        return PassResult()
     name = jobs[0].setup.spec.name
     with report.bar(f"{name}  scoring", len(jobs), "tasks") as advance:
         for job in jobs:
@@ -48,7 +48,7 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
                 }
                 keep(job, task.results(stored), len(unreadable), begin)
             advance(1)
-    return failures
+    return PassResult(failures=tuple(failures))
 
 
 def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
@@ -104,8 +104,8 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
     write_checked(frame, files.records, files.companions())
 
 
-def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter) -> tuple[Failure, ...]:
-    """Compare all backbones whose features are there; gives the failures of those comparisons."""
+def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter) -> PassResult:
+    """Compare all backbones whose features are there; gives what fails."""
     failures: list[Failure] = []
     for task, members in jobs:
         lost = {each.backbone for each in passed.failures if each.key in (task.key, "")}
@@ -114,7 +114,7 @@ def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter
             bar = report.bar(f"comparing {len(ready)} backbones", 1, "tasks")
             with bar as advance, noting(failures, "", task):
                 _compare(ready, task, passed, advance)
-    return tuple(failures)
+    return PassResult(failures=tuple(failures))
 
 
 def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, passed: PassResult, advance: Advance) -> None:

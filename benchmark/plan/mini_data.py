@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmark.engines.base import Engine, LocalEngine
 from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import OneBar, Reporter
+from benchmark.engines.progress import Reporter, Silent
 from mini.render.seeds import MINI_VERSION
 from mini.render.write import Piece, finish, missing_pieces, render_piece
 from zoo.errors import InputError
@@ -30,7 +30,7 @@ def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) 
     engine: Engine = ProcessEngine(processes, threads=None) if processes > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)
     with report.bar("rendering the mini datasets", images, "images") as advance:
-        engine.map(partial(_render, root), pieces, OneBar(advance, report))
+        engine.map(partial(_render, root), pieces, Silent(advance, report.say))
 
 
 def _render(root: Path, piece: Piece, report: Reporter) -> None:

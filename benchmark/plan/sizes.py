@@ -13,10 +13,9 @@ from zoo.view.geometry import nearest_multiple
 
 def split_sizes(patterns: Sequence[str]) -> list[tuple[str, int | None]]:
     """Names of backbones and the input sizes that they end with; a directory is called as it is called."""
-    split = {pattern: split_size(pattern) for pattern in patterns}
+    split = [(pattern, *split_size(pattern)) for pattern in patterns]
     return [
-        split[pattern] if split[pattern][1] and not Path(pattern).is_dir() else (pattern, None)
-        for pattern in patterns
+        (pattern, None) if size and Path(pattern).is_dir() else (name, size) for pattern, name, size in split
     ]
 
 

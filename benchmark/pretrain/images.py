@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.engines.base import LocalEngine
 from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import OneBar, Reporter
+from benchmark.engines.progress import Reporter, Silent
 from mini.render.sample import sample_image
 from mini.render.seeds import MINI_VERSION
 from mini.render.templates import TEMPLATES
@@ -50,20 +51,7 @@ class Wanted:
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    folder: Path
-    wanted: Wanted
-    number: int
-
-    @property
-    def path(self) -> Path:
-        return self.folder / f"chunk-{self.number:05d}.npz"
-
-    @property
-    def places(self) -> range:
-        start = self.number * CHUNK
-        return range(start, min(start + CHUNK, self.wanted.count))
+Chunk = tuple[Path, range]  # its file, and the places of its images among those that are wanted
 
 
 def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pictures:
@@ -88,33 +76,33 @@ def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pic
 
 def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    chunks = [_Chunk(folder, wanted, number) for number in range(-(-wanted.count // CHUNK))]
-    missing = [chunk for chunk in chunks if not chunk.path.is_file()]
+    starts, every = range(0, wanted.count, CHUNK), range(wanted.count)
+    chunks = [(folder / f"chunk-{start // CHUNK:05d}.npz", every[start : start + CHUNK]) for start in starts]
+    missing = [chunk for chunk in chunks if not chunk[0].is_file()]
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(missing) > 1 else LocalEngine()
     with report.bar("rendering", wanted.count, "images") as advance:
-        advance(wanted.count - sum(len(chunk.places) for chunk in missing))
-        engine.map(render_chunk, missing, OneBar(advance, report))
-    _join(chunks, folder)
+        advance(wanted.count - sum(len(places) for _, places in missing))
+        engine.map(partial(render_chunk, wanted), missing, Silent(advance, report.say))
+    _join(wanted, [path for path, _ in chunks], folder)
 
 
-def render_chunk(chunk: _Chunk, report: Reporter) -> None:
+def render_chunk(wanted: Wanted, chunk: Chunk, report: Reporter) -> None:
     """Render the images of a chunk into its file; at module level, so that a spawned process finds it."""
-    side, wanted = chunk.wanted.side, chunk.wanted
+    path, places = chunk
     images = []
-    with report.bar("rendering", len(chunk.places), "images") as advance:
-        for index in chunk.places:
-            number = wanted.seed * SEEDS + wanted.first + index
-            images.append(sample_image(number, index % len(TEMPLATES), (side, side)))
+    with report.bar("rendering", len(places), "images") as advance:
+        for place in places:
+            number, size = wanted.seed * SEEDS + wanted.first + place, (wanted.side, wanted.side)
+            images.append(sample_image(number, place % len(TEMPLATES), size))
             advance(1)
     pixels = np.stack([image.pixels.transpose(2, 0, 1) for image in images])
     labels, captions = [image.class_index for image in images], [image.caption for image in images]
-    with whole_file(chunk.path) as draft, draft.open("wb") as file:
+    with whole_file(path) as draft, draft.open("wb") as file:
         np.savez(file, allow_pickle=False, images=pixels, labels=labels, captions=captions)
 
 
-def _join(chunks: list[_Chunk], folder: Path) -> None:
+def _join(wanted: Wanted, chunks: list[Path], folder: Path) -> None:
     """Make one array of all chunks; facts.json, which is written last, says that everything is there."""
-    wanted = chunks[0].wanted
     labels: list[int] = []
     captions: list[str] = []
     header = {
@@ -126,7 +114,7 @@ def _join(chunks: list[_Chunk], folder: Path) -> None:
     with whole_file(folder / "images.npy") as draft, draft.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for chunk in chunks:
-            with np.load(chunk.path) as content:
+            with np.load(chunk) as content:
                 file.write(content["images"].tobytes())
                 labels += content["labels"].tolist()
                 captions += content["captions"].tolist()
@@ -135,7 +123,7 @@ def _join(chunks: list[_Chunk], folder: Path) -> None:
     with whole_file(folder / "facts.json") as draft:
         draft.write_text(json.dumps(facts), encoding="utf-8")
     for chunk in chunks:
-        chunk.path.unlink(missing_ok=True)
+        chunk.unlink(missing_ok=True)
 
 
 def _checksum(images: NDArray[np.uint8], facts: Mapping[str, object]) -> int:

@@ -77,9 +77,7 @@ class Heard(Silent):
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
+        super().__init__(say=self.lines.append)
 
 
 def test_a_process_reports_and_its_death_is_a_sentence() -> None:

@@ -96,9 +96,9 @@ def test_an_interrupted_rendering_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_chunks_can_be_sent_to_other_processes(tmp_path: Path) -> None:
-    chunk = rendering._Chunk(tmp_path, Wanted(0, 0, 3, 32), 0)
-    function, sent = pickle.loads(pickle.dumps((rendering.render_chunk, chunk)))
-    function(sent, Silent())
+    chunk = tmp_path / "chunk-00000.npz", range(3)
+    render, wanted, sent = pickle.loads(pickle.dumps((rendering.render_chunk, Wanted(0, 0, 3, 32), chunk)))
+    render(wanted, sent, Silent())
     assert [path.name for path in tmp_path.iterdir()] == ["chunk-00000.npz"]
 
 
