@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from leaderboards.licences import fits_licence
+from leaderboards.facts import fits_licence
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import half_widths
 

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
+from leaderboards.facts import Facts
 from leaderboards.records.record import COLUMNS, Record
-from leaderboards.report.content import content_of
-from leaderboards.report.frames import Facts
+from leaderboards.report.content import report_of
 from leaderboards.report.page import report_page
 from perf.measuring import Budget, Row, Setting
 from tasks.registry import TASKS, TaskEntry
@@ -107,7 +107,7 @@ def report_rows(setting: Setting) -> Iterator[Row]:
     backbones, tasks, layers = (6, 2, 6) if setting.quick else (90, 8, 26)
     records = synthetic(backbones, tasks, layers)
     facts, start = facts_for(records), time.perf_counter()
-    page = report_page(content_of(Board.of(records, "large"), facts))
+    page = report_page(report_of(Board.of(records, "large"), facts))
     seconds = time.perf_counter() - start
     what, note = f"report of {backbones} backbones, {tasks} tasks", f"{len(records):,} records"
     yield Row(f"{what}: written", seconds, "s", Budget(20), note=note)

@@ -13,7 +13,7 @@ from benchmark.commands.command import command, counted, say_json
 from benchmark.commands.result import Result
 from benchmark.option import Option, Plain, Words, called_with
 from benchmark.plan.facts import teachers
-from leaderboards.licences import fits_licence
+from leaderboards.facts import fits_licence
 from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS
 from zoo.errors import InputError

@@ -214,7 +214,7 @@ def _notes(
 ) -> Iterator[str]:
     """On what the recommendation rests, and what is to be minded."""
     from leaderboards.display import score_text
-    from leaderboards.licences import NOTE
+    from leaderboards.facts import NOTE
 
     if device:
         yield f"Milliseconds are of one image on {device}, up to the layer."

@@ -61,7 +61,7 @@ def _written(request: ReportRequest) -> list[Path]:
     from leaderboards.display import page_name
     from leaderboards.literature import all_published, read_published
     from leaderboards.records.record import suites_of
-    from leaderboards.report.content import content_of
+    from leaderboards.report.content import report_of
     from leaderboards.report.figures import FORMATS, write_figures
     from leaderboards.report.gallery.section import example_sections
     from leaderboards.report.page import report_page
@@ -77,19 +77,19 @@ def _written(request: ReportRequest) -> list[Path]:
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     beside = {"items": output / "items", "arrays": output / "arrays"}
-    contents = [
-        content_of(Board.of(records, suite, **beside, published=(*all_published(), *further)), known_facts())
+    reports = [
+        report_of(Board.of(records, suite, **beside, published=(*all_published(), *further)), known_facts())
         for suite in chosen
     ]
     folder = request.to or output / "report"
-    pages = {each.suite: report_page(each, example_sections(each.board, output)) for each in contents}
+    pages = {each.board.suite: report_page(each, example_sections(each.board, output)) for each in reports}
     paths = [folder / f"{page_name(suite)}.html" for suite in pages]
     for path, page in zip(paths, pages.values(), strict=True):
         with whole_file(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")
     if request.figures is not None:
         formats = FORMATS if request.figures == "both" else (request.figures,)
-        paths += [path for content in contents for path in write_figures(content, folder, formats)]
+        paths += [path for each in reports for path in write_figures(each, folder, formats)]
     if request.site is not None:
-        paths += write_site(pages, contents, request.site)
+        paths += write_site(pages, reports, request.site)
     return paths

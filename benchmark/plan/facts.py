@@ -1,25 +1,23 @@
 """What the registry tells of backbones to pages, which know no registry. Imports no torch."""
 
+from math import nan
 from typing import TYPE_CHECKING
 
+from leaderboards.facts import Facts
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from leaderboards.report.frames import Facts
 
-
-def known_facts() -> "dict[str, Facts]":
+def known_facts() -> dict[str, Facts]:
     """The facts of every backbone of the registry, by name."""
-    from leaderboards.report.frames import Facts  # pandas
-
     return {
         spec.name: Facts(
             teachers(spec),
             spec.licence,
-            spec.parameters,
+            nan if spec.parameters is None else spec.parameters,
             tuple(stage.width for stage in spec.stages for _ in range(stage.blocks)),
         )
         for spec in all_specs()

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
 from markupsafe import Markup
 
 from leaderboards.answers import Answer
-from leaderboards.display import fixed, pooling_name, ranges_text, score_text
-from leaderboards.report.cost import BackboneCosts
-from leaderboards.report.frames import ReportFrames
+from leaderboards.display import fixed, pooling_name, ranges_text, score_text, task_display
+from leaderboards.report.content import Report
 from leaderboards.report.html import filled
 from tasks.blocks import Strong, Text
 
@@ -18,31 +18,25 @@ FEW = 3  # backbones that a card names at most of those that were not compared
 Fact = str | tuple[Strong, str]
 
 
-def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: BackboneCosts) -> Markup:
+def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     """A card for each column that has a score."""
-    labels = dict(zip(frames.backbones["name"], frames.backbones["backbone"], strict=True))
-    titles = dict(zip(frames.columns["column"], frames.columns["title"], strict=True))
-    floors = dict(zip(frames.columns["column"], frames.columns["floor"].astype(float), strict=True))
-    scored = frames.best["column"].value_counts()
-    cards = []
+    labels, cards = report.board.labels, []
     for answer in answers:
-        heading, label = answer.column.heading, labels[answer.backbone]
-        facts = [
-            *_sure(answer, int(scored[heading]) - 1, labels),
-            *_values(answer, floors[heading]),
-            *_cost(answer, label, costs),
-        ]
+        column, label = answer.column, labels[answer.backbone]
+        facts = [*_sure(answer, labels), *_values(answer), *_cost(answer, label, report.costs)]
         score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
         layer = f"layer {answer.layer} of {answer.depth}, {pooling_name(answer.pooling)}"
-        card = {"title": titles[heading], "heading": heading, "dataset": answer.column.dataset_name}
+        title = task_display(column.task).title
+        card = {"title": title, "heading": column.heading, "dataset": column.dataset_name}
         card |= {"backbone": label, "layer": layer, "score": score, "spread": spread}
         cards.append(card | {"facts": [Text((fact,) if isinstance(fact, str) else fact) for fact in facts]})
     return filled("answer", cards=cards)
 
 
-def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Fact]:
+def _sure(answer: Answer, labels: Mapping[str, str]) -> list[Fact]:
     """The backbones and layers that may be the best, too, as far as they were compared."""
     facts: list[Fact] = []
+    others = len(answer.column.best) - 1
     if not others:
         facts.append("the only backbone with a score here")
     elif answer.rivals:
@@ -60,7 +54,7 @@ def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Fact]:
     return facts
 
 
-def _values(answer: Answer, floor: float) -> list[str]:
+def _values(answer: Answer) -> list[str]:
     """Other scores that the best one is read against."""
     facts = []
     if not math.isnan(answer.honest):
@@ -68,16 +62,15 @@ def _values(answer: Answer, floor: float) -> list[str]:
     if answer.better is not None:
         words = f"{pooling_name(answer.better.pooling)}, layer {answer.better.layer}"
         facts.append(f"{fixed(answer.better.value, 1)} % from another pooling: {words}")
-    if not math.isnan(floor):
-        facts.append(f"random features reach {fixed(floor, 1)} %")
+    facts += [f"random features reach {fixed(floor, 1)} %" for floor in answer.column.floors["mean"][:1]]
     return facts
 
 
-def _cost(answer: Answer, label: str, costs: BackboneCosts) -> list[str]:
+def _cost(answer: Answer, label: str, costs: pd.DataFrame) -> list[str]:
     """What the backbone costs where it is cut behind the layer."""
     device = f" on {answer.device}" if answer.device else ""
     words = [] if math.isnan(answer.milliseconds) else [f"{answer.milliseconds:.3g} ms an image{device}"]
-    rows = costs.layers[(costs.layers["backbone"] == label) & (costs.layers["layer"] == answer.layer)]
+    rows = costs[(costs["backbone"] == label) & (costs["layer"] == answer.layer)]
     for row in rows.head(1).to_dict("records"):
         words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,} numbers a vector"]
         about = "about " if math.isnan(row["ms"]) else ""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leaderboards.charts.style import SCHEMA, Spec, config
-from leaderboards.report.frames import FIRST, MAYBE, UNTESTED, WORSE
+from leaderboards.report.content import FIRST, MAYBE, UNTESTED, WORSE
 
 ROWS = "rows"  # name of the data that a chart draws
 GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}  # of backbones
@@ -112,7 +112,7 @@ def _by_backbone(values: str, **legend: object) -> Spec:
 def ranking() -> Spec:
     """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
 
-    Rows: `leaderboards.report.frames.BEST` and ``label``, what stands beside the point; rows whose ``group``
+    Rows: `leaderboards.report.content.BEST` and ``label``, what stands beside the point; rows whose ``group``
     is ``published`` are numbers of others.
     """
     colour: Spec = {"field": "group", "type": "nominal", "title": None}
@@ -137,7 +137,7 @@ def ranking() -> Spec:
 def curves() -> Spec:
     """The scores of every layer of some backbones in one task, with bands of their intervals.
 
-    Rows: `leaderboards.report.frames.LAYERS` with ``x``, the layer or its share of the depth; rows whose
+    Rows: `leaderboards.report.content.LAYERS` with ``x``, the layer or its share of the depth; rows whose
     ``place`` is ``published`` are numbers of others.
     """
     across = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}

@@ -1,44 +1,203 @@
-"""What the report says of one suite, before it is written."""
+"""What the report says of one suite: the small tidy frames that every view and every CSV is a part of."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
 
 from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
+from leaderboards.display import task_display
+from leaderboards.facts import UNKNOWN, Facts
 from leaderboards.pages.tidy import inside_frame, tidy_frame
 from leaderboards.report.cka import BlockCka, cka_matrices
-from leaderboards.report.cost import BackboneCosts, costs_of
-from leaderboards.report.frames import Facts, ReportFrames, frames_of
+from leaderboards.scores.column import Column
+from leaderboards.scores.costs import find_device
+from leaderboards.scores.differences import Ties
+from leaderboards.scores.frames import BoardBackbone, backbones_of
 from tasks.blocks import Numbers
+from zoo.spec import entry_name
+
+BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
+COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation")
+BEST = (
+    *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("honest", "optimism", "group", "n"),
+)
+LAYERS = ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "place", "chosen")
+PUBLISHED = (
+    *("column", "backbone", "layer", "depth", "value", "source", "measured", "difference", "verdict"),
+    "conditions",
+)
+COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
+
+# groups of backbones in a column; the first two together hold the true best with 95 %
+FIRST, MAYBE, WORSE, UNTESTED = "best score", "may be the best", "worse", "not compared"
+
+BYTES = 4  # size of a number of a vector as it is stored, float32
+
+# costs that scores are drawn over, in the order of preference, and their names
+AXES: tuple[tuple[str, str], ...] = (
+    ("ms", "latency of one image, ms"),
+    ("parameters", "parameters up to the layer, millions"),
+    ("dim", "numbers in a vector"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """Everything that is said of one suite, before it is written."""
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What is said of a board; backbones stand under their labels, columns under headings."""
 
     board: Board
-    frames: ReportFrames
-    answers: tuple[Answer, ...]
-    costs: BackboneCosts
-    cka: tuple[BlockCka, ...]
-    cka_left_out: int  # matrices for which there is no room
-    numbers: tuple[Numbers, ...]  # tables of all scores, analyses and costs, as on the leaderboard's pages
+    facts: Mapping[str, Facts]  # of backbones, by name
 
-    @property
-    def suite(self) -> str:
-        return self.board.suite
+    @cached_property
+    def known(self) -> list[tuple[BoardBackbone, Facts]]:
+        """All backbones but the random floor, in the order of the tables, each with what is known of it."""
+        backbones = [backbone for backbone in self.board.backbones if not backbone.floor]
+        return [(each, self.facts.get(entry_name(each.name), UNKNOWN)) for each in backbones]
 
-    @property
+    @cached_property
     def labels(self) -> list[str]:
         """Labels of all backbones, by whose order they have their colours."""
-        return [backbone.label for backbone in self.board.backbones if not backbone.floor]
+        return [backbone.label for backbone, _ in self.known]
+
+    @cached_property
+    def backbones(self) -> pd.DataFrame:
+        """Columns `BACKBONES`: those with scores, in the order of the tables, without the random floor."""
+        scored = backbones_of(self.board.plain)
+        rows = [
+            {"backbone": backbone.label} | asdict(backbone) | asdict(facts)
+            for backbone, facts in self.known
+            if backbone in scored
+        ]
+        return pd.DataFrame(rows, columns=[*BACKBONES])
+
+    @cached_property
+    def columns(self) -> pd.DataFrame:
+        """Columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d."""
+        rows = []
+        for column in self.board.columns:
+            task, floors = task_display(column.task), column.floors
+            source = (column.dataset_name, column.protocol, column.metric)
+            noise = floors[["mean", "deviation"]].iloc[0] if len(floors) else (np.nan, np.nan)
+            rows.append((column.heading, column.task, task.title, *source, task.asks, *noise))
+        return pd.DataFrame(rows, columns=[*COLUMNS])
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """Columns `BEST`: the best layer of each backbone in each column, the highest first."""
+        ties = self.board.ties
+        parts = [_best(column, ties.get(column.key, Ties())) for column in self.board.columns]
+        return self._labelled(parts, BEST)
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """Columns `LAYERS`: every block in its backbone's primary pooling; best, tied or neither."""
+        return self._labelled([_layers(column) for column in self.board.columns], LAYERS)
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Columns `PUBLISHED`: numbers of others, each at its own layer or at the measured one's."""
+        board, key = self.board, ["task", "dataset", "protocol", "metric"]
+        headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
+        depths = {backbone.name: backbone.depth for backbone in board.backbones}
+        rows = board.reproduced[board.reproduced["backbone"].isin(self.backbones["name"])]
+        layers = rows["published_layer"].astype(float)
+        rows = rows.assign(
+            column=[headings.get(each, "") for each in rows[key].itertuples(index=False, name=None)],
+            depth=rows["backbone"].map(depths),
+            layer=layers.where(layers.notna(), rows["measured_layer"].astype(float)),
+            value=rows["published"],
+        )
+        return self._labelled([rows[rows["column"] != ""]], PUBLISHED)
+
+    def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
+        """Parts as one frame of some columns in which backbones have their labels."""
+        there = [part for part in parts if len(part)]
+        if not there:
+            return pd.DataFrame(columns=[*names])
+        rows = pd.concat(there, ignore_index=True)
+        return rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))[[*names]]
+
+    @cached_property
+    def measured_costs(self) -> pd.DataFrame:
+        """Columns `COST`: what each block costs on the device that was measured last."""
+        rows = self.board.costs.records
+        rows = rows[rows["value"].notna() & (rows["dataset"] == find_device(rows))]
+        rows = rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
+        rows = rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["backbone"].isin(self.labels)]
+        rows = rows[rows["metric"].isin(COST[2:])]
+        wide = rows.pivot_table(index=["backbone", "layer"], columns="metric", values="value", aggfunc="last")
+        return wide.reindex(columns=COST[2:]).reset_index().reindex(columns=[*COST])
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        """Columns `COST` of all backbones: latency of an image and weights up to a block, size of a vector.
+
+        Of a backbone that was not measured, weights are an equal share a block, and latency is NaN.
+        """
+        guessed = [
+            (backbone.label, layer, np.nan, facts.parameters / backbone.depth * layer, width, width * BYTES)
+            for backbone, facts in self.known
+            if backbone.label not in set(self.measured_costs["backbone"])
+            for layer, width in enumerate(_widths(facts, backbone.depth), start=1)
+        ]
+        parts = [part for part in (self.measured_costs, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
+
+    @cached_property
+    def axes(self) -> tuple[tuple[str, str], ...]:
+        """The axes of `AXES` for which there are numbers."""
+        return tuple((name, title) for name, title in AXES if self.costs[name].notna().any())
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        return answers_of(self.board)
+
+    @cached_property
+    def cka(self) -> tuple[tuple[BlockCka, ...], int]:
+        """Matrices of CKA, and how many more there is no room for."""
+        return cka_matrices(self.board)
+
+    @cached_property
+    def numbers(self) -> tuple[Numbers, ...]:
+        """Tables of all scores, analyses and costs, as on the leaderboard's pages."""
+        board = self.board
+        numbers = [Numbers(tidy_frame(board), board.page)] if len(board.plain) else []
+        parts = (("inside", board.analyses), ("cost", board.costs))
+        numbers += [Numbers(inside_frame(part), f"{board.page}.{kind}") for kind, part in parts if part]
+        return tuple(numbers)
 
 
-def content_of(board: Board, facts: Mapping[str, Facts]) -> Content:
-    """What is said of a board, given facts by backbone; published numbers only of these."""
-    board = replace(board, published=()) if board.reproduced.empty else board
-    numbers = [Numbers(tidy_frame(board), board.page)] if len(board.plain) else []
-    numbers += [Numbers(inside_frame(board.analyses), f"{board.page}.inside")] if board.analyses else []
-    numbers += [Numbers(inside_frame(board.costs), f"{board.page}.cost")] if board.costs else []
-    said = frames_of(board, facts), answers_of(board), costs_of(board, facts), *cka_matrices(board)
-    return Content(board, *said, tuple(numbers))
+def report_of(board: Board, facts: Mapping[str, Facts]) -> Report:
+    """What is said of a board, given facts by backbone; published numbers only where some were measured."""
+    alone = board.published and board.reproduced.empty
+    return Report(replace(board, published=()) if alone else board, facts)
+
+
+def _best(column: Column, ties: Ties) -> pd.DataFrame:
+    rows = column.best.sort_values("value", ascending=False, kind="stable")
+    choices = [column.honest.get(name) for name in rows["backbone"]]
+    marks = dict.fromkeys(ties.apart, WORSE) | dict.fromkeys(ties.tied, MAYBE)
+    marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
+    return rows.assign(
+        column=column.heading,
+        honest=[choice.score if choice else np.nan for choice in choices],
+        optimism=[choice.optimism if choice else np.nan for choice in choices],
+        group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
+    )
+
+
+def _layers(column: Column) -> pd.DataFrame:
+    rows = column.candidates
+    best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
+    fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
+    places = ["best" if (name, layer) in best else "tied" if tied else "" for name, layer, tied in fields]
+    return rows.assign(column=column.heading, place=places).sort_values(["backbone", "layer"], kind="stable")
+
+
+def _widths(facts: Facts, depth: int) -> Sequence[float]:
+    return facts.widths if len(facts.widths) == depth else (np.nan,) * depth

@@ -13,8 +13,7 @@ from leaderboards.charts.style import SCHEMA, Spec, looks
 from leaderboards.display import page_name, score_text
 from leaderboards.report import charts
 from leaderboards.report.cka import BlockCka
-from leaderboards.report.content import Content
-from leaderboards.report.frames import ReportFrames
+from leaderboards.report.content import Report
 from leaderboards.scores.costs import pareto_front
 from tasks.blocks import slug
 from zoo.atomic import whole_file
@@ -28,35 +27,34 @@ LOOK = {"ink": "#1b2026", "font": "Helvetica, Arial, sans-serif"}
 Row = dict[str, Any]  # also the words that fill the open places of a chart
 
 
-def write_figures(content: Content, folder: Path, formats: Sequence[str]) -> list[Path]:
+def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[Path]:
     """Write every figure of one suite in some of the `FORMATS`; gives the files."""
     written = []
-    for name, spec in figures_of(content):
+    for name, spec in figures_of(report):
         for ending in formats:
-            path = folder / page_name(content.suite) / f"{slug(name.replace(' ', '-'))}.{ending}"
+            path = folder / page_name(report.board.suite) / f"{slug(name.replace(' ', '-'))}.{ending}"
             with whole_file(path) as temporary:
                 temporary.write_bytes(engine.svg(spec).encode() if ending == "svg" else engine.pdf(spec))
             written.append(path)
     return written
 
 
-def figures_of(content: Content) -> Iterator[tuple[str, Spec]]:
+def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     """The name and the whole specification of each figure: for each task, for each backbone, for each CKA."""
-    board, costs = content.frames, content.costs
-    for column in board.columns.to_dict("records"):
+    for column in report.columns.to_dict("records"):
         name = str(column["column"])
-        best, layers = (frame[frame["column"] == name] for frame in (board.best, board.layers))
+        best, layers = (frame[frame["column"] == name] for frame in (report.best, report.layers))
         if best.empty:
             continue
         words = _words(column, best)
-        yield f"best.{name}", _ranking(board, best, words)
-        yield f"layers.{name}", _curves(content, layers, best, words)
+        yield f"best.{name}", _ranking(report, best, words)
+        yield f"layers.{name}", _curves(report, layers, best, words)
         yield f"depth.{name}", _drawn("depth_map", _rows(layers), words)
-        for axis, title in costs.axes:
-            yield f"cost-{axis}.{name}", _tradeoff(content, (axis, title), layers, best, words)
-    for backbone, layers in board.layers.groupby("backbone", sort=False):
-        yield f"tasks.{backbone}", _tasks(board, layers)
-    own = [matrix for matrix in content.cka if matrix.first == matrix.second]
+        for axis, title in report.axes:
+            yield f"cost-{axis}.{name}", _tradeoff(report, (axis, title), layers, best, words)
+    for backbone, layers in report.layers.groupby("backbone", sort=False):
+        yield f"tasks.{backbone}", _tasks(report, layers)
+    own = [matrix for matrix in report.cka[0] if matrix.first == matrix.second]
     for table in dict.fromkeys(matrix.table for matrix in own):
         yield f"cka.{table}", _alike([matrix for matrix in own if matrix.table == table])
 
@@ -84,23 +82,23 @@ def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spe
     return spec | {"data": {"values": rows}, "width": width, "autosize": {"type": "pad"}, "config": style}
 
 
-def _others(board: ReportFrames, best: pd.DataFrame, key: str) -> pd.DataFrame:
+def _others(report: Report, best: pd.DataFrame, key: str) -> pd.DataFrame:
     """Numbers of others of a column, marked as such."""
-    rows: pd.DataFrame = board.published[board.published["column"] == best["column"].iloc[0]]
+    rows: pd.DataFrame = report.published[report.published["column"] == best["column"].iloc[0]]
     return rows.assign(**{key: "published"})
 
 
-def _ranking(board: ReportFrames, best: pd.DataFrame, words: Row) -> Spec:
+def _ranking(report: Report, best: pd.DataFrame, words: Row) -> Spec:
     spreads = (best["ci_high"] - best["ci_low"]) / 2
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
-    rows = _rows(best.assign(label=labels)) + _rows(_others(board, best, "group"))
+    rows = _rows(best.assign(label=labels)) + _rows(_others(report, best, "group"))
     groups = {name: tone for name, tone in charts.GROUPS.items() if name in set(best["group"])}
     return _drawn("ranking", rows, words | {"groups": [*groups], "tones": [*groups.values()]})
 
 
-def _series(names: Sequence[str], content: Content) -> Row:
-    series = looks(names, content.labels).values()
+def _series(names: Sequence[str], report: Report) -> Row:
+    series = looks(names, report.labels).values()
     return {
         "backbones": [*names],
         "colours": [look.color for look in series],
@@ -110,9 +108,9 @@ def _series(names: Sequence[str], content: Content) -> Row:
     }
 
 
-def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
+def _curves(report: Report, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
     names = [str(name) for name in best["backbone"]][:SERIES]
-    drawn, others = layers[layers["backbone"].isin(names)], _others(content.frames, best, "place")
+    drawn, others = layers[layers["backbone"].isin(names)], _others(report, best, "place")
     others = others[others["backbone"].isin(names) & others["layer"].notna()]
     alike = len(set(drawn["depth"])) <= 1
     rows = [
@@ -121,15 +119,15 @@ def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: R
         for row in _rows(part.assign(x=part["layer"] / (1 if alike else part["depth"])))
     ]
     depth = {"depth": "layer (block)" if alike else "share of the depth", "step": 1 if alike else 0.1}
-    return _drawn("curves", rows, words | _series(names, content) | depth) | {"height": 260}
+    return _drawn("curves", rows, words | _series(names, report) | depth) | {"height": 260}
 
 
 def _tradeoff(
-    content: Content, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: Row
+    report: Report, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: Row
 ) -> Spec:
     names = [str(name) for name in best["backbone"]][:SERIES]
     name, title = axis
-    costs = content.costs.layers[["backbone", "layer", name]]
+    costs = report.costs[["backbone", "layer", name]]
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
     ahead = pareto_front(rows, "cost")
@@ -141,7 +139,7 @@ def _tradeoff(
         label=[labels.get(index, "") for index in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
-    said = words | _series(names, content) | {"cost": title, "scale": scale}
+    said = words | _series(names, report) | {"cost": title, "scale": scale}
     return _drawn("tradeoff", _rows(rows), said) | {"height": 260}
 
 
@@ -156,13 +154,13 @@ def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, 
     return labels
 
 
-def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
+def _tasks(report: Report, layers: pd.DataFrame) -> Spec:
     most = layers.groupby("column")["value"].transform("max")
     share = np.where(most > 0, 100 * layers["value"] / most, 0.0)
     least = share.min()
     text = [f"{value:.0f}" for value in layers["value"]]
     rows = _rows(layers.assign(share=share, text=text, dark=share < least + 0.62 * (100 - least)))
-    order = [name for name in board.columns["column"] if name in set(layers["column"])]
+    order = [name for name in report.columns["column"] if name in set(layers["column"])]
     return _drawn("task_map", rows, {"order": order}, max(WIDTH, 26 * int(layers["layer"].max())))
 
 

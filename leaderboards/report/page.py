@@ -14,7 +14,7 @@ from leaderboards.pages.inside.page import inside_page
 from leaderboards.report import charts
 from leaderboards.report.answer import answer_html
 from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from leaderboards.report.content import Content
+from leaderboards.report.content import Report
 from leaderboards.report.html import PageSection, filled
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from leaderboards.report.table import best_table
@@ -27,7 +27,7 @@ from tasks.blocks import Block, Heading
 ASSETS = Path(__file__).parent / "assets"
 
 
-def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
+def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes where there is one."""
     scripts = [library(), (ASSETS / "report.js").read_text(encoding="utf-8")]
     styles = ["report.css", "examples.css"] if examples else ["report.css"]
@@ -39,54 +39,53 @@ def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
     )
     page = filled(
         "page",
-        suite=content.suite,
+        suite=report.board.suite,
         policy=policy,
         style=Markup(style),  # noqa: S704 - our own file
-        lead=_lead(content),
-        sections=[*_scored_sections(content), *_further_sections(content, examples)],
-        run=run_sentence(content.board.records),
-        data=Markup(json_script(_data(content))),  # noqa: S704 - escaped there
+        lead=_lead(report),
+        sections=[*_scored_sections(report), *_further_sections(report, examples)],
+        run=run_sentence(report.board.records),
+        data=Markup(json_script(_data(report))),  # noqa: S704 - escaped there
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
     )
     return str(page)
 
 
-def _lead(content: Content) -> str:
-    frames = content.frames
-    if frames.best.empty:
+def _lead(report: Report) -> str:
+    if report.best.empty:
         return "This suite has no scores; what its analyses found is below."
-    layers = int(frames.backbones["depth"].sum())
+    layers = int(report.backbones["depth"].sum())
     return (
-        f"{len(frames.backbones)} frozen backbones, every one of their {layers:,} layers, "
-        f"{len(frames.columns)} tasks. Higher is better, 100 is perfect; ± is half a 95 % interval, and who "
+        f"{len(report.backbones)} frozen backbones, every one of their {layers:,} layers, "
+        f"{len(report.columns)} tasks. Higher is better, 100 is perfect; ± is half a 95 % interval, and who "
         "cannot be told from the best is named with it."
     )
 
 
-def _scored_sections(content: Content) -> list[PageSection]:
-    frames, costs = content.frames, content.costs
-    if frames.best.empty:
+def _scored_sections(report: Report) -> list[PageSection]:
+    if report.best.empty:
         return []
-    task = filled("task", tasks=[*frames.columns["column"]])
+    task = filled("task", tasks=[*report.columns["column"]])
     sections = [
-        PageSection("answer", "answer", "The answer", answer_html(content.answers, frames, costs)),
-        PageSection("best", "best layers", "The best layer of each backbone", best_table(frames)),
+        PageSection("answer", "answer", "The answer", answer_html(report.answers, report)),
+        PageSection("best", "best layers", "The best layer of each backbone", best_table(report)),
         PageSection("task-section", "one task", "One task, layer by layer", task),
     ]
-    if costs.axes:
-        partly = bool(costs.layers["ms"].isna().any())
-        html = filled("cost", axes=costs.axes, measured=costs.measured, partly=partly)
+    if report.axes:
+        partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
+        html = filled("cost", axes=report.axes, measured=measured, partly=partly)
         sections.append(PageSection("cost-section", "cost", "What quality costs", html))
     title = "One backbone, every task"
     return [*sections, PageSection("backbone-section", "one backbone", title, filled("backbone"))]
 
 
-def _further_sections(content: Content, examples: Sequence[PageSection]) -> list[PageSection]:
+def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[PageSection]:
     """The sections on likeness, on examples and on what stands behind the numbers."""
-    board, sections = content.board, list[PageSection]()
-    writer = CollapsibleWriter(content.labels)
-    if content.cka:
-        html = filled("similarity", left_out=content.cka_left_out)
+    board, sections = report.board, list[PageSection]()
+    writer = CollapsibleWriter(report.labels)
+    matrices, left_out = report.cka
+    if matrices:
+        html = filled("similarity", left_out=left_out)
         sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
     if beyond := section_blocks(board, "beyond"):
         title = "Beyond one layer: sizes, sets, transforms"
@@ -96,37 +95,36 @@ def _further_sections(content: Content, examples: Sequence[PageSection]) -> list
     if board.analyses:
         html = writer.html(collapsibles(inside_page(board).blocks, "How to read this"))
         sections.append(PageSection("inside", "inside", "Inside the networks", html))
-    parts = collapsibles(_table_blocks(content), "How to read the tables", level=3)
+    parts = collapsibles(_table_blocks(report), "How to read the tables", level=3)
     title, html = "Every table, and where the numbers come from", writer.html(parts, pictures=False)
     return [*sections, PageSection("tables", "all tables", title, html)]
 
 
-def _table_blocks(content: Content) -> list[Block]:
+def _table_blocks(report: Report) -> list[Block]:
     """The leaderboard's blocks: every number of the charts as a table."""
-    board = content.board
+    board = report.board
     blocks = section_blocks(board, "tables")
     if len(board.plain):
-        blocks += provenance_blocks(board.only(board.plain), content.numbers[0], empty_cells(board))
+        blocks += provenance_blocks(board.only(board.plain), report.numbers[0], empty_cells(board))
     if board.costs:
         costs = cost_page(board)
         blocks += [Heading(2, costs.title), *costs.blocks]
     return blocks
 
 
-def _data(content: Content) -> dict[str, Any]:
-    frames, costs = content.frames, content.costs
-    named = {name: getattr(frames, name) for name in ("backbones", "columns", "best", "layers", "published")}
-    labels = [*frames.backbones["backbone"]]
+def _data(report: Report) -> dict[str, Any]:
+    frames = {name: getattr(report, name) for name in ("backbones", "columns", "best", "layers", "published")}
+    every = looks(report.backbones["backbone"], report.labels)
     return {
-        "suite": content.board.page,
-        "frames": {name: packed(frame) for name, frame in (named | {"cost": costs.layers}).items()},
-        "axes": [list(axis) for axis in costs.axes],
-        "alike": [packed_matrix(item) for item in content.cka],
-        "files": {f"{item.name}.csv": packed_file(csv_text(item)) for item in content.numbers},
+        "suite": report.board.page,
+        "frames": {name: packed(frame) for name, frame in (frames | {"cost": report.costs}).items()},
+        "axes": report.axes,
+        "alike": [packed_matrix(matrix) for matrix in report.cka[0]],
+        "files": {f"{numbers.name}.csv": packed_file(csv_text(numbers)) for numbers in report.numbers},
         "charts": charts.all_charts(),
-        "steps": {name: list(steps) for name, steps in charts.STEPS.items()},
+        "steps": charts.STEPS,
         "few": charts.FEW,
         "apart": charts.APART,
-        "looks": {name: asdict(look) for name, look in looks(labels, content.labels).items()},
+        "looks": {name: asdict(look) for name, look in every.items()},
         "groups": charts.GROUPS,
     }

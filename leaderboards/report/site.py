@@ -5,7 +5,7 @@ from pathlib import Path
 
 from leaderboards.display import page_name
 from leaderboards.pages.csv import csv_text
-from leaderboards.report.content import Content
+from leaderboards.report.content import Report
 from leaderboards.report.html import filled
 from zoo.atomic import whole_file
 
@@ -29,14 +29,14 @@ Written by `python -m benchmark report --site`.
 """
 
 
-def write_site(pages: Mapping[str, str], contents: Sequence[Content], folder: Path) -> list[Path]:
+def write_site(pages: Mapping[str, str], reports: Sequence[Report], folder: Path) -> list[Path]:
     """Write the page of each suite, by its name, and its numbers; others in the folder stay."""
-    names = {content.suite: page_name(content.suite) for content in contents}
+    names = {suite: page_name(suite) for suite in pages}
     single = len(pages) == 1
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
-    texts |= {f"{numbers.name}.csv": csv_text(numbers) for content in contents for numbers in content.numbers}
+    texts |= {f"{numbers.name}.csv": csv_text(numbers) for report in reports for numbers in report.numbers}
     listed = ", ".join(names.values())
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")
     texts["README.md"] = CARD.format(title=title, what=f"{what} {listed}")

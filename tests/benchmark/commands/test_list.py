@@ -9,7 +9,7 @@ import pytest
 
 from benchmark.commands.list import BackboneFilters, details, facts, weights
 from benchmark.plan.facts import teachers
-from leaderboards.licences import commercial_use
+from leaderboards.facts import commercial_use
 from leaderboards.limits import Limits
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command

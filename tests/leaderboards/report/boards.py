@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from leaderboards.board import Board
-from leaderboards.report.content import content_of
-from leaderboards.report.frames import Facts
+from leaderboards.facts import Facts
+from leaderboards.report.content import report_of
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 
 HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"
@@ -67,4 +67,4 @@ def small():
 
 def content(records=None, **more):
     """What is said of some records, or of the small ones, with more for their board."""
-    return content_of(Board.of(small() if records is None else records, "mini", **more), FACTS)
+    return report_of(Board.of(small() if records is None else records, "mini", **more), FACTS)

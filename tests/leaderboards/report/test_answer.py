@@ -15,7 +15,7 @@ def found():
 def card(**changes):
     """The first card, of an answer that is changed."""
     one = replace(found().answers[0], **changes)
-    return answer_html([one], found().frames, found().costs)
+    return answer_html([one], found())
 
 
 def test_a_lead_is_called_one_only_where_all_were_compared():

@@ -3,15 +3,15 @@ import math
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.report.cost import costs_of
+from leaderboards.report.content import report_of
 from leaderboards.scores.costs import pareto_front
 from tests.leaderboards.report.boards import FACTS, HOSTILE, small
 
 
 def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
-    costs = costs_of(Board.of(small()), FACTS)
-    rows = {(row["backbone"], row["layer"]): row for row in costs.layers.to_dict("records")}
-    assert costs.measured
+    report = report_of(Board.of(small()), FACTS)
+    rows = {(row["backbone"], row["layer"]): row for row in report.costs.to_dict("records")}
+    assert len(report.measured_costs)
     assert [rows["mini-clip", layer]["ms"] for layer in (1, 2, 3)] == [2.0, 4.0, 6.0]
     assert rows["mini-clip", 2]["parameters"] == 2e6
     assert rows["mini-fs", 3]["parameters"] == 1e6
@@ -19,14 +19,14 @@ def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
     assert rows["mini-fs", 3]["bytes"] == 256
     assert math.isnan(rows["mini-fs", 3]["ms"])
     assert math.isnan(rows[HOSTILE, 1]["parameters"])
-    assert [name for name, _ in costs.axes] == ["ms", "parameters", "dim"]
+    assert [name for name, _ in report.axes] == ["ms", "parameters", "dim"]
 
 
 def test_nothing_is_made_up_where_nothing_is_known():
     records = small()
-    costs = costs_of(Board.of(records[records["task"] != "cost"]), {})
-    assert not costs.measured
-    assert costs.axes == ()
+    report = report_of(Board.of(records[records["task"] != "cost"]), {})
+    assert report.measured_costs.empty
+    assert report.axes == ()
 
 
 def test_the_front_holds_what_nothing_exceeds_at_the_same_cost_or_less():
@@ -52,7 +52,7 @@ def test_costs_are_those_of_the_device_that_was_measured_last():
     records = small()
     own = records[(records["task"] == "cost") & (records["layer"] == 1)]
     newer = own.assign(dataset="another card", date="2027-01-01T00:00:00+00:00", value=0.5)
-    costs = costs_of(Board.of(pd.concat([records, newer], ignore_index=True)), FACTS)
-    rows = {(row["backbone"], row["layer"]): row for row in costs.layers.to_dict("records")}
+    report = report_of(Board.of(pd.concat([records, newer], ignore_index=True)), FACTS)
+    rows = {(row["backbone"], row["layer"]): row for row in report.costs.to_dict("records")}
     assert rows["mini-clip", 1]["ms"] == 0.5
     assert ("mini-clip", 2) not in rows

@@ -4,7 +4,7 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.literature import Published
-from leaderboards.report.frames import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, frames_of
+from leaderboards.report.content import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, report_of
 from leaderboards.scores.differences import Ties
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
@@ -14,7 +14,7 @@ def board(records=None, ties=None, published=()):
     records = small() if records is None else records
     made = Board.of(records, published=published)
     vars(made)["ties"] = ties or {}
-    return frames_of(made, FACTS)
+    return report_of(made, FACTS)
 
 
 def test_the_best_layers_stand_highest_first_with_what_the_data_tell():

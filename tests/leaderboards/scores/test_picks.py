@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.board import Board
-from leaderboards.licences import COMMERCIAL_USE, commercial_use
+from leaderboards.facts import COMMERCIAL_USE, commercial_use
 from leaderboards.limits import CANDIDATE, FACTS, Limits, allowed, candidates_of, exclusions
 from leaderboards.recommendation import Possible, least_loss, may_be_best, picks_of
 from leaderboards.records.files import scored_path, task_key

@@ -1,6 +1,21 @@
-"""Which licences of weights allow commercial use, as far as their names tell. This is no legal advice."""
+"""What is known of backbones apart from records, and which licences allow commercial use: no legal advice."""
 
+from dataclasses import dataclass
+from math import nan
 from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A backbone as filters, limits and costs need it."""
+
+    supervision: str = ""  # what it learned from in a word or two, such as ``labels``; "" where not known
+    licence: str = ""  # SPDX id or name of its weights' licence; "" where not known
+    parameters: float = nan  # weights of the whole network; NaN where nobody has counted them
+    widths: tuple[int, ...] = ()  # length of a vector after each block, from block 1; empty where not known
+
+
+UNKNOWN = Facts()  # what is known of a backbone of somebody's own
 
 Use = Literal["allowed", "not allowed", "unknown"]
 
