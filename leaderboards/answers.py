@@ -5,7 +5,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from tabulate import tabulate
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
@@ -97,19 +96,12 @@ def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*_COLUMN, *_FIELDS])
 
 
-def answer_table(answers: Sequence[Answer], labels: Mapping[str, str] | None = None) -> str:
-    """The cells as a table for a terminal or a file of plain text; arguments as in `answer_cells`."""
-    cells = answer_cells(answers, labels).to_dict("list")
-    return tabulate(cells, headers="keys", tablefmt="simple", disable_numparse=True)
-
-
-def answer_cells(answers: Sequence[Answer], labels: Mapping[str, str] | None = None) -> pd.DataFrame:
+def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.DataFrame:
     """One row a column of the leaderboard, as text; columns that no answer fills are left out."""
-    labels = labels or {}
     table = pd.DataFrame(
         {
             "task": answer.column.heading,
-            "best backbone": labels.get(answer.backbone, answer.backbone),
+            "best backbone": labels[answer.backbone],
             "layer": f"{answer.layer}/{answer.depth}",
             "vectors": f"{answer.pooling}{' ↑' if answer.better else ''}",
             "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
@@ -123,7 +115,7 @@ def answer_cells(answers: Sequence[Answer], labels: Mapping[str, str] | None = N
 
 
 def _others(answer: Answer, labels: Mapping[str, str]) -> str:
-    names = [labels.get(name, name) for name in answer.rivals]
+    names = [labels[name] for name in answer.rivals]
     if len(names) > MOST_NAMED:
         names = [f"{len(names)} of {answer.compared} others"]
     if answer.layers:
@@ -133,7 +125,7 @@ def _others(answer: Answer, labels: Mapping[str, str]) -> str:
     return "; ".join(names)
 
 
-def answer_notes(answers: Sequence[Answer]) -> list[str]:
+def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     """How to read the table: one sentence for each thing that it shows."""
     notes = []
     if any(answer.rivals or answer.layers for answer in answers):
@@ -150,4 +142,4 @@ def answer_notes(answers: Sequence[Answer]) -> list[str]:
     ]
     if any(answer.column.partial for answer in answers):
         notes.append("†: measured on a part of the official data.")
-    return notes
+    return tuple(notes)

@@ -1,82 +1,67 @@
 """Candidates for a choice, with what they cost, and what limits leave of them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from math import nan
 
 import pandas as pd
 
-from leaderboards.facts import fits_licence
+from leaderboards.facts import UNKNOWN, Facts, fits_licence
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import half_widths
+from zoo.spec import entry_name
 
 CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half"),
     *("ms", "parameters", "gflops", "dim", "licence"),
 ]
 MOST_NAMED = 5  # backbones that a sentence names one by one
-FACTS = ["backbone", "layer", "dim", "parameters", "licence"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What may be chosen; None is no limit."""
-
-    ms: float | None = None  # of one image up to the layer
-    dim: int | None = None  # channels of a vector
-    parameters: int | None = None  # weights up to the layer
-    commercial: bool = False  # whether the licence must be known to allow commercial use
-
-    def refused(self, rows: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
-        """For each limit, in the words of the command, which rows it refuses: what is not known, too."""
-        ceilings = (("ms", self.ms, "g"), ("dim", self.dim, "g"), ("parameters", self.parameters, ""))
-        refused = {
-            f"--max-{name} {most:{form}}": ~(rows[name] <= most)
-            for name, most, form in ceilings
-            if most is not None
-        }
-        if self.commercial:
-            fits = [fits_licence(name, "commercial") for name in rows["licence"]]
-            refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
-        return refused
-
-
-def candidates_of(column: Column, costs: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
+def candidates_of(column: Column, costs: pd.DataFrame, facts: Mapping[str, Facts]) -> pd.DataFrame:
     """Blocks of trained and untrained backbones with a score in a column, and what they cost.
 
     Weights and channels are those that were measured; where nothing was, those of the facts, whose weights
-    are of the whole backbone. Costs have the columns `leaderboards.scores.costs.LAYER_COSTS`, facts `FACTS`,
-    of all layers of the backbones that are known; what comes back `CANDIDATE`.
+    are of the whole backbone. Costs have the columns `leaderboards.scores.costs.LAYER_COSTS`, facts are by
+    name of the entry; what comes back has the columns `CANDIDATE`.
     """
     rows = column.candidates
     rows = rows.assign(half=half_widths(rows), layer=rows["layer"].astype(int))
     keys = ["backbone", "input_size", "layer"]
     rows = rows.merge(costs.astype({"layer": int, "input_size": int}), on=keys, how="left")
-    known = facts.rename(columns={"dim": "dim_known", "parameters": "parameters_known"})
-    rows = rows.merge(known.astype({"layer": int}), on=["backbone", "layer"], how="left")
-    for name in ("dim", "parameters"):
-        rows[name] = rows[name].astype(float).fillna(rows[f"{name}_known"].astype(float))
+    known = [facts.get(entry_name(name), UNKNOWN) for name in rows["backbone"]]
+    places = zip(known, rows["layer"], strict=True)
+    widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
+    for name, values in (("dim", widths), ("parameters", [each.parameters for each in known])):
+        rows[name] = rows[name].astype(float).fillna(pd.Series(values, rows.index, dtype=float))
     rows[["ms", "gflops"]] = rows[["ms", "gflops"]].astype(float)
-    rows["licence"] = rows["licence"].fillna("unknown")
-    return rows[CANDIDATE].reset_index(drop=True)
+    return rows.assign(licence=[each.licence or "unknown" for each in known])[CANDIDATE]
 
 
-def allowed(rows: pd.DataFrame, limits: Limits) -> pd.DataFrame:
-    """The candidates that no limit refuses."""
-    keep = pd.Series(data=True, index=rows.index)
-    for refused in limits.refused(rows).values():
-        keep &= ~refused
-    return rows[keep].reset_index(drop=True)
+def within(
+    rows: pd.DataFrame, ceilings: Mapping[str, float | None], *, commercial: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
+    """The candidates that no limit refuses, and what each limit alone leaves out, in a sentence each.
 
-
-def exclusions(rows: pd.DataFrame, limits: Limits) -> list[str]:
-    """What each limit alone leaves out, in a sentence each; none where it leaves out nothing."""
-    sentences = []
-    for words, refused in limits.refused(rows).items():
-        by_backbone = refused.groupby(rows["backbone"]).all()
+    Ceilings are by column, None is no limit; what is not known is beyond each. A licence must be known to
+    allow commercial use where that is asked for.
+    """
+    refused = {
+        f"--max-{name} {most:{'' if name == 'parameters' else 'g'}}": ~(rows[name] <= most)
+        for name, most in ceilings.items()
+        if most is not None
+    }
+    if commercial:
+        fits = [fits_licence(name, "commercial") for name in rows["licence"]]
+        refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
+    keep, sentences = pd.Series(data=True, index=rows.index), []
+    for words, beyond in refused.items():
+        keep &= ~beyond
+        by_backbone = beyond.groupby(rows["backbone"]).all()
         names = sorted(str(name) for name in by_backbone.index[by_backbone])
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         all_of = f", all of {', '.join([*names[:MOST_NAMED], *more])}" if names else ""
-        if refused.all() and len(rows):
+        if beyond.all() and len(rows):
             sentences.append(f"{words} leaves out all {len(rows)} layers")
-        elif refused.any():
-            sentences.append(f"{words} leaves out {refused.sum()} of {len(rows)} layers{all_of}")
-    return sentences
+        elif beyond.any():
+            sentences.append(f"{words} leaves out {beyond.sum()} of {len(rows)} layers{all_of}")
+    return rows[keep].reset_index(drop=True), sentences

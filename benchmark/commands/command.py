@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, g
 import typer
 
 from benchmark.option import Option, called_with, declared
-from zoo.errors import InputError
+from zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from benchmark.engines.progress import Terminal
     from benchmark.extraction.failures import Failure
+    from leaderboards.board import Board
+    from leaderboards.literature import Published
 
 Form = TypeVar("Form")
 Result = TypeVar("Result")
@@ -149,6 +151,24 @@ def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 def counted(count: int, noun: str) -> str:
     """A count with its noun: ``1 backbone``, ``2 backbones``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def boards_of(
+    records: "pd.DataFrame",
+    output: Path,
+    suite: str | None = None,
+    arrays: Path | None = None,
+    published: "Sequence[Published]" = (),
+) -> "list[Board]":
+    """The board of each suite in records of an output folder, or of the one that is named."""
+    from leaderboards.board import Board
+    from leaderboards.records.record import suites_of
+
+    suites = suites_of(records)
+    chosen = suites if suite is None else [suite]
+    require_known("suite", chosen, suites)
+    items = output / "items"
+    return [Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen]
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":

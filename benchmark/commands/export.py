@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from benchmark import parsers
-from benchmark.commands.command import command, records_of
+from benchmark.commands.command import boards_of, command, records_of
 from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, unknown
@@ -30,32 +30,26 @@ FormOfExport = Callable[["pd.DataFrame", "ExportRequest"], FileTexts]  # of reco
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each suite that ranks, its table."""
-    from leaderboards.board import Board
-    from leaderboards.display import page_name
     from leaderboards.pages.latex import latex_table
-    from leaderboards.records.record import suites_of
     from leaderboards.sections.tables import main_table
 
-    for suite in suites_of(records):
-        board = Board.of(records, suite, items=request.output / "items")
+    for board in boards_of(records, request.output):
         table = main_table(board)
         if len(table.columns) <= 2:
             continue
         notes = [CAPTION, *([INTERVALS, TIED] if board.has_intervals else [])]
         notes += [ARROW] if any("↑" in str(cell) for cell in table.to_numpy().flat) else []
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
-        yield f"{page_name(suite)}.tex", latex_table(table, 2, notes, page_name(suite))
+        yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)
 
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """The numbers of every page of every suite."""
-    from leaderboards.board import Board
     from leaderboards.pages.build import pages_of
     from leaderboards.pages.csv import csv_page
-    from leaderboards.records.record import suites_of
 
-    boards = [Board.of(records, suite, items=request.output / "items") for suite in suites_of(records)]
-    yield from sorted((f"{page.name}.csv", csv_page(page)) for board in boards for page in pages_of(board))
+    pages = [page for board in boards_of(records, request.output) for page in pages_of(board)]
+    yield from sorted((f"{page.name}.csv", csv_page(page)) for page in pages)
 
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:

@@ -18,13 +18,12 @@ from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
 from zoo.errors import InputError, require_known
 from zoo.registry import all_specs
-from zoo.spec import BackboneSpec, Layer, entry_name, split_size
+from zoo.spec import split_size
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from leaderboards.board import Board
-    from leaderboards.limits import Limits
     from leaderboards.recommendation import Pick, Possible, Recommendation
     from leaderboards.scores.column import Column
 
@@ -128,8 +127,9 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     Raises InputError where there are no records, no such task, backbone or device, no times where they are
     limited, or nothing within the limits.
     """
+    from benchmark.plan.facts import known_facts
     from leaderboards.board import Board
-    from leaderboards.limits import Limits, candidates_of
+    from leaderboards.limits import candidates_of
     from leaderboards.recommendation import Recommendation, least_loss, may_be_best, picks_of
     from leaderboards.scores.costs import find_device, layer_costs, pareto_front
 
@@ -137,25 +137,23 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     board = Board.of(records)
     columns = _columns(board, request.tasks)
     device = find_device(board.costs.records, request.device)
-    costs, facts = layer_costs(board.costs.records, device), _facts(records)
+    costs, facts = layer_costs(board.costs.records, device), known_facts()
     every = {column: candidates_of(column, costs, facts) for column in columns}
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
-    commercial = request.licence == "commercial"
-    limits = Limits(request.max_ms, request.max_dim, request.max_parameters, commercial=commercial)
-    within, left_out = _within(every, limits)
+    candidates, left_out = _within(every, request)
     items = request.output / "items"
-    possible = {column: may_be_best(rows, column, items) for column, rows in within.items()}
-    picks = picks_of(possible) or tuple(filter(None, [least_loss(within)]))
+    possible = {column: may_be_best(rows, column, items) for column, rows in candidates.items()}
+    picks = picks_of(possible) or tuple(filter(None, [least_loss(candidates)]))
     if not picks:
         raise InputError("no backbone within the limits has a score in every task; name fewer with --task")
     return Recommendation(
         picks,
         possible,
-        {column: pareto_front(rows) for column, rows in within.items()},
+        {column: pareto_front(rows) for column, rows in candidates.items()},
         device or "",
-        (*left_out, *_notes(possible, device, command, commercial)),
+        (*left_out, *_notes(possible, device, command, request)),
         tuple(code_of(pick) for pick in picks),
     )
 
@@ -168,49 +166,33 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
 
 
-def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
-    """What the registry knows of the backbones of some records, columns `FACTS`."""
-    import pandas as pd
-
-    from leaderboards.limits import FACTS
-
-    rows = [
-        (name, index, spec.stage_of(Layer(index)).width, spec.parameters, spec.licence)
-        for name in sorted(set(records["backbone"].map(str)))
-        if (spec := _spec(name))
-        for index in range(1, spec.depth + 1)
-    ]
-    return pd.DataFrame(rows, columns=FACTS)
-
-
-def _within(every: "Candidates", limits: "Limits") -> "tuple[Candidates, list[str]]":
+def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":
     """The candidates within the limits, of which there must be some, and what each limit leaves out."""
-    from leaderboards.limits import allowed, exclusions
+    from leaderboards.limits import within
 
-    within, left_out = {}, []
+    ceilings = {"ms": request.max_ms, "dim": request.max_dim, "parameters": request.max_parameters}
+    candidates, left_out = {}, []
     for column, rows in every.items():
         if rows.empty:
             raise InputError(f"no backbone has a score in {column.heading}")
-        reasons = exclusions(rows, limits)
-        within[column] = allowed(rows, limits)
-        if within[column].empty:
+        commercial = request.licence == "commercial"
+        candidates[column], reasons = within(rows, ceilings, commercial=commercial)
+        if candidates[column].empty:
             raise InputError(f"nothing is within the limits for {column.heading}: {'; '.join(reasons)}")
         where = f"{column.heading}: " if len(every) > 1 else ""
         left_out += [f"{where}{reason}." for reason in reasons]
-    return within, left_out
+    return candidates, left_out
 
 
 def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures what no cost is known of; "" where nothing lacks."""
-    from leaderboards.scores.costs import without_cost
-
-    names = sorted({name for rows in every.values() for name in without_cost(rows)})
+    names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
     return f"python -m benchmark run {shlex.join(words)}" if names else ""
 
 
 def _notes(
-    possible: "Mapping[Column, Possible]", device: str | None, command: str, commercial: bool
+    possible: "Mapping[Column, Possible]", device: str | None, command: str, request: RecommendRequest
 ) -> Iterator[str]:
     """On what the recommendation rests, and what is to be minded."""
     from leaderboards.display import score_text
@@ -235,7 +217,7 @@ def _notes(
         yield f"What may be the best is said with 95 % for each of the {len(possible)} columns by itself."
     if any(column.partial for column in possible):
         yield "†: on a part of the dataset."
-    if commercial:
+    if request.licence == "commercial":
         yield NOTE
 
 
@@ -270,12 +252,7 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
         words.append(f"task={column.task!r}")
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
-    spec = _spec(name)
-    if size or (spec is not None and spec.input_size != int(row["input_size"])):
+    usual = {spec.name: spec.input_size for spec in all_specs()}.get(entry)
+    if size or usual not in (None, int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")
     return f"benchmark.load({', '.join(words)})".replace("'", '"')
-
-
-def _spec(name: str) -> BackboneSpec | None:
-    """The entry of a backbone, whatever the input size in its name; None where the registry has none."""
-    return next((spec for spec in all_specs() if spec.name == entry_name(name)), None)

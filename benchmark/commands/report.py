@@ -6,10 +6,10 @@ from typing import Literal
 
 import typer
 
-from benchmark.commands.command import command, records_of
+from benchmark.commands.command import boards_of, command, records_of
 from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain
-from zoo.errors import InputError, require_known
+from zoo.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,7 @@ def report(request: ReportRequest) -> Files:
 
 def _written(request: ReportRequest) -> list[Path]:
     from benchmark.plan.facts import known_facts, with_seen
-    from leaderboards.board import Board
-    from leaderboards.display import page_name
     from leaderboards.literature import all_published, read_published
-    from leaderboards.records.record import suites_of
     from leaderboards.report.content import report_of
     from leaderboards.report.figures import FORMATS, write_figures
     from leaderboards.report.gallery.section import example_sections
@@ -70,20 +67,15 @@ def _written(request: ReportRequest) -> list[Path]:
 
     further = [number for path in request.published for number in read_published(path, own=True)]
     output = request.output
+    published = (*all_published(), *further)
     records = with_seen(records_of(output))
-    suites = suites_of(records)
-    chosen = suites if request.suite is None else [request.suite]
-    require_known("suite", chosen, suites)
+    boards = boards_of(records, output, request.suite, arrays=output / "arrays", published=published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
-    beside = {"items": output / "items", "arrays": output / "arrays"}
-    reports = [
-        report_of(Board.of(records, suite, **beside, published=(*all_published(), *further)), known_facts())
-        for suite in chosen
-    ]
+    reports = [report_of(board, known_facts()) for board in boards]
     folder = request.to or output / "report"
     pages = {each.board.suite: report_page(each, example_sections(each.board, output)) for each in reports}
-    paths = [folder / f"{page_name(suite)}.html" for suite in pages]
+    paths = [folder / f"{each.board.page}.html" for each in reports]
     for path, page in zip(paths, pages.values(), strict=True):
         with whole_file(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")

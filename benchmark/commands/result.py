@@ -28,9 +28,13 @@ class Result:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        return self.text(MOST_ROWS)
+
+    def text(self, most: int | None = None) -> str:
+        """Title, table and notes, with all rows or the first ones."""
         from tabulate import tabulate
 
-        rows, rest = self._shown()
+        rows, rest = self._shown(most)
         words = self.table is not None
         text = tabulate(
             rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g", disable_numparse=words
@@ -38,16 +42,16 @@ class Result:
         return "\n".join([self.title, "", text, "", *rest, *self.notes]).rstrip()
 
     def _repr_html_(self) -> str:
-        rows, rest = self._shown()
+        rows, rest = self._shown(MOST_ROWS)
         table = rows.to_html(index=False, border=0, escape=True, float_format="{:.4g}".format, na_rep="")
         notes = "".join(f"<p>{escape(note)}</p>" for note in [*rest, *self.notes])
         return f"<div><p><b>{escape(self.title)}</b></p>{table}{notes}</div>"
 
-    def _shown(self) -> "tuple[pd.DataFrame, list[str]]":
+    def _shown(self, most: int | None) -> "tuple[pd.DataFrame, list[str]]":
         """The first rows, and that there are more."""
         table = self.frame if self.table is None else self.table
-        more = len(table) - MOST_ROWS
-        return table.head(MOST_ROWS), [f"{more} more rows: see frame."] if more > 0 else []
+        more = len(table[most:]) if most else 0
+        return table[:most], [f"{more} more rows: see frame."] if more else []
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -9,7 +9,7 @@ import typer
 
 from benchmark.commands.command import command, counted, ended_by_signals, exit_code, say_json
 from benchmark.commands.result import Result
-from benchmark.commands.show import answered_by, result_of
+from benchmark.commands.show import answers_to
 from benchmark.option import Option, Plain, called_with
 from benchmark.request import Request
 from leaderboards.records.files import VERSION
@@ -84,10 +84,10 @@ def run_command(given: RunCommand) -> int:
         summary = carry_out(request, report)
     for line in _summary(summary):
         report.say(line)
-    if summary.board and (answered := answered_by(summary.board)).answers:
+    if len((answered := answers_to(summary.board)).frame):
         pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
         where = f"{_short(pages[0])} has every layer" if pages else ""
-        typer.echo(f"\n{answered}\nRead on: {where}; `python -m benchmark show` prints this again.")
+        typer.echo(f"\n{answered.text()}\nRead on: {where}; `python -m benchmark show` prints this again.")
     return exit_code(summary.done.failures)
 
 
@@ -161,8 +161,7 @@ def run(call: RunCall) -> RunResult:
 
     summary = carry_out(call.request, reporter_for(call.progress))
     failures = tuple(map(str, summary.done.failures))
-    answered = [answered_by(summary.board)] if summary.board else []
-    answers = result_of([each for each in answered if each.answers])
+    answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.absent, *summary.done.unreadable)]
     return RunResult(
         title=answers.title,

@@ -1,19 +1,18 @@
 """What a run found, again: the command `show`, `benchmark.best` and `benchmark.show`."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
-from benchmark.commands.command import command, records_of, rows_of, say_json
+from benchmark.commands.command import boards_of, command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
 from zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
-    from leaderboards.answers import Answer
     from leaderboards.board import Board
 
 
@@ -27,21 +26,6 @@ class ShowRequest:
     json: Plain[bool] = Option(False, "For machines.")
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteAnswers:
-    """For each task of a suite the best backbone and layer, and what tables call each backbone."""
-
-    suite: str
-    answers: "tuple[Answer, ...]"
-    labels: Mapping[str, str]
-
-    def __str__(self) -> str:
-        from leaderboards.answers import answer_notes, answer_table
-
-        table = answer_table(self.answers, self.labels)
-        return "\n".join([f"suite {self.suite}", "", table, "", *answer_notes(self.answers)]).rstrip()
-
-
 @command("show", ShowRequest)
 def show_command(request: ShowRequest) -> None:
     """Show the best backbone, layer and vectors of each task, how sure that is, and what it costs.
@@ -50,13 +34,16 @@ def show_command(request: ShowRequest) -> None:
 
     Example: `python -m benchmark show --tasks knn davis`
     """
-    from leaderboards.answers import answer_frame
-
-    suites = _suites(request)
+    suites = _answered(request)
     if request.json:
-        say_json([{"suite": each.suite, "answers": rows_of(answer_frame(each.answers))} for each in suites])
+        say_json(
+            [
+                {"suite": name, "answers": rows_of(each.frame.drop(columns="suite"))}
+                for name, each in suites.items()
+            ]
+        )
     else:
-        typer.echo("\n\n".join(map(str, suites)))
+        typer.echo("\n\n".join(each.text() for each in suites.values()))
 
 
 @show_command.python
@@ -72,7 +59,7 @@ def show(request: ShowRequest) -> None:
         ...
         knn top-1  mini-... ± ...
     """
-    sys.stdout.write("\n\n".join(map(str, _suites(request))) + "\n")
+    sys.stdout.write("\n\n".join(each.text() for each in _answered(request).values()) + "\n")
 
 
 @show_command.python
@@ -88,52 +75,41 @@ def best(request: ShowRequest) -> Result:
         >>> found.frame[["task", "metric", "depth"]].values.tolist()
         [['knn', 'top-1', 12]]
     """
-    return result_of(_suites(request))
+    import pandas as pd
+
+    suites = _answered(request)
+    if len(suites) == 1:
+        return next(iter(suites.values()))
+    tables = {name: each.table for name, each in suites.items() if each.table is not None}
+    return Result(
+        title=f"suite {', '.join(suites)}",
+        frame=pd.concat([each.frame for each in suites.values()], ignore_index=True),
+        table=pd.concat(tables, names=["suite"]).reset_index("suite").fillna(""),
+        notes=tuple(dict.fromkeys(note for each in suites.values() for note in each.notes)),
+    )
 
 
-def _suites(request: ShowRequest) -> list[SuiteAnswers]:
-    from leaderboards.board import Board
-    from leaderboards.records.record import suites_of
-
+def _answered(request: ShowRequest) -> dict[str, Result]:
+    """The answers of each suite that has some; InputError where none has."""
     records = records_of(request.output)
-    suites = suites_of(records)
-    chosen = suites if request.suite is None else [request.suite]
-    require_known("suite", chosen, suites)
+    boards = boards_of(records, request.output, request.suite)
     require_known("task", request.tasks, sorted(set(records["task"])))
-    boards = [Board.of(records, suite, items=request.output / "items") for suite in chosen]
-    answered = [each for board in boards if (each := answered_by(board, request.tasks)).answers]
+    answered = {board.suite: answers_to(board, request.tasks) for board in boards}
+    answered = {name: each for name, each in answered.items() if len(each.frame)}
     if not answered:
         raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
     return answered
 
 
-def answered_by(board: "Board", tasks: Sequence[str] = ()) -> SuiteAnswers:
-    """The answers of one suite, of some tasks or of all."""
-    from leaderboards.answers import answers_of
+def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
+    """For each task of a suite, or each of some, the best backbone and layer; no rows where no score is."""
+    from leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
     from tasks.registry import COST
 
-    if tasks:
+    if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])
-    return SuiteAnswers(board.suite, answers_of(board), board.labels)
-
-
-def result_of(suites: Sequence[SuiteAnswers]) -> Result:
-    """The answers of some suites."""
-    import pandas as pd
-
-    from leaderboards.answers import answer_cells, answer_frame, answer_notes
-
-    if not suites:
+    if board is None or not (answers := answers_of(board)):
         return Result(title="no scores", frame=answer_frame(()), table=answer_frame(()))
-    frames = [answer_frame(each.answers) for each in suites]
-    tables = [answer_cells(each.answers, each.labels) for each in suites]
-    for each, frame, table in zip(suites, frames, tables, strict=True):
-        frame.insert(0, "suite", each.suite)
-        if len(suites) > 1:
-            table.insert(0, "suite", each.suite)
-    return Result(
-        title=f"suite {', '.join(each.suite for each in suites)}",
-        frame=pd.concat(frames, ignore_index=True),
-        table=pd.concat(tables, ignore_index=True).fillna(""),
-        notes=tuple(dict.fromkeys(note for each in suites for note in answer_notes(each.answers))),
-    )
+    frame, table = answer_frame(answers), answer_table(answers, board.labels)
+    frame.insert(0, "suite", board.suite)
+    return Result(title=f"suite {board.suite}", frame=frame, table=table, notes=answer_notes(answers))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from leaderboards.charts import engine
 from leaderboards.charts.style import SCHEMA, Spec, looks
-from leaderboards.display import page_name, score_text
+from leaderboards.display import score_text
 from leaderboards.report import charts
 from leaderboards.report.cka import BlockCka
 from leaderboards.report.content import Report
@@ -32,7 +32,7 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     written = []
     for name, spec in figures_of(report):
         for ending in formats:
-            path = folder / page_name(report.board.suite) / f"{slug(name.replace(' ', '-'))}.{ending}"
+            path = folder / report.board.page / f"{slug(name.replace(' ', '-'))}.{ending}"
             with whole_file(path) as temporary:
                 temporary.write_bytes(engine.svg(spec).encode() if ending == "svg" else engine.pdf(spec))
             written.append(path)

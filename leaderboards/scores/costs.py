@@ -1,7 +1,5 @@
 """What layers cost, from the records of the task ``cost``: one device at a time."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from leaderboards.scores.frames import newest
@@ -32,11 +30,6 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
         return pd.DataFrame(columns=LAYER_COSTS)
     wide = rows.pivot_table(index=LAYER_COSTS[:3], columns="metric", values="value")
     return wide.reindex(columns=list(UP_TO)).reset_index()[LAYER_COSTS]
-
-
-def without_cost(rows: pd.DataFrame) -> Sequence[str]:
-    """Backbones of which some candidates have no time."""
-    return sorted({str(name) for name in rows.loc[rows["ms"].isna(), "backbone"]})
 
 
 def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:

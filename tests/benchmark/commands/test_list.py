@@ -10,7 +10,7 @@ import pytest
 from benchmark.commands.list import BackboneFilters, details, facts, weights
 from benchmark.plan.facts import teachers
 from leaderboards.facts import commercial_use
-from leaderboards.limits import Limits
+from leaderboards.limits import within
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
 from zoo.errors import InputError
@@ -58,9 +58,8 @@ def test_filters(capsys: Capture, options: tuple[str, ...], some: str, none: str
 def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture, licence: str) -> None:
     """Of every licence of the registry: a word in its name does not decide, what it allows does."""
     listed = {spec.licence for spec in find(names(capsys, "--licence", "commercial"))}
-    rows = pd.DataFrame({"licence": [licence]})
-    (refused,) = Limits(commercial=True).refused(rows).values()
-    assert (licence in listed) == (commercial_use(licence) == "allowed") == (not refused.any())
+    rows, _ = within(pd.DataFrame({"backbone": ["a"], "licence": [licence]}), {}, commercial=True)
+    assert (licence in listed) == (commercial_use(licence) == "allowed") == (len(rows) == 1)
 
 
 @pytest.mark.parametrize(("wanted", "count"), [("any", len(all_specs())), ("noncommercial", 5)])

@@ -95,32 +95,26 @@ def test_a_floor_and_analyses_alone_answer_nothing() -> None:
 
 def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     found = answers_of(Board.of(three, items=tmp_path))
-    head, _, row = answer_table(found, {"mini-dino": "DINO!"}).splitlines()
-    assert head.split("  ")[0] == "task"
+    (row,) = answer_table(found, {"mini-dino": "DINO!", "mini-clip": "mini-clip"}).to_dict("records")
+    assert next(iter(row)) == "task"
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
-        assert cell in row
+        assert cell in row.values()
     assert [note.split(":")[0] for note in answer_notes(found)] == ["May be best, too", "Honest", "ms"]
 
 
 def test_the_table_leaves_out_what_is_not_known() -> None:
     found = answers_of(Board.of(frame(layers([10.0, 20.0], final=15.0))))
-    assert answer_table(found).splitlines()[0].split() == [
-        "task",
-        "best",
-        "backbone",
-        "layer",
-        "vectors",
-        "score",
-    ]
-    assert answer_notes(found) == []
+    table = answer_table(found, {"mini-dino": "mini-dino"})
+    assert [*table] == ["task", "best backbone", "layer", "vectors", "score"]
+    assert answer_notes(found) == ()
 
 
 def test_a_better_pooling_is_pointed_out() -> None:
     found = answers_of(
         Board.of(frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False)))
     )
-    assert "cls ↑" in answer_table(found)
-    assert answer_notes(found) == ["↑ knn top-1: pooling mean reaches 30.0 (layer 1/2)."]
+    assert [*answer_table(found, {"mini-dino": "mini-dino"})["vectors"]] == ["cls ↑"]
+    assert answer_notes(found) == ("↑ knn top-1: pooling mean reaches 30.0 (layer 1/2).",)
 
 
 def test_many_rivals_are_counted(tmp_path: Path) -> None:
@@ -129,7 +123,9 @@ def test_many_rivals_are_counted(tmp_path: Path) -> None:
     found = answers_of(
         Board.of(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), items=tmp_path)
     )
-    assert "5 of 5 others" in answer_table(found)
+    labels = {name: name for name in ("mini-dino", *names)}
+    (others,) = answer_table(found, labels)["may be best, too"]
+    assert "5 of 5 others" in others
 
 
 def test_the_frame_is_in_full(three: pd.DataFrame, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from leaderboards.board import Board
-from leaderboards.facts import COMMERCIAL_USE, commercial_use
-from leaderboards.limits import CANDIDATE, FACTS, Limits, allowed, candidates_of, exclusions
+from leaderboards.facts import COMMERCIAL_USE, Facts, commercial_use
+from leaderboards.limits import CANDIDATE, candidates_of, within
 from leaderboards.recommendation import Possible, least_loss, may_be_best, picks_of
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
@@ -98,9 +98,7 @@ def test_candidates_have_what_was_measured_and_else_what_is_known() -> None:
         floor([99.0]),
         cost("mini-dino", 1, 2.0),
     )
-    facts = pd.DataFrame(
-        [("mini-dino", 1, 80, 500.0, "MIT"), ("mini-dino", 2, 80, 500.0, "MIT")], columns=FACTS
-    )
+    facts = {"mini-dino": Facts(licence="MIT", parameters=500.0, widths=(80, 80))}
     (column,) = Board.of(records).columns
     found = candidates_of(column, layer_costs(records, CPU), facts)
     assert list(found.columns) == CANDIDATE
@@ -116,7 +114,7 @@ def test_candidates_have_what_was_measured_and_else_what_is_known() -> None:
 def test_costs_of_another_input_size_are_not_those_of_a_score() -> None:
     records = frame(layers([10.0]), cost("mini-dino", 1, 2.0, input_size=128))
     (column,) = Board.of(records).columns
-    found = candidates_of(column, layer_costs(records, CPU), pd.DataFrame(columns=FACTS))
+    found = candidates_of(column, layer_costs(records, CPU), {})
     assert found["ms"].isna().all()
 
 
@@ -128,22 +126,22 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
         ],
         ignore_index=True,
     )
-    assert allowed(rows, Limits())["value"].tolist() == [10, 20, 30, 40]
-    assert exclusions(rows, Limits()) == []
-    limits = Limits(ms=1.0, dim=100, parameters=10, commercial=True)
-    assert allowed(rows, limits)["value"].tolist() == [10]
-    assert exclusions(rows, limits) == [
+    every, reasons = within(rows, {"ms": None})
+    assert (every["value"].tolist(), reasons) == ([10, 20, 30, 40], [])
+    some, reasons = within(rows, {"ms": 1.0, "dim": 100, "parameters": 10}, commercial=True)
+    assert some["value"].tolist() == [10]
+    assert reasons == [
         "--max-ms 1 leaves out 2 of 4 layers",
         "--max-dim 100 leaves out 1 of 4 layers, all of b",
         "--max-parameters 10 leaves out 1 of 4 layers, all of b",
         "--licence commercial leaves out 1 of 4 layers, all of b",
     ]
-    assert exclusions(rows, Limits(ms=0.1)) == ["--max-ms 0.1 leaves out all 4 layers"]
+    assert within(rows, {"ms": 0.1})[1] == ["--max-ms 0.1 leaves out all 4 layers"]
     many = candidates(*((name, 1, 10, 2.0) for name in "abcdefg"), ("h", 1, 10, 1.0))
-    (sentence,) = exclusions(many, Limits(ms=1.0))
+    _, (sentence,) = within(many, {"ms": 1.0})
     assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e, 2 more"
     unknown = candidates(("a", 1, 10, 1.0), parameters=NAN)
-    assert allowed(unknown, Limits(parameters=1000)).empty
+    assert within(unknown, {"parameters": 1000})[0].empty
 
 
 def test_every_licence_of_the_registry_has_an_answer_that_was_thought_of() -> None:
