@@ -66,5 +66,6 @@ def _score(row: Mapping[Hashable, Any] | None) -> _SortedCell:
     if row is None:
         return {"text": "", "value": "", "left": False}
     mark = {FIRST: "best", MAYBE: "tied"}.get(row["group"], "none")
-    cell = {"text": score_text(row["value"], (row["ci_high"] - row["ci_low"]) / 2), "mark": mark}
-    return cell | {"value": f"{row['value']:.4f}", "left": False, "note": f"{row['layer']}/{row['depth']}"}
+    value, layer = row["value"], f"{row['layer']}/{row['depth']}"
+    text = score_text(value, (row["ci_high"] - row["ci_low"]) / 2)
+    return {"text": text, "value": f"{value:.4f}", "left": False, "mark": mark, "note": layer}
