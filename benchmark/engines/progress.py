@@ -42,11 +42,14 @@ class Silent:
     """
 
     def __init__(self, advance: Advance = _ignore, say: Callable[[str], None] = _ignore) -> None:
-        self._advance, self.say = advance, say
+        self._advance, self._say = advance, say
 
     def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         del title, total, unit
         return nullcontext(self._advance)
+
+    def say(self, line: str) -> None:
+        self._say(line)
 
 
 class _Counting:

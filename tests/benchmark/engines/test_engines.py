@@ -76,8 +76,11 @@ class Heard(Silent):
     """Keeps what is said."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.lines: list[str] = []
-        super().__init__(say=self.lines.append)
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
 
 
 def test_a_process_reports_and_its_death_is_a_sentence() -> None:
