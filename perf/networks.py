@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -78,10 +77,9 @@ def noise(count: int, setting: Setting, side: int = SIDE) -> Tensor:
 
 @dataclass(frozen=True)
 class Nothing:
-    """An image that is never opened, with a mask: its upper left quarter."""
+    """An image that is never opened."""
 
     key: str
-    label: int = 0
     box: None = None
 
     def open(self) -> Image.Image:
@@ -89,12 +87,6 @@ class Nothing:
 
     def signature(self) -> str:
         return self.key
-
-    def mask(self) -> NDArray[np.uint8]:
-        """[height width], 0 and 1."""
-        mask = np.zeros((SIDE, SIDE), np.uint8)
-        mask[: SIDE // 2, : SIDE // 2] = 1
-        return mask
 
 
 def nothings(count: int) -> tuple[Nothing, ...]:

@@ -15,12 +15,11 @@ from tasks.analyses.attention_maps import AttentionMapsTask
 from tasks.analyses.saliency import SaliencyTask
 from tasks.cka import CkaTask
 from tasks.datasets.base import Coverage
-from tasks.datasets.coco import RegionImage, Regions
+from tasks.datasets.coco import CocoRegion, RegionImage, Regions
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.sources import IMAGES
 from tasks.task import Measurable
-from zoo.features import Shown
 from zoo.features.backbone import Backbone
 from zoo.features.census import Census
 from zoo.spec import Layer
@@ -82,14 +81,9 @@ def _measured(task: Measurable, backbone: Backbone) -> Collector:
 
 def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:
     """How often the last block runs while every layer of a batch is shown."""
-    count = 0
-
-    def visitor(features: Shown) -> None:
-        nonlocal count
-        count += features.layer == Layer(backbone.spec.depth)
-
-    backbone.visit(pixels, visitor, None)
-    return count
+    layers: list[Layer] = []
+    backbone.visit(pixels, lambda features: layers.append(features.layer), None)
+    return layers.count(Layer(backbone.spec.depth))
 
 
 # On a graphics card; a processor is asked in the dtype of the setting alone.
@@ -166,7 +160,8 @@ def most_bytes(work: Callable[[], object], device: torch.device) -> int:
 def problems(batch: int) -> dict[str, Measurable]:
     """The analyses of attention, of a batch of images."""
     where, samples = one_batch(batch), nothings(batch)
-    masks = tuple(RegionImage(sample, (SIDE, SIDE), (sample,)) for sample in samples)
+    quarter = CocoRegion("", 0, (SIDE, SIDE), [[0, 0, SIDE / 2, 0, SIDE / 2, SIDE / 2, 0, SIDE / 2]])
+    masks = tuple(RegionImage(sample, (SIDE, SIDE), (quarter,)) for sample in samples)
     return {
         "attention-maps": AttentionMapsTask(where, config_of(STANDARD, "attention-maps")),
         "attention-distance": AttentionDistance(where),

@@ -1,6 +1,6 @@
 """Segmentation in context of all layers: time beside products and pass, memory beside what is stated."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -84,13 +84,14 @@ def cells_and_rows(setting: Setting) -> tuple[int, int]:
     return (14, 2_000) if setting.quick else (28, 100_000)
 
 
-class Remembered(Mapping[Layer, Sequence[Measurements]]):
+class Remembered(dict[Layer, Sequence[Measurements]]):
     """Random cells that layers remember, drawn whenever a layer is asked for, as they are read from disk."""
 
     def __init__(self, rows: int) -> None:
+        super().__init__()
         self._rows = rows
 
-    def __getitem__(self, layer: Layer) -> list[Measurements]:
+    def __missing__(self, layer: Layer) -> list[Measurements]:
         random = np.random.default_rng(layer.index)
         rows = np.empty((self._rows, WIDTH), np.float16)
         for start in range(0, self._rows, DRAWN):  # what is drawn takes more memory than what is kept
@@ -98,12 +99,6 @@ class Remembered(Mapping[Layer, Sequence[Measurements]]):
             rows[start : start + DRAWN] = part / np.linalg.norm(part, axis=1, keepdims=True)
         pixels = random.integers(0, 256, (self._rows, CLASSES), dtype=np.int32)
         return [{"rows": rows, "pixels": pixels}]
-
-    def __iter__(self) -> Iterator[Layer]:
-        return iter(LAYERS)
-
-    def __len__(self) -> int:
-        return len(LAYERS)
 
 
 def remembered(rows: int) -> Memories[tuple[Tensor, Tensor]]:

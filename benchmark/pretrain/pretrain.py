@@ -16,7 +16,7 @@ from leaderboards.records.files import VERSION
 from mini.checkpoints import install
 from mini.render.seeds import MINI_VERSION
 from mini.training.data import Pictures, require_batch, require_share
-from mini.training.export import Card, export
+from mini.training.export import card_of, export
 from mini.training.fs import require_block
 from mini.training.methods import Method, method
 from mini.training.probe import make_probe
@@ -66,7 +66,8 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     with report.bar(f"training {wish.name}", steps * wish.batch_size, "images") as advance:
         watcher = _Watcher(advance, report, wish.batch_size)
         history = train(objective, data, schedule, checkpoint, watcher, probe)
-    export(objective.backbone, spec, _card(wish, chosen, spec, len(data), started_at, history), folder)
+    card = _card(wish, chosen, spec, len(data), started_at, history)
+    export(objective.backbone, spec, card, history, folder)
     if wish.install:
         install(folder, wish.name)
     return folder
@@ -161,23 +162,25 @@ def _card(
     images: int,
     started_at: str | None,
     history: list[HistoryRow],
-) -> Card:
+) -> str:
     device, threads = find_device(wish.device), torch.get_num_threads()
     cpu = f"{device.type}, {threads} thread{'s' * (threads > 1)}"
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu
-    return Card(
-        **_taken(wish, "name", "objective", "steps", "batch_size", "seed", "command"),
-        supervision=chosen.supervision,
-        paper=spec.paper,
-        data=(
+    seen = wish.batch_size * int(history[-1]["step"])
+    facts = {
+        "objective": f"{wish.objective} ({spec.paper})",
+        "learned from": chosen.supervision,
+        "data": (
             f"{images:,} images of {wish.image_size} px from the renderer of the mini suite (version "
             f"{MINI_VERSION}, seed {wish.seed}), none of them in an evaluation set"
         ),
-        images=images,
-        device=f"{where}, {wish.dtype}",
-        version=VERSION,
-        commit=started_at,
-        recipe=pformat(asdict(chosen.recipe), width=100),
-        licence="Apache-2.0",
-        history=history,
-    )
+        "steps": f"{wish.steps:,}",
+        "batch": f"{wish.batch_size:,}",
+        "images seen": f"{seen:,} ({seen / images:.1f} epochs of {images:,})",
+        "seed": wish.seed,
+        "device": f"{where}, {wish.dtype}",
+        "package": f"layerboard {VERSION}, commit {started_at or 'not known'}",
+        "weights": "float16",
+    }
+    facts |= {f"last {name}": f"{value:.4g}" for name, value in history[-1].items() if name != "step"}
+    return card_of(wish.name, facts, wish.command, pformat(asdict(chosen.recipe), width=100))

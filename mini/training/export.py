@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,29 +15,13 @@ from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """What a model card says."""
-
-    name: str
-    objective: str
-    supervision: str  # what it learned from
-    paper: str  # where the method is from
-    data: str  # what the images are
-    steps: int
-    batch_size: int
-    images: int  # different training images
-    seed: int  # of weights, order and draws
-    device: str  # where it was trained, in words
-    version: str  # of the package
-    commit: str | None  # of its repository; None where that is not known
-    command: str  # that trains it again
-    recipe: str  # all numbers of the objective, in words
-    licence: str  # SPDX id of the weights' licence
-    history: Sequence[Mapping[str, float]]  # rows of the training, the last of which is shown
-
-
-def export(backbone: PreTrainedModel, spec: BackboneSpec, card: Card, folder: Path) -> None:
+def export(
+    backbone: PreTrainedModel,
+    spec: BackboneSpec,
+    card: str,
+    history: Sequence[Mapping[str, float]],
+    folder: Path,
+) -> None:
     """Write ``config.json``, float16 weights, the input normalisation, the history and the model card.
 
     Raises InputError: a weight is not finite in float16.
@@ -50,8 +33,8 @@ def export(backbone: PreTrainedModel, spec: BackboneSpec, card: Card, folder: Pa
     config = backbone.config.to_dict() | {"architectures": [type(backbone).__name__], "dtype": "float16"}
     _write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
     _write(folder / "preprocessor_config.json", preprocessor(spec) + "\n")
-    _write(folder / "history.json", json.dumps(list(card.history), indent=0) + "\n")
-    _write(folder / "README.md", text(card))
+    _write(folder / "history.json", json.dumps(list(history), indent=0) + "\n")
+    _write(folder / "README.md", card)
 
 
 def _half(name: str, tensor: Tensor) -> Tensor:
@@ -82,30 +65,18 @@ model = AutoModel.from_pretrained("path/to/this/directory", dtype=torch.float32)
 """
 
 
-def text(card: Card) -> str:
-    """The model card, in Markdown."""
-    epochs = card.steps * card.batch_size / card.images
-    rows = {
-        "objective": f"{card.objective} ({card.paper})",
-        "learned from": card.supervision,
-        "data": card.data,
-        "steps": f"{card.steps:,}",
-        "batch": f"{card.batch_size:,}",
-        "images seen": f"{card.steps * card.batch_size:,} ({epochs:.1f} epochs of {card.images:,})",
-        "seed": card.seed,
-        "device": card.device,
-        "package": f"layerboard {card.version}, commit {card.commit or 'not known'}",
-        "weights": "float16",
-    }
-    for row in card.history[-1:]:
-        rows |= {f"last {name}": f"{value:.4g}" for name, value in row.items() if name != "step"}
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+def card_of(name: str, facts: Mapping[str, object], command: str, recipe: str) -> str:
+    """The model card of a backbone, in Markdown: facts by what they are of, and the command that trains it.
+
+    The recipe is all numbers of the objective, in words.
+    """
+    table = "\n".join(f"| {what} | {fact} |" for what, fact in facts.items())
     return (
-        f"---\nlicense: {card.licence.lower()}\nlibrary_name: transformers\n---\n\n# {card.name}\n\n"
+        f"---\nlicense: apache-2.0\nlibrary_name: transformers\n---\n\n# {name}\n\n"
         "A small backbone of layerboard's mini suite, trained on rendered images. It shows how families "
         "differ layer by layer; it is of no use for photographs.\n\n"
-        f"| | |\n|---|---|\n{table}\n\nMade by\n\n```bash\n{card.command}\n```\n\n"
-        f"Numbers of the objective:\n\n```\n{card.recipe}\n```\n\n"
+        f"| | |\n|---|---|\n{table}\n\nMade by\n\n```bash\n{command}\n```\n\n"
+        f"Numbers of the objective:\n\n```\n{recipe}\n```\n\n"
         "`history.json` has the losses and the collapse checks of the whole training.\n\n"
         f"{IN_FLOAT32}"
     )

@@ -7,7 +7,7 @@ early leave memory as it was, and an outline far outside the image is drawn poin
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +27,31 @@ _FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each holds fiv
 _MOST_CHARACTERS = 6  # characters of one number: 30 bits, as many as pycocotools can shift
 
 
-class Region(Protocol):
-    """An annotated object or part in an image."""
+@dataclass(frozen=True, slots=True)
+class CocoRegion:
+    """An annotated object or part in an image, whose mask is drawn when it is asked for."""
 
-    @property
-    def key(self) -> str:
-        """A name that no other has and that stays the same from run to run."""
-
-    @property
-    def label(self) -> int:
-        """Number of the region's category."""
+    key: str  # no other has it, and it stays the same from run to run
+    label: int  # number of its category
+    size: tuple[int, int]  # width and height of the image
+    shape: Polygons | RunLengths = field(hash=False)
 
     def mask(self) -> NDArray[np.uint8]:
-        """Binary mask at image size, values 0 and 1, [height width]."""
+        """Binary mask by pycocotools, values 0 and 1, [height width]; raises InputError."""
+        from pycocotools import mask as coco
+
+        width, height = self.size
+        try:
+            runs: object = self.shape
+            if isinstance(self.shape, list):
+                runs = coco.merge(coco.frPyObjects(self.shape, height, width))
+            elif isinstance(self.shape["counts"], list):
+                runs = coco.frPyObjects(self.shape, height, width)
+            return np.asarray(coco.decode(runs), dtype=np.uint8)
+        except (TypeError, ValueError, IndexError) as error:
+            raise InputError(
+                f"expected a segmentation that pycocotools reads in {self.key}: {error}"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class RegionImage:
 
     sample: Sample
     size: tuple[int, int]
-    regions: tuple[Region, ...]
+    regions: tuple[CocoRegion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,33 +127,6 @@ class CocoEntry(DatasetEntry[Regions]):
 
 
 COCO_VAL2017 = CocoEntry()
-
-
-@dataclass(frozen=True, slots=True)
-class CocoRegion:
-    """A region whose mask is drawn when it is asked for."""
-
-    key: str
-    label: int
-    size: tuple[int, int]  # width and height of the image
-    shape: Polygons | RunLengths = field(hash=False)
-
-    def mask(self) -> NDArray[np.uint8]:
-        """Binary mask by pycocotools, values 0 and 1, [height width]; raises InputError."""
-        from pycocotools import mask as coco
-
-        width, height = self.size
-        try:
-            runs: object = self.shape
-            if isinstance(self.shape, list):
-                runs = coco.merge(coco.frPyObjects(self.shape, height, width))
-            elif isinstance(self.shape["counts"], list):
-                runs = coco.frPyObjects(self.shape, height, width)
-            return np.asarray(coco.decode(runs), dtype=np.uint8)
-        except (TypeError, ValueError, IndexError) as error:
-            raise InputError(
-                f"expected a segmentation that pycocotools reads in {self.key}: {error}"
-            ) from error
 
 
 class CocoImage(NamedTuple):
@@ -284,9 +269,8 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
 
 def _length(polygon: Sequence[float]) -> float:
     """Pixels that the edges of a polygon pass, the closing one included."""
-    points = list(zip(polygon[::2], polygon[1::2], strict=True))
-    edges = zip(points, points[-1:] + points, strict=False)
-    return sum(max(abs(x - u), abs(y - v)) for (x, y), (u, v) in edges)
+    points = np.array(polygon, np.float64).reshape(-1, 2)
+    return float(np.abs(points - np.roll(points, 1, axis=0)).max(axis=1).sum())
 
 
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:

@@ -222,6 +222,15 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
     assert "knn_cls" in json.loads((folder / "history.json").read_text())[-1]
     card = (folder / "README.md").read_text()
     assert "python -m benchmark pretrain fs --steps 2 --batch-size 4 --images 24" in card
+    loss = json.loads((folder / "history.json").read_text())[-1]["loss"]
+    for fact in (
+        "| steps | 2 |",
+        "| images seen | 8 (0.3 epochs of 24) |",
+        "| seed | 0 |",
+        f"| last loss | {loss:.4g} |",
+    ):
+        assert fact in card
+    assert re.search(r"\| package \| layerboard \S+, commit (\w{40}|not known) \|", card)
     assert str(tmp_path) not in card
     installed = package / "mini-fs"
     assert {path.name for path in installed.iterdir()} == {path.name for path in folder.glob("*.*")}
