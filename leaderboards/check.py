@@ -11,7 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed
 from leaderboards.pages.csv import file_digest, read_numbers
 from leaderboards.pages.figures import figure_differences
-from leaderboards.pages.tidy import INSIDE, TIDY, inside_frame, read_tidy, tidy_frame
+from leaderboards.pages.tidy import INSIDE, TIDY, inside_frame, tidy_frame
 from leaderboards.records.key import (
     TOLERANCE,
     Limit,
@@ -202,7 +202,7 @@ def read_baseline(folder: Path) -> pd.DataFrame:
             f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "
             "`python -m benchmark export csv --to DIR` writes one"
         )
-    return _together([read_tidy(path) for path in paths])
+    return _together([read_numbers(path, TIDY) for path in paths])
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:

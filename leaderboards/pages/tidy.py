@@ -1,7 +1,6 @@
 """All numbers of a page as one tidy frame of text: scores and CKA, or what analyses say."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, metric_rank, pooling_rank, task_rank
-from leaderboards.pages.csv import read_numbers
 from leaderboards.records.key import COMPARISON_TASK
 from leaderboards.scores.frames import COLUMN
 from zoo.spec import Layer
@@ -73,11 +71,6 @@ def inside_frame(board: Board) -> pd.DataFrame:
 
     rows = board.records[board.records["other_layer"] < 0]
     return _texts(_in_order(rows, ranks, rest), INSIDE, INSIDE_DECIMALS)
-
-
-def read_tidy(path: Path) -> pd.DataFrame:
-    """A CSV that was written from `tidy_frame`, as text; raises InputError where it is something else."""
-    return read_numbers(path, TIDY)
 
 
 def _best(board: Board, rows: pd.DataFrame) -> list[bool]:

@@ -87,7 +87,7 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
     if matrices:
         html = filled("similarity", left_out=left_out)
         sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
-    if beyond := section_blocks(board, "beyond"):
+    if beyond := section_blocks(board, beyond=True):
         title = "Beyond one layer: sizes, sets, transforms"
         html = writer.html(collapsibles(beyond, ""))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
@@ -103,7 +103,7 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
 def _table_blocks(report: Report) -> list[Block]:
     """The leaderboard's blocks: every number of the charts as a table."""
     board = report.board
-    blocks = section_blocks(board, "tables")
+    blocks = section_blocks(board, beyond=False)
     if len(board.plain):
         blocks += provenance_blocks(board.only(board.plain), report.numbers[0], empty_cells(board))
     if board.costs:

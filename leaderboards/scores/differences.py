@@ -139,12 +139,11 @@ def differences_of(
     plain = [Difference(side.score - reference.score) for side in sides]
     if items is None:
         return plain
-    measured = []
+    measured: list[Items] = []
     for side in (*sides, reference):
-        known = known_items(column, side.backbone, [side.place], items, side.transform)
-        if side.place not in known:
-            return plain
-        measured.append(known[side.place])
+        measured += known_items(column, side.backbone, [side.place], items, side.transform).values()
+    if len(measured) <= len(sides):
+        return plain
     compared = paired_differences(measured, column.metric, reference=len(sides))
     if compared is None:
         return plain

@@ -11,7 +11,6 @@ from leaderboards.pages.tidy import inside_frame
 from leaderboards.scores.frames import BoardBackbone, backbones_of
 from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import provenance_blocks
-from tasks.analyses.drawings.evidence import by_layer
 from tasks.blocks import Block, Heading, Numbers, Page, Table, said
 
 MEGABYTE = 1e6
@@ -60,8 +59,8 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
     whole, last = (rows[rows["layer"] == layer] for layer in (-1, backbone.depth))
     known = zip(whole["metric"], whole["value"].astype(float), strict=True)
     costs: dict[str, float] = defaultdict(lambda: math.nan, known)
-    dims = last.loc[(last["metric"] == "dim") & (last["tap"] == "block"), "value"]
-    dim = float(dims.iloc[0]) if len(dims) else math.nan
+    dims = last[(last["metric"] == "dim") & (last["tap"] == "block")]
+    dim = float(dims["value"].iloc[0]) if len(dims) else math.nan
     peak, gflops = costs["peak-memory"] / MEGABYTE, costs["gflops"]
     return {
         "backbone": backbone.label,
@@ -84,7 +83,7 @@ def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
     layers = sorted({int(layer) for layer in rows["layer"]})
     body = []
     for backbone in backbones_of(rows):
-        times = dict(by_layer(rows[rows["backbone"] == backbone.name]))
-        cells = {str(layer): ms_text(times.get(layer, math.nan)) for layer in layers}
+        times = rows[rows["backbone"] == backbone.name].set_index("layer")["value"]
+        cells = {str(layer): ms_text(float(times.get(layer, math.nan))) for layer in layers}
         body.append({"backbone": backbone.label} | cells)
     return pd.DataFrame(body)

@@ -97,12 +97,13 @@ def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
     rows = rows.sort_values(["value", "layer", "other_layer"], ascending=[False, True, True], kind="stable")
     rows = rows.drop_duplicates(["backbone", "other"])
 
-    fields = rows[["backbone", "layer", "other", "other_layer", "value"]].assign(spread=half_widths(rows))
-    body = [
-        (
-            *(board.labels[name], f"{layer}/{depths[name]}", board.labels[other], f"{at}/{depths[other]}"),
-            similarity_text(value, spread),
-        )
-        for name, layer, other, at, value, spread in fields.itertuples(index=False, name=None)
-    ]
-    return pd.DataFrame(body, columns=["backbone", "block", "other backbone", "its block", "CKA"])
+    return pd.DataFrame(
+        {
+            "backbone": board.labels[row["backbone"]],
+            "block": f"{row['layer']}/{depths[row['backbone']]}",
+            "other backbone": board.labels[row["other"]],
+            "its block": f"{row['other_layer']}/{depths[row['other']]}",
+            "CKA": similarity_text(row["value"], row["spread"]),
+        }
+        for row in rows.assign(spread=half_widths(rows)).to_dict("records")
+    )

@@ -38,7 +38,6 @@ CLUSTERINGS = ("cluster-object", "cluster-part")
 class Ceiling:
     """The best layer of a backbone in a column, and the ceiling of its grid, in percent."""
 
-    layer: int
     score: float
     ceiling: float  # what the ground truth gets on its grid
     by_area: float = math.nan  # the same where cells know how much of them is of what; NaN where unknown
@@ -50,16 +49,10 @@ class Ceiling:
 
 def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
     """Each backbone's best layer in a column with the ceiling of its grid; empty where none is known."""
-    values: dict[tuple[str, int], dict[str, float]] = {}
-    fields = column.at_best[["backbone", "layer", "metric", "value"]]
-    for name, layer, metric, value in fields.itertuples(index=False, name=None):
-        values.setdefault((str(name), int(layer)), {})[str(metric)] = float(value)
-    ceiling_name, area_name = ceiling_metric(column.metric), area_ceiling_metric(column.metric)
-    return {
-        name: Ceiling(layer, metrics[column.metric], ceiling, metrics.get(area_name, math.nan))
-        for (name, layer), metrics in values.items()
-        if (ceiling := metrics.get(ceiling_name, 0.0)) > 0
-    }
+    names = [column.metric, ceiling_metric(column.metric), area_ceiling_metric(column.metric)]
+    wide = column.at_best.pivot_table("value", "backbone", "metric", "last", sort=False)
+    numbers = wide.reindex(columns=names).itertuples(name=None)
+    return {name: Ceiling(*map(float, values)) for name, *values in numbers if values[1] > 0}
 
 
 def ceiling_blocks(board: Board) -> list[Block]:
@@ -136,8 +129,8 @@ def by_size(board: Board) -> tuple[BySize, ...]:
             scored = [at for name in sized if (at := _at_size(column, name, ceilings))]
             sizes = sorted(scored, key=lambda at: at.input_size)
             if len({at.input_size for at in sizes}) > 1:
-                ends = [side for side in (sizes[0].best, sizes[-1].best) if side]
-                gain = differences_of(column, ends[1:], ends[0], board.items)[0] if ends[1:] else None
+                first, last = sizes[0].best, sizes[-1].best
+                gain = differences_of(column, [last], first, board.items)[0] if first and last else None
                 same = _same(column, [at.name for at in sizes])
                 rows.append(BySize(column, entry, tuple(sizes), gain, same))
     return tuple(rows)

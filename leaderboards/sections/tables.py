@@ -78,14 +78,14 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
         cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
-    body = [[cells.get((backbone.name, head), EMPTY) for head in heads] for backbone in backbones]
-    table = pd.DataFrame(body, columns=heads, index=range(len(backbones)), dtype=object)
     # where the global average stands in for the class token, the name of the row says so
     means = column.poolings if pooling in (None, "mean") else {}
     averaged = {name: f", {GLOBAL_AVERAGE}" for name, primary in means.items() if primary == "mean"}
-    labels = [f"{backbone.label}{averaged.get(backbone.name, '')}" for backbone in backbones]
-    table.insert(0, "backbone", labels)
-    return table
+    body = []
+    for backbone in backbones:
+        label = backbone.label + averaged.get(backbone.name, "")
+        body.append([label, *(cells.get((backbone.name, head), EMPTY) for head in heads)])
+    return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
 
 
 def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:

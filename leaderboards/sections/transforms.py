@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pandas as pd
 
@@ -29,13 +28,11 @@ NO_ITEMS = """\
 No gain has an interval: the measurements of single images were not there when this page was written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Gain:
     """What a transform gains one backbone in one column."""
 
     column: Column
-    backbone: str
-    transform: str
     plain: Side  # the best block as it is
     best: Side  # the best block with the transform
     gain: Difference  # both layers were chosen on the items that score them
@@ -65,17 +62,9 @@ def _gain(board: Board, plain: Column, changed: Column, name: str, transform: st
     sides = sides_of(changed.candidates, name, transform)
     same = [side for side in sides if side.layer == before.layer]
     gain, *others = differences_of(plain, [after, *same], before, board.items)
-    honest = plain.honest.get(name), changed.honest.get(name)
-    return Gain(
-        column=plain,
-        backbone=name,
-        transform=transform,
-        plain=before,
-        best=after,
-        gain=gain,
-        same_layer=others[0] if others else None,
-        honest=honest[1].score - honest[0].score if honest[0] and honest[1] else math.nan,
-    )
+    chosen, again = plain.honest.get(name), changed.honest.get(name)
+    honest = again.score - chosen.score if chosen and again else math.nan
+    return Gain(plain, before, after, gain, others[0] if others else None, honest)
 
 
 def transform_blocks(board: Board) -> list[Block]:
@@ -88,8 +77,8 @@ def transform_blocks(board: Board) -> list[Block]:
         frame = pd.DataFrame(
             {
                 "column": gain.column.heading,
-                "transform": gain.transform,
-                "backbone": board.labels[gain.backbone],
+                "transform": gain.best.transform,
+                "backbone": board.labels[gain.best.backbone],
                 "best as it is": side_text(gain.plain),
                 "best transformed": side_text(gain.best),
                 "gain": difference_text(gain.gain),
@@ -141,7 +130,7 @@ PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SetGain:
     """What taking layers together gains one backbone in one column.
 
@@ -150,11 +139,8 @@ class SetGain:
     """
 
     column: Column
-    backbone: str
-    transform: str  # what was done to the features of each layer
     names: tuple[str, ...]  # what the set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
-    blocks: tuple[int, ...]  # rising; those that were chosen most often
-    score: float  # percent
+    side: Side  # the set, of several that which was chosen most often, and the score
     best: Side  # the best single block, chosen on the items that score it
     gain: Difference
 
@@ -179,30 +165,31 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     if single.empty or rows.empty:
         return
     best = best_side(single, name, transform)
-    gain_of = partial(SetGain, column=column, backbone=name, transform=transform, best=best)
     for names, side in _shown(sides_of(rows, name, transform)):
         (gain,) = differences_of(column, [side], best, board.items)
-        yield gain_of(names=names, blocks=_blocks(side), score=side.score, gain=gain)
+        yield SetGain(column, names, side, best, gain)
     score, chosen = chosen_elsewhere(rows)
     before = column.honest.get(name)
     if not math.isnan(score) and before is not None and len(rows) > 1:
-        blocks = _blocks(sides_of(chosen.head(1), name)[0])
+        side = replace(sides_of(chosen.head(1), name)[0], score=score)
         names = (CHOSEN.format(count=len(rows)),)
-        yield gain_of(names=names, blocks=blocks, score=score, gain=Difference(score - before.score))
+        yield SetGain(column, names, side, best, Difference(score - before.score))
 
 
-def _blocks(side: Side) -> tuple[int, ...]:
+def blocks_of(side: Side) -> tuple[int, ...]:
+    """The blocks of a set, rising."""
     return tuple(member.index for member in Layer.of_record(side.layer, side.tap).members)
 
 
 def _shown(sets: Sequence[Side]) -> Iterator[tuple[tuple[str, ...], Side]]:
     """The sets of fixed blocks, in the order of `SETS`, and the best pair, the shallower of equal ones."""
     sets = sorted(sets, key=lambda side: Layer.of_record(side.layer, side.tap).place)
-    names = {side: [name for name in names_of(_blocks(side), side.depth) if name != "pairs"] for side in sets}
+    by_side = {side: names_of(blocks_of(side), side.depth) for side in sets}
+    names = {side: tuple(name for name in every if name != "pairs") for side, every in by_side.items()}
     fixed = [side for side in sets if names[side]]
     for side in sorted(fixed, key=lambda side: SETS.index(names[side][0])):
-        yield tuple(names[side]), side
-    pairs = [side for side in sets if len(_blocks(side)) == 2]
+        yield names[side], side
+    pairs = [side for side in sets if len(blocks_of(side)) == 2]
     if pairs and pairs != fixed:
         yield (PAIR.format(count=len(pairs)),), max(pairs, key=lambda side: side.score)
 
@@ -217,11 +204,11 @@ def set_blocks(board: Board) -> list[Block]:
         frame = pd.DataFrame(
             {
                 "column": gain.column.heading,
-                "backbone": board.labels[gain.backbone],
-                "transform": gain.transform,
+                "backbone": board.labels[gain.best.backbone],
+                "transform": gain.best.transform,
                 "set": ", ".join(gain.names),
-                "blocks": _blocks_text(gain.blocks),
-                "score": score_text(gain.score),
+                "blocks": _blocks_text(blocks_of(gain.side)),
+                "score": score_text(gain.side.score),
                 "best layer": side_text(gain.best),
                 "gain": difference_text(gain.gain),
             }

@@ -21,7 +21,6 @@ from benchmark.engines.progress import Reporter
 from benchmark.request import Request
 from leaderboards.board import Board
 from leaderboards.sections import order
-from leaderboards.sections.order import Section
 from tasks import registry
 from tasks.analyses.base import ImageAnalysis, KeptImages, Tally
 from tasks.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
@@ -144,7 +143,7 @@ def toy_run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[To
         leave_cost_out(patch)
         add_row(patch, registry, "TASKS", TASK)
         add_row(patch, registry, "TASKS", ANALYSIS)
-        add_row(patch, order, "SECTIONS", Section(toy_blocks))
+        add_row(patch, order, "SECTIONS", toy_blocks)
         patch.setitem(request.ENGINES, "toy", f"{__name__}:toy_engine")
         place = tmp_path_factory.mktemp("toys")
         records = run(place, ["mini-fs"], "toy-task", "toy-analysis", data=data, engine="toy")

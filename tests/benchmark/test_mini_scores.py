@@ -16,7 +16,8 @@ from benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
 from leaderboards.board import Board
 from leaderboards.check import differences
 from leaderboards.pages.build import tables_folder
-from leaderboards.pages.tidy import read_tidy, tidy_frame
+from leaderboards.pages.csv import read_numbers
+from leaderboards.pages.tidy import TIDY, tidy_frame
 from leaderboards.records.key import Tolerance
 from zoo.registry import find
 
@@ -49,7 +50,7 @@ def tasks_of(name: str, suite: str) -> set[str]:
 
 def committed(suite: str) -> pd.DataFrame:
     """Rows of the committed table at those layers, as text."""
-    frame = read_tidy(tables_folder() / f"{suite}.csv")
+    frame = read_numbers(tables_folder() / f"{suite}.csv", TIDY)
     return frame[frame["layer"].isin(LAYERS.split(",")) & (frame["tap"] == "block") & (frame["other"] == "")]
 
 

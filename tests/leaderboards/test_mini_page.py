@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from leaderboards.pages.build import tables_folder
-from leaderboards.pages.tidy import read_tidy
+from leaderboards.pages.csv import read_numbers
+from leaderboards.pages.tidy import TIDY
 
 PAGE = Path(__file__).parents[2] / "docs" / "mini.md"
 CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")
@@ -19,7 +20,7 @@ OWN_SHAPE = ("mini-clip", "mini-beit", "mini-resnet")
 
 def best_rows() -> pd.DataFrame:
     """Rows of the best layers, as text, by backbone and task."""
-    tables = (read_tidy(tables_folder() / f"{name}.csv") for name in ("mini", "mini-interventions"))
+    tables = (read_numbers(tables_folder() / f"{name}.csv", TIDY) for name in ("mini", "mini-interventions"))
     frame = pd.concat(tables, ignore_index=True)
     frame = frame[(frame["best"] == "True") & (frame["backbone"] != "mini-random")]
     # What stands on both pages is the same.
@@ -57,7 +58,7 @@ def test_reconstruction_shows_on_local_tasks(best: pd.DataFrame, name: str, task
 
 
 def test_without_skips_the_class_stays_and_places_are_lost() -> None:
-    frame = read_tidy(tables_folder() / "mini-interventions.csv")
+    frame = read_numbers(tables_folder() / "mini-interventions.csv", TIDY)
     frame = frame[(frame["backbone"] == "mini-fs64-noskip6") & (frame["tap"] == "block")]
     rows = frame[frame["pooling"].isin(["cls", "grid"])].set_index(["task", "layer"])
     values = pd.to_numeric(rows["value"])
@@ -67,7 +68,7 @@ def test_without_skips_the_class_stays_and_places_are_lost() -> None:
 
 
 def test_no_task_is_saturated_or_at_the_floor(best: pd.DataFrame) -> None:
-    frame = read_tidy(tables_folder() / "mini.csv")
+    frame = read_numbers(tables_folder() / "mini.csv", TIDY)
     floors = frame[(frame["backbone"] == "mini-random") & (frame["tap"] == "block")]
     for task in (*GLOBAL, *LOCAL, "cluster-object"):
         top = float(best.xs(task, level="task")["value"].max())

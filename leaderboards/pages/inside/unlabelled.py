@@ -125,6 +125,12 @@ def unlabelled_blocks(board: Board) -> list[Block]:
     regrets = _means(choices, columns, "regret", [*RULES, *CRITERIA])
     correlations = _means(choices, columns, "correlation", [*CRITERIA])
     least = fixed(min(1.0, len(tests) / 2**count), 3)
+    tested = pd.DataFrame(
+        {BY: test.criterion}
+        | {f"less {rule}": _text(values) for rule, values in test.less.items()}
+        | {"p": fixed(test.p, 3)}
+        for test in tests
+    )
     blocks: list[Block] = [
         Heading(2, "Layers chosen without labels"),
         said(READ),
@@ -136,7 +142,7 @@ def unlabelled_blocks(board: Board) -> list[Block]:
         said(CORRELATED),
         Table(correlations, caption="Mean rank correlation of criteria and scores over layers"),
         said(BESIDE, count=str(count), least=least),
-        Table(pd.DataFrame([_test_row(test) for test in tests]), caption="Criteria beside the rules"),
+        Table(tested, caption="Criteria beside the rules"),
     ]
     for column in columns:
         layers = _layer_table(board, [choice for choice in choices if choice.column == column])
@@ -175,11 +181,6 @@ def _means(
         {BY: by} | {name: _text(by_backbone(choices, by, number, column)) for name, column in headed}
         for by in names
     )
-
-
-def _test_row(test: Beaten) -> dict[str, str]:
-    less = {f"less {rule}": _text(values) for rule, values in test.less.items()}
-    return {BY: test.criterion, **less, "p": fixed(test.p, 3)}
 
 
 def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def test_the_ceiling_is_that_of_the_best_layer() -> None:
     (knn, davis) = Board.of(records()).columns
     ceilings = ceilings_of(davis)
     assert list(ceilings) == ["mini-dino"]
-    assert replace(ceilings["mini-dino"], by_area=0.0) == Ceiling(2, 45.0, 90.0, 0.0)
+    assert replace(ceilings["mini-dino"], by_area=0.0) == Ceiling(45.0, 90.0, 0.0)
     assert math.isnan(ceilings["mini-dino"].by_area)
     assert ceilings_of(knn) == {}
 

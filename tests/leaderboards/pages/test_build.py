@@ -8,7 +8,7 @@ from leaderboards.check import check_pages
 from leaderboards.display import page_name
 from leaderboards.pages.build import tables_folder, write_pages
 from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.tidy import INSIDE, TIDY, read_tidy, tidy_frame
+from leaderboards.pages.tidy import INSIDE, TIDY, tidy_frame
 from leaderboards.records.key import Tolerance
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
@@ -98,7 +98,7 @@ def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
 
 def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):
     write_pages(several(), tmp_path)
-    rows = read_tidy(tmp_path / "mini.csv")
+    rows = read_numbers(tmp_path / "mini.csv", TIDY)
     assert list(dict.fromkeys(rows["task"])) == ["knn", "retrieval", "davis", "cka"]
     assert (rows["value"] == "").sum() == 5
     assert rows.loc[rows["best"] == "True", "backbone"].tolist()[:4] == [
@@ -168,7 +168,7 @@ def test_sets_of_data_by_one_name_are_told_apart(tmp_path):
 
     one, both = (frame(of("aaaa1111", 30.0)), frame(of("aaaa1111", 30.0), of("bbbb2222", 50.0)))
     write_pages(both, tmp_path)
-    rows = read_tidy(tmp_path / "mini.csv")
+    rows = read_numbers(tmp_path / "mini.csv", TIDY)
     assert sorted(zip(rows["data"], rows["value"], strict=True))[1::2] == [
         ("aaaa1111", "30.0000"),
         ("bbbb2222", "50.0000"),

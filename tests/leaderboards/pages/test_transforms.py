@@ -46,7 +46,7 @@ def items(tmp_path: Path) -> Path:
 
 
 def test_gains_are_paired_over_the_same_items(items: Path) -> None:
-    gains = {one.transform: one for one in gains_of(Board.of(records(), items=items))}
+    gains = {one.best.transform: one for one in gains_of(Board.of(records(), items=items))}
     assert list(gains) == ["debias:10", "whiten"]
     whitened, nothing = gains["whiten"], gains["debias:10"]
     difference = WHITENED[1] - PLAIN[1]
@@ -63,7 +63,7 @@ def test_another_best_layer_stands_beside_the_plain_one(items: Path) -> None:
     found = records()
     third = (found["transform"] == "whiten") & (found["layer"] == 3)
     found.loc[third, "value"] = 99.0
-    (gain,) = (one for one in gains_of(Board.of(found)) if one.transform == "whiten")
+    (gain,) = (one for one in gains_of(Board.of(found)) if one.best.transform == "whiten")
     assert (gain.plain.layer, gain.best.layer) == (2, 3)
     assert gain.gain.value == pytest.approx(99 - PLAIN[1].mean())
     assert gain.same_layer is not None
