@@ -59,24 +59,23 @@ class LabelFree(Task):
         return digest("label-free", 2, self.config, self._cka.fingerprint)
 
     def results(self, backbone: StoredBackbone) -> Findings:
-        stored, last = backbone.vectors, backbone.last
+        stored = backbone.vectors
         poolings = next(iter(stored.values())).poolings()
         jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
 
-        def read(layer: Layer, pooling: str) -> dict[str, Vectors]:
-            return {name: each.read(layer, pooling) for name, each in stored.items()}
-
         def describe(job: tuple[Layer, str]) -> LayerOutcome:
-            end = None if last is None else read(last, job[1])
-            return LayerOutcome(*job, self.describe(read(*job), end, backbone.device))
+            vectors: dict[str, Vectors] = {name: each.read(*job) for name, each in stored.items()}
+            plain = stored[self.data.probe.name]
+            last = None if backbone.last is None else plain.read(backbone.last, job[1])
+            return LayerOutcome(*job, self.describe(vectors, last, backbone.device))
 
         size = 2 * sum(each.bytes(*jobs[0]) for each in stored.values()) if jobs else 0
         return Findings(tuple(side_by_side(describe, jobs, backbone.workers, size)))
 
     def describe(
-        self, vectors: Mapping[str, Vectors], last: Mapping[str, Vectors] | None, device: Device = None
+        self, vectors: Mapping[str, Vectors], last: Vectors | None, device: Device = None
     ) -> Outcome:
-        """What is said of one layer and pooling, beside the last block if its vectors are kept.
+        """What is said of both views in one layer and pooling, beside the last block, if kept, in the first.
 
         ``effective-rank`` of the centred vectors and ``rankme`` of the vectors as they are, 1 to
         min(images, dim); ``spectrum-decay``, by which power of the rank the eigenvalues of their covariance
@@ -93,7 +92,7 @@ class LabelFree(Task):
         tally = Tally([sample.key for sample, ok in samples if ok])
         _add_spectrum(tally, plain, device)
         others = {"view-neighbours": other}
-        end = None if last is None else last[self.data.probe.name][read]
+        end = None if last is None else last[read]
         if reason := "the last block is not kept" if end is None else unusable(end):
             tally.missing |= {"cka-to-last": reason, "neighbours-to-last": reason}
         elif end is not None:

@@ -70,8 +70,7 @@ class ReceptiveFieldTask(Task):
     def channels(self, width: int) -> list[int]:
         """Which channels of a layer of so many are looked at."""
         count = width if self.config.channels is None else min(width, self.config.channels)
-        drawn = np.random.default_rng(self.config.seed).permutation(width)[:count]
-        return [int(channel) for channel in np.sort(drawn)]
+        return sorted(np.random.default_rng(self.config.seed).permutation(width)[:count].tolist())
 
     def results(self, backbone: AskedBackbone) -> Findings:
         return self.findings(backbone.fields(self.entry.name, self.source, self.layers, self.channels))

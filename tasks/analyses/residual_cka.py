@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
-from tasks.analyses.residuals import Taps, branches, precision, sum_gaps, token_kinds, unsound
+from tasks.analyses.residuals import Taps, branches, sum_gaps, token_kinds, unsound
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
 from tasks.cka import UNDEFINED, CkaConfig, Grams
 from tasks.feeds import ResidualFeed, sums_of
@@ -105,7 +105,7 @@ class _BlockGrams(BatchMeasurer[Taps]):
             kinds = (token_kinds(features) for features in taps.values())
             self._grams[layer] = [self._by_pooling(tokens, batches) for tokens in kinds]
         images = torch.tensor([sum(rows.stop - rows.start for rows in batches)])
-        return {"gap": sum_gaps(taps, layer), "precision": precision(taps), "images": images}
+        return sum_gaps(taps, layer) | {"images": images}
 
     def _by_pooling(self, kinds: Sequence[Tensor], batches: Sequence[slice]) -> dict[str, list[Tensor]]:
         """U-centred Gram matrices of each batch of one tap, by pooling; inner products add over tokens."""

@@ -69,7 +69,7 @@ class Residuals(ImageAnalysis[Taps]):
     def reduce(self, layer: Layer, positions: Sequence[int], taps: Taps) -> dict[str, Tensor]:
         halves = [_half(taps, terms) for terms in sums_of(layer)]
         measures = {name: torch.stack([half[name] for half in halves]) for name in halves[0]}
-        return measures | {"gap": sum_gaps(taps, layer), "precision": precision(taps)}
+        return measures | sum_gaps(taps, layer)
 
     def summarise(self, layer: Layer, images: KeptImages) -> Findings:
         total, count, zeros = (images.total(name) for name in ("ratio", "there", "zeros"))
@@ -106,8 +106,12 @@ def token_kinds(features: LayerFeatures) -> list[Tensor]:
     return [patches] if features.cls is None else [features.cls[:, None], patches]
 
 
-def sum_gaps(taps: Taps, layer: Layer) -> Tensor:
-    """What `sum_gap` finds of all tokens of a batch, [sums 2]; a ConvNet may rectify its sum."""
+def sum_gaps(taps: Taps, layer: Layer) -> dict[str, Tensor]:
+    """What `unsound` judges a block by: the gaps of its sums, and the precision of its features.
+
+    The first is what `sum_gap` finds of all tokens of a batch, [sums 2]; a ConvNet may rectify its sum. The
+    second is their relative rounding, [1].
+    """
     gaps = []
     for terms in sums_of(layer):
         by_kind = []
@@ -118,16 +122,12 @@ def sum_gaps(taps: Taps, layer: Layer) -> Tensor:
                 gap = torch.minimum(gap, sum_gap(summed.relu(), output))
             by_kind.append(gap)
         gaps.append(torch.stack(by_kind).amax(dim=0))
-    return torch.stack(gaps)
-
-
-def precision(taps: Taps) -> Tensor:
-    """Relative rounding of the features, [1]."""
-    return torch.tensor([torch.finfo(next(iter(taps.values())).grid.dtype).eps])
+    rounding = torch.finfo(next(iter(taps.values())).grid.dtype).eps
+    return {"gap": torch.stack(gaps), "precision": torch.tensor([rounding])}
 
 
 def unsound(images: KeptImages) -> str:
-    """Why a block has no values; "" where each of its sums holds, by `sum_gaps` and `precision`."""
+    """Why a block has no values; "" where each of its sums holds, by `sum_gaps`."""
     gaps = np.max(np.asarray(images.every("gap"), np.float64), axis=0)
     if not np.isfinite(gaps).all():
         return "features are not finite"

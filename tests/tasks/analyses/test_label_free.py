@@ -24,8 +24,7 @@ def drawn(seed: int = 0, dim: int = 6) -> np.ndarray:
 def described(
     plain: np.ndarray, other: np.ndarray, last: np.ndarray | None, task: LabelFree = TASK
 ) -> Outcome:
-    end = None if last is None else {PLAIN: last, OTHER: last}
-    return task.describe({PLAIN: plain, OTHER: other}, end)
+    return task.describe({PLAIN: plain, OTHER: other}, last)
 
 
 def values(outcome: Outcome) -> dict[str, float]:
