@@ -140,9 +140,6 @@ class Matcher:
 
         Places are in pixels of the target's view; of the target image where its pixels are searched.
         """
-        if not self._starts[-1]:
-            none = torch.zeros(0, 2, dtype=torch.float64)
-            return none, None if self._config.soft is None else none[:, 0]
         # where only samples have length 1, no token is scaled
         as_is = self._config.unit == "samples" and self._config.upsampled
         once = grids if as_is else {position: normalize(grid, dim=-1) for position, grid in grids.items()}

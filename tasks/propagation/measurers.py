@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ CEILINGS = {
 """Arrays of what a frame's true masks get, decoded as predicted ones are, by the metric that they make: once
 seeded as the first mask is, and once as the exact share of each token that each object covers."""
 
-Both = tuple[NDArray[np.float64], NDArray[np.float64]]  # J and F of every object in one frame
+FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their ceilings [objects], and a small mask
 
 
 class VideoScorer:
@@ -62,27 +63,24 @@ class VideoScorer:
 
     def of(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
-        layers = list(finished)
-        score = partial(self._score, [finished[layer]["soft"] for layer in layers])
         threads = torch.get_num_threads()
         with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (1,)) as pool:
-            frames = list(pool.map(score, range(1, 1 + self.last)))
-        by_layer = {}
-        for number, layer in enumerate(layers):
-            of_layer = [scores[number] for scores, _ in frames]
-            grid = finished[layer]["soft"].shape[1:3]
-            arrays = self._tables(("J", "F"), [both for both, _ in of_layer])
-            for metric, both in CEILINGS.items():
-                arrays |= self._tables(both, [ideal[grid][metric] for _, ideal in frames])
-            arrays["varies"] = finished[layer]["varies"]
-            masks = [torch.from_numpy(mask) for _, mask in of_layer if mask is not None]
-            by_layer[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
-        return by_layer
+            frames = list(pool.map(partial(self._score, finished), range(1, 1 + self.last)))
+        return {
+            layer: {**self._together([frame[layer] for frame in frames]), "varies": arrays["varies"]}
+            for layer, arrays in finished.items()
+        }
 
-    def _tables(self, names: Sequence[str], frames: Sequence[Both]) -> dict[str, Tensor]:
-        """J and F of all frames by name: [objects frames] each."""
-        table = np.array(frames, dtype=np.float64).reshape(len(frames), 2, self._objects)
-        return dict(zip(names, torch.from_numpy(table.transpose(1, 2, 0).copy()), strict=True))
+    def _together(self, frames: Sequence[FrameScores]) -> dict[str, Tensor]:
+        """Scores of all frames, [objects frames] each, and masks of the examples."""
+        arrays = {}
+        for name in ("J", "F", *(name for both in CEILINGS.values() for name in both)):
+            table = np.array([frame[name] for frame in frames], np.float64).reshape(
+                len(frames), self._objects
+            )
+            arrays[name] = torch.from_numpy(table.T.copy())
+        masks = [torch.from_numpy(frame["mask"]) for frame in frames if "mask" in frame]
+        return arrays | ({"mask": torch.stack(masks)} if masks else {})
 
     def _labels(self, mask: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
         """What a grid knows of a mask: [height width channels]."""
@@ -98,30 +96,33 @@ class VideoScorer:
         return decode(soft, self._video.size, self._view_width // soft.shape[1])
 
     def _score(
-        self, soft: Sequence[Tensor], position: int
-    ) -> tuple[list[tuple[Both, NDArray[np.uint8] | None]], dict[tuple[int, ...], dict[str, Both]]]:
-        """Scores of one frame for each layer, of which soft maps of all scored frames are given.
-
-        With them the small mask of an example, and beside them what the true masks get on each size of grid.
-        """
+        self, finished: Mapping[Layer, Mapping[str, Tensor]], position: int
+    ) -> dict[Layer, FrameScores]:
+        """Scores of one frame by each layer, and its small mask if it is an example."""
         mask = read_mask(self._video.masks[position])
         truth = np.where(mask == VOID, np.uint8(0), mask)
-        scores: list[tuple[Both, NDArray[np.uint8] | None]] = []
-        for maps in soft:
-            predicted = self._decoded(maps[position - 1])
-            small = small_mask(predicted) if position in self._examples else None
-            scores.append((score_frame(predicted, truth, self._objects), small))
-        grids = dict.fromkeys(tuple(maps.shape[1:3]) for maps in soft)
-        return scores, {grid: self._ideal(truth, grid) for grid in grids}
+        ceilings: dict[tuple[int, int], FrameScores] = {}
+        by_layer = {}
+        for layer, arrays in finished.items():
+            soft = arrays["soft"][position - 1]
+            grid = (soft.shape[0], soft.shape[1])
+            if grid not in ceilings:
+                ceilings[grid] = self._ceilings(truth, grid)
+            predicted = self._decoded(soft)
+            j, f = score_frame(predicted, truth, self._objects)
+            by_layer[layer] = {"J": j, "F": f, **ceilings[grid]}
+            if position in self._examples:
+                by_layer[layer]["mask"] = small_mask(predicted)
+        return by_layer
 
-    def _ideal(self, truth: NDArray[np.uint8], grid: tuple[int, ...]) -> dict[str, Both]:
+    def _ceilings(self, truth: NDArray[np.uint8], grid: tuple[int, int]) -> FrameScores:
         """J and F of a frame's true masks, put on a grid in each way of `CEILINGS` and decoded from it."""
-        size = (grid[0], grid[1])
-        ways = (self._labels(truth, size), area_labels(truth, size, 1 + self._objects))
-        return {
-            metric: score_frame(self._decoded(labels), truth, self._objects)
-            for metric, labels in zip(CEILINGS, ways, strict=True)
-        }
+        ways = (self._labels(truth, grid), area_labels(truth, grid, 1 + self._objects))
+        scores: FrameScores = {}
+        for names, labels in zip(CEILINGS.values(), ways, strict=True):
+            both = score_frame(self._decoded(labels), truth, self._objects)
+            scores |= zip(names, both, strict=True)
+        return scores
 
 
 class VideoMeasurer:
@@ -147,10 +148,11 @@ class VideoMeasurer:
         for position, frame in self._gathered.add(layer, positions, grids).items():
             if position > last:
                 continue
-            if frozenset(frame) not in self._carried:
-                self._carried[frozenset(frame)] = self._begun(self._sets or [layer], frame)
+            layers = frozenset(frame)
+            if layers not in self._carried:
+                self._carried[layers] = self._begun(self._sets or [layer], frame)
                 continue
-            for propagation in self._carried[frozenset(frame)]:
+            for propagation in self._carried[layers]:
                 for each, soft in propagation.step(frame).items():
                     self._soft[each].append(soft)
 

@@ -152,7 +152,8 @@ class QueryMeasurer:
         self._read = read
         self._classes = classes
         self._scenes = scenes
-        self._config = config
+        self._temperature = config.temperature
+        self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # how many, by name
         self._memories = memories
         self._sets = sets
         self._gathered = Gathered(members_of(sets))
@@ -169,7 +170,7 @@ class QueryMeasurer:
         memory = self._remembered(shown)
         shapes = {each: (stacked.shape[1], stacked.shape[2]) for each, stacked in shown.items()}
         usable = [each for each in self._sets or [layer] if {*each.members} <= {*memory}]
-        most = max(self._config.k, self._config.other)
+        most = max(self._voters.values())
         for size, sets in of_one_grid(usable, shapes).items():
             queries = {member: unit_vectors(shown[member]) for member in members_of(sets)}
             rows = {member: memory[member][0] for member in queries}
@@ -182,8 +183,8 @@ class QueryMeasurer:
     ) -> None:
         """Let voters label all cells of images by a memory's label vectors [cells classes]."""
         given = self._given.setdefault(layer, {})
-        for name, k in (("k", self._config.k), ("other", self._config.other)):
-            voted = vote(voters.first(k), labels, self._config.temperature)
+        for name, k in self._voters.items():
+            voted = vote(voters.first(k), labels, self._temperature)
             by_image = voted.view(len(positions), *size, -1)
             given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
 
@@ -209,15 +210,13 @@ class QueryMeasurer:
         """Confusion matrices of all images, as of `joined`."""
         with ThreadPoolExecutor(torch.get_num_threads(), "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(partial(self._tables, finished), range(len(self._scenes))))
-        names = {"k": "", "other": f" k={self._config.other}", "ceiling": " ceiling"}
-        by_layer = {}
-        for layer, arrays in finished.items():
-            tables = {
-                f"pixels{ending}": joined([image[layer][name] for image in images])
-                for name, ending in names.items()
+        return {
+            layer: {
+                **{name: joined([image[layer][name] for image in images]) for name in images[0][layer]},
+                "varies": arrays["varies"],
             }
-            by_layer[layer] = {**tables, "varies": arrays["varies"]}
-        return by_layer
+            for layer, arrays in finished.items()
+        }
 
     def _tables(
         self, finished: Mapping[Layer, Mapping[str, Tensor]], place: int
@@ -227,12 +226,12 @@ class QueryMeasurer:
         ceilings: dict[Grid, Integers] = {}
         by_layer = {}
         for layer, arrays in finished.items():
-            tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in ("k", "other")}
-            height, width = arrays[f"k {place}"].shape[:2]
+            tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in self._voters}
+            height, width = arrays[f"pixels {place}"].shape[:2]
             if (height, width) not in ceilings:
                 exact = cell_labels.shares(cell_labels.cell_counts(truth, (height, width), self._classes))
                 ceilings[height, width] = self._table(truth, torch.from_numpy(exact).float())
-            by_layer[layer] = {**tables, "ceiling": ceilings[height, width]}
+            by_layer[layer] = {**tables, "pixels ceiling": ceilings[height, width]}
         return by_layer
 
     def _table(self, truth: Labels, vectors: Tensor) -> Integers:
@@ -246,9 +245,6 @@ def unit_vectors(grids: Tensor) -> Tensor:
 
 def joined(tables: Sequence[Integers]) -> Tensor:
     """What is not 0 in confusion matrices of images: [entries 4], place, true class, given class, pixels."""
-    every = []
-    for column, table in enumerate(tables):
-        truth, given = np.nonzero(table)
-        image = np.full(len(truth), column)
-        every.append(np.stack([image, truth, given, table[truth, given]], axis=1).astype(np.int32))
-    return torch.from_numpy(np.concatenate(every))
+    every = np.stack(tables)
+    places = np.nonzero(every)
+    return torch.from_numpy(np.stack([*places, every[places]], axis=1).astype(np.int32))
