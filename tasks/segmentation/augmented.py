@@ -85,8 +85,8 @@ def _colours(random: np.random.Generator, config: Augmentation) -> Colours:
     happens = random.random(4) < config.probability
     factors = 1 + config.contrast * random.uniform(-1, 1, 3)
     turn = config.hue * random.uniform(-1, 1)
-    changed = map(float, np.where(happens[:3], factors, 1.0))
-    return Colours(*changed, hue=int(turn * HUES) if happens[3] else 0)
+    first, second, third = map(float, np.where(happens[:3], factors, 1.0))
+    return Colours(first, second, third, int(turn * HUES) if happens[3] else 0)
 
 
 def _crop(random: np.random.Generator, size: tuple[int, int], config: Augmentation) -> Box:
