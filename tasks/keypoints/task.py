@@ -169,12 +169,11 @@ class KeypointTask(MeasuredTask):
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""
-        counts = np.asarray(self._counts)
-        if not counts.sum():
+        n = sum(self._counts)
+        if not n:
             return Outcome((), empty="no pair has a keypoint")
         if not any(np.any(m["varies"]) for m in measurements):
             return Outcome((), empty=ALIKE)
-        n = int(counts.sum())
         boxes, images = (_joined(measurements, name) for name in ("error_box", "error_image"))
         every = np.ones(n, bool)
         values: dict[str, Floats] = {}
@@ -187,7 +186,7 @@ class KeypointTask(MeasuredTask):
             averages = self._averages(hits, every)
             rows += [
                 (metric, metric, "strata", averages["category"], n, "keypoints"),
-                (f"{metric} per image", metric, "clusters", averages["image"], len(counts), "pairs"),
+                (f"{metric} per image", metric, "clusters", averages["image"], len(self._counts), "pairs"),
                 (f"{metric} per keypoint", metric, "items", averages["keypoint"], n, "keypoints"),
                 (by_image, by_image, "strata", self._averages(of_image, every)["category"], n, "keypoints"),
             ]
@@ -198,9 +197,8 @@ class KeypointTask(MeasuredTask):
             least = self.hits(_joined(measurements, "least_box"), self.config.alphas[0])
             parts[ceiling_metric(self.config.primary)] = least, every
         for name, (hits, points) in parts.items():
-            average = self.config.average
-            value = self._averages(hits, points)[average]
-            rows.append((name, name, OVER[average], value, int(points.sum()), "keypoints"))
+            value, over = self._averages(hits, points)[self.config.average], OVER[self.config.average]
+            rows.append((name, name, over, value, int(points.sum()), "keypoints"))
             values[name] = np.where(points, hits, np.nan)
         if all("pull" in m for m in measurements):
             values[PULL] = 100.0 * _joined(measurements, "pull")
