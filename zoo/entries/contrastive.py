@@ -4,7 +4,19 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
 from zoo.entries.distilled import DINOV2, DINOV2_PARTS
-from zoo.entries.family import BASE, CENTRED, FAMILY, GIANT, HUGE, LARGE, SMALL, SO400M, NetworkSize, entry
+from zoo.entries.family import (
+    BASE,
+    CENTRED,
+    FAMILY,
+    GIANT,
+    HUGE,
+    LARGE,
+    SMALL,
+    SO400M,
+    NetworkSize,
+    entry,
+    normalised,
+)
 from zoo.seen import WEB_TEXTS
 from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
 
@@ -23,13 +35,11 @@ def _openai_block(norm1: str, norm2: str, attention: str, out: str) -> dict[str,
 # OpenAI's revisions are those that mteb pins. LAION's L/14 was trained with other pixels than the rest: mean
 # and std of 0.5, as OpenCLIP's table of checkpoints says.
 _CLIP = replace(
-    FAMILY,
+    normalised(FAMILY, CLIP),
     family="CLIP",
     supervision="400 M image-text pairs",
     data="WIT-400M (OpenAI, not public)",
     seen=WEB_TEXTS,
-    mean=CLIP.mean,
-    std=CLIP.std,
     licence="MIT",
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "
     "ICML 2021, arXiv:2103.00020",
@@ -44,7 +54,7 @@ _OPENCLIP = replace(
     paper="Cherti et al., Reproducible scaling laws for contrastive language-image learning, CVPR 2023, "
     "arXiv:2212.07143",
 )
-_INCEPTION = replace(_OPENCLIP, mean=HALF.mean, std=HALF.std)
+_INCEPTION = normalised(_OPENCLIP, HALF)
 _METACLIP = replace(
     _CLIP,
     supervision="2.5 G image-text pairs",
@@ -71,7 +81,6 @@ _CLIP_PARTS = Sublayers(
     heads="self_attn.out_proj",
 )
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
-_POOLING_HEAD = r"^(vision_model\.)?head\."
 _TOWER = Architecture(
     model_type="clip_vision_model",
     blocks="encoder.layers",
@@ -80,6 +89,8 @@ _TOWER = Architecture(
     parts=_CLIP_PARTS,
     normalisation=CLIP,
 )
+# Towers that are pooled by attention, and have no class token.
+_POOLED = replace(_TOWER, prefix_tokens=0, unused=(r"^(vision_model\.)?head\.", _OTHER_TOWER))
 CLIP_NAMES = AuthorsNames(
     layout="OpenAI's CLIP",
     fixed={
@@ -125,13 +136,11 @@ _SIGLIP2_AT_256 = replace(_SIGLIP2, input_size=256, trained_size=256)
 # are for 224 px; for other sizes they are resized here, which the authors' code and transformers do not do.
 # Revisions are those of May 2026, whose files have the names of transformers.
 _AIMV2 = replace(
-    FAMILY,
+    normalised(FAMILY, CLIP),
     family="AIMv2",
     supervision="images and texts, autoregressive",
     data="DFN-2B, COYO, HQITP (in part not public)",
     seen=WEB_TEXTS,
-    mean=CLIP.mean,
-    std=CLIP.std,
     licence="Apple AMLR",
     paper="Fini et al., Multimodal Autoregressive Pre-training of Large Vision Encoders, CVPR 2025, "
     "arXiv:2411.14402",
@@ -186,13 +195,11 @@ PE_CLASS = {"class_embedding": "embeddings.cls_token"}
 # read, learned from the texts of the web, the second from written captions. Pixels are in [0, 1] and not
 # normalised. Trained at 448 px, evaluated at 224 px here.
 _TIPS = replace(
-    FAMILY,
+    normalised(FAMILY, UNIT),
     family="TIPS",
     supervision="image-text pairs, captions, self-distillation",
     data="image-text pairs (not public)",
     seen=WEB_TEXTS,
-    mean=UNIT.mean,
-    std=UNIT.std,
     paper="Cao et al., TIPSv2: Advancing Vision-Language Pretraining with Enhanced Patch-Text Alignment, "
     "CVPR 2026, arXiv:2604.12012",
     model_types=("tipsv2_vision_model",),
@@ -208,22 +215,18 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         _TOWER, model_type="mlcd_vision_model", parts=replace(_CLIP_PARTS, rotary=True, tokens_first=True)
     ),
     replace(
-        _TOWER,
+        _POOLED,
         model_type="siglip_vision_model",
         tower_of="siglip",
         pooling_key="vision_use_head",
-        prefix_tokens=0,
-        unused=(_POOLING_HEAD, _OTHER_TOWER),
         normalisation=HALF,
     ),
     replace(
-        _TOWER,
+        _POOLED,
         model_type="aimv2_vision_model",
         tower_of="aimv2",
         pooling_key="use_head",
         final_norm="rms_norm",
-        prefix_tokens=0,
-        unused=(_POOLING_HEAD, _OTHER_TOWER),
         parts=Sublayers(
             norm1="rms_norm1",
             norm2="rms_norm2",

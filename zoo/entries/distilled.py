@@ -11,7 +11,7 @@ from zoo.spec import BackboneSpec
 # DINO: self-distillation on ImageNet-1k. The Hub's S/8 is the file of ``torch.hub``; the numbers of Teaching
 # Matters belong to another one, trained for 300 epochs, which no repository has. Nor has any the authors'
 # ResNet-50, whose file has torchvision's names.
-_DINO = replace(
+DINO = replace(
     FAMILY,
     family="DINO",
     supervision="images of ImageNet-1k",
@@ -22,13 +22,13 @@ _DINO = replace(
     interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
     trained_size=224,
 )
-_DINO_FILES = replace(_DINO, original="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth")
+_DINO_FILES = replace(DINO, original="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth")
 _DINO_RESNET = replace(
     supervised.RESNET,
     family="DINO",
-    supervision=_DINO.supervision,
-    seen=_DINO.seen,
-    paper=_DINO.paper,
+    supervision=DINO.supervision,
+    seen=DINO.seen,
+    paper=DINO.paper,
     original=_DINO_FILES.original,
 )
 
@@ -36,7 +36,7 @@ _DINO_RESNET = replace(
 # with timm's key names. S/16 is on no Hub repository; it has 12 heads, and its file would load with 6 without
 # an error. Nor is the ResNet-50, trained for 1000 epochs.
 _MOCO = replace(
-    _DINO,
+    DINO,
     family="MoCo",
     licence="unknown (original files: CC-BY-NC-4.0)",
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
@@ -54,14 +54,14 @@ _MOCO_RESNET = replace(
 
 # iBOT's files are the teachers', under timm's names, and in no repository.
 _IBOT = replace(
-    _DINO,
+    DINO,
     family="iBOT",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
     original="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
     interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
 )
 _MSN = replace(
-    _DINO,
+    DINO,
     family="MSN",
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
@@ -191,11 +191,11 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
 )
 ENTRIES: tuple[BackboneSpec, ...] = (
-    entry(_DINO, "dino-s16", "facebook/dino-vits16", SMALL, 16, 21_665_664),
-    entry(_DINO, "dino-s8", "facebook/dino-vits8", SMALL, 8, 21_670_272),
+    entry(DINO, "dino-s16", "facebook/dino-vits16", SMALL, 16, 21_665_664),
+    entry(DINO, "dino-s8", "facebook/dino-vits8", SMALL, 8, 21_670_272),
     entry(_DINO_FILES, "dino-s8-300ep", "dino_deitsmall8_300ep_pretrain", SMALL, 8, 21_670_272),
-    entry(_DINO, "dino-b16", "facebook/dino-vitb16", BASE, 16, 85_798_656),
-    entry(_DINO, "dino-b8", "facebook/dino-vitb8", BASE, 8, 85_807_872),
+    entry(DINO, "dino-b16", "facebook/dino-vitb16", BASE, 16, 85_798_656),
+    entry(DINO, "dino-b8", "facebook/dino-vitb8", BASE, 8, 85_807_872),
     entry(_DINO_RESNET, "dino-resnet50", "dino_resnet50_pretrain", supervised.RESNET_50, 4, 23_508_032),
     entry(_MOCO_FILES, "moco-s16", "vit-s-300ep", replace(SMALL, heads=12), 16, 21_665_664),
     entry(_MOCO, "moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16, 85_798_656),

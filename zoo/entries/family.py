@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from zoo.spec import HALF, IMAGENET, BackboneSpec, Stage
+from zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,13 @@ FAMILY = BackboneSpec(
     licence="Apache-2.0",
 )
 
-CENTRED = replace(FAMILY, mean=HALF.mean, std=HALF.std)  # the same, of images from -1 to 1
+
+def normalised(family: BackboneSpec, by: Normalisation) -> BackboneSpec:
+    """A family whose images are normalised so."""
+    return replace(family, mean=by.mean, std=by.std)
+
+
+CENTRED = normalised(FAMILY, HALF)  # the same, of images from -1 to 1
 
 # Commits of repositories that entries are pinned to.
 _REVISIONS = {

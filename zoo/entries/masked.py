@@ -4,23 +4,19 @@ from dataclasses import replace
 
 from zoo import seen
 from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
-from zoo.entries.distilled import DINOV2_PARTS
+from zoo.entries.distilled import DINO, DINOV2_PARTS
 from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
 from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
 from zoo.spec import HALF, BackboneSpec
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
 _MAE = replace(
-    FAMILY,
+    DINO,
     family="MAE",
-    supervision="images of ImageNet-1k",
-    data="ImageNet-1k",
-    seen=seen.IMAGENET_1K,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
     model_types=("vit_mae", "vit"),  # the latter is the encoder alone
-    trained_size=224,
 )
 
 # BEiT: visual tokens, pre-trained on ImageNet-22k without labels (``pt22k``). One more entry has seen labels
@@ -215,6 +211,7 @@ _VJEPA_384 = replace(_VJEPA, input_size=384, trained_size=384)
 _VJEPA_G = NetworkSize((40,), (1408,), 22, mlp=6144)
 
 ARCHITECTURES: tuple[Architecture, ...] = (
+    # The encoder as a plain ViT: ViTMAEModel itself shuffles the patches at every call.
     replace(VIT, model_type="vit_mae", model="ViTModel", unused=(r"^decoder\.",), family="MAE"),
     replace(
         _BEIT_NETWORK,

@@ -6,7 +6,7 @@ of the untrained networks come from a seed.
 
 from dataclasses import replace
 
-from zoo.entries.family import FAMILY, NetworkSize, entry
+from zoo.entries.family import FAMILY, NetworkSize, entry, normalised
 from zoo.entries.teachers import floor
 from zoo.seen import NOTHING
 from zoo.spec import CLIP, HALF, BackboneSpec
@@ -27,19 +27,15 @@ _ALONE = replace(
     input_size=SIDE,
 )
 _LABELLED = replace(
-    _ALONE,
+    normalised(_ALONE, HALF),
     family="FS",
     supervision=_LABELS,
-    mean=HALF.mean,
-    std=HALF.std,
     paper="Dosovitskiy et al., ICLR 2021, arXiv:2010.11929",
 )
 _TEXTS = replace(
-    _ALONE,
+    normalised(_ALONE, CLIP),
     family="CLIP",
     supervision="image-text pairs",
-    mean=CLIP.mean,
-    std=CLIP.std,
     paper="Radford et al., ICML 2021, arXiv:2103.00020",
     model_types=("clip_vision_model",),
 )
@@ -47,10 +43,8 @@ _DINO = replace(_ALONE, family="DINO", paper="Caron et al., ICCV 2021, arXiv:210
 _MOCO = replace(_ALONE, family="MoCo", paper="Chen et al., ICCV 2021, arXiv:2104.02057")
 _MAE = replace(_ALONE, family="MAE", paper="He et al., CVPR 2022, arXiv:2111.06377")
 _MASKED = replace(
-    _ALONE,
+    normalised(_ALONE, HALF),
     family="BEiT",
-    mean=HALF.mean,
-    std=HALF.std,
     paper="Bao et al., ICLR 2022, arXiv:2106.08254",
     model_types=("beit",),
 )

@@ -3,7 +3,19 @@
 from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
-from zoo.entries.family import BASE, FAMILY, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, NetworkSize, entry
+from zoo.entries.family import (
+    BASE,
+    CENTRED,
+    FAMILY,
+    LARGE,
+    SMALL,
+    WIDTHS_B,
+    WIDTHS_L,
+    WIDTHS_T,
+    NetworkSize,
+    entry,
+    normalised,
+)
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import HALF, BackboneSpec
 
@@ -37,13 +49,11 @@ DEIT_NAMES = replace(
 # that of its repository. Its B/16 with a distillation token has two prefix tokens, the class token first.
 _LABELLED = replace(FAMILY, supervision="labels of ImageNet-1k", data="ImageNet-1k", seen=IMAGENET_1K_LABELS)
 _FS = replace(
-    FAMILY,
+    CENTRED,
     family="FS",
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
     seen=IMAGENET_21K_LABELS,
-    mean=HALF.mean,
-    std=HALF.std,
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
     checkpoint="original",
     interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
@@ -82,12 +92,10 @@ RESNET_50 = NetworkSize((3, 4, 6, 3), (256, 512, 1024, 2048))
 _RESNET_101 = replace(RESNET_50, blocks=(3, 4, 23, 3))
 _RESNET_152 = replace(RESNET_50, blocks=(3, 8, 36, 3))
 _BIT = replace(
-    RESNET,
+    normalised(RESNET, HALF),
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
     seen=IMAGENET_21K_LABELS,
-    mean=HALF.mean,
-    std=HALF.std,
     paper="Kolesnikov et al., Big Transfer (BiT): General Visual Representation Learning, ECCV 2020, "
     "arXiv:1912.11370",
     has_final=True,

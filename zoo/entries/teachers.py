@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture
 from zoo.entries.distilled import DINOV2
-from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry
+from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry, normalised
 from zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
 from zoo.spec import UNIT, BackboneSpec, Stage
 
@@ -15,13 +15,11 @@ from zoo.spec import UNIT, BackboneSpec, Stage
 # (``--backbones nvidia/...``); their code is not run. Evaluated at 224 px here; the authors recommend 512 px.
 # Teachers of v3: DFN CLIP, SigLIP 2, DINOv2 and SAM; of v4: SigLIP 2, DINOv3 and SAM 3.
 _RADIO = replace(
-    FAMILY,
+    normalised(FAMILY, UNIT),  # the network itself normalises, by the numbers in its file
     family="RADIO",
     supervision="images, by teachers of images, texts and masks",
     data="not public",
     seen=taught_by_dino("Oquab et al., DINOv2, arXiv:2304.07193, table 15"),
-    mean=UNIT.mean,  # the network itself normalises, by the numbers in its file
-    std=UNIT.std,
     licence="NVIDIA Open Model License",
     paper="Heinrich et al., RADIOv2.5: Improved Baselines for Agglomerative Vision Foundation Models, "
     "CVPR 2025, arXiv:2412.07679",

@@ -8,7 +8,7 @@ from typing import Any
 
 import transformers
 from huggingface_hub.errors import StrictDataclassError
-from transformers import HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig, ViTConfig, ViTMAEConfig
+from transformers import HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig
 
 from zoo.architecture import Architecture
 from zoo.entries import ARCHITECTURES
@@ -36,10 +36,6 @@ RADIO_SIZES = {
     "so400m_v2": replace(SO400M, mlp=4320),
     "huge": HUGE,
 }
-_ENCODER = (  # keys of the configuration of a ViTMAE that are of its encoder
-    *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"),
-    *("layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias"),
-)
 _RADIO_NAME = re.compile(r"vit_([a-z0-9_]+?)_patch(\d+)_224")
 
 
@@ -74,10 +70,6 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
             f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
             f"supported are {', '.join(supported_types())}."
         )
-    if kind == "vit_mae":
-        # its encoder as a plain ViT: ViTMAE itself shuffles the patches at every call
-        mae = ViTMAEConfig.from_dict(_known(ViTMAEConfig, values))
-        return architecture, ViTConfig(**{name: getattr(mae, name) for name in _ENCODER})
     config_class = model_class(architecture).config_class or PreTrainedConfig
     config: PreTrainedConfig = config_class.from_dict(_known(config_class, values))
     if architecture.pooling_key:

@@ -13,8 +13,7 @@ from zoo.load.config import read_network
 from zoo.load.hub import fetch
 from zoo.load.timm_models import timm_network
 from zoo.spec import BackboneSpec, Normalisation
-
-REFERENCE_SIZE = 224  # side in pixels at which backbones of larger training images are evaluated
+from zoo.view.views import REFERENCE_SIZE
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,6 +33,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)
     patch = max(stage.stride for stage in facts.stages)
+    # backbones of larger training images, too, are evaluated at that of the protocols
     evaluated = min(facts.trained_size or side or REFERENCE_SIZE, REFERENCE_SIZE)
     return replace(
         facts,

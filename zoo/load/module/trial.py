@@ -51,15 +51,11 @@ class Reading:
         cells = f"{self.side} x {self.side} cells"
         return f"{before}{cells} of {self.width} channels in {LAYOUT_WORDS[self.layout]}"
 
-    def shape(self, rows: int, columns: int) -> tuple[int, ...]:
-        """Shape of what one image of so many rows and columns would give."""
+    def fits(self, stream: Tensor, rows: int, columns: int) -> bool:
+        """Whether this is what one image of so many rows and columns of cells gives."""
         tokens = self.prefix + rows * columns
-        return {
-            "maps": (1, self.width, rows, columns),
-            "cells": (1, rows, columns, self.width),
-            "tokens": (1, tokens, self.width),
-            "tokens-first": (tokens, 1, self.width),
-        }[self.layout]
+        shape = (1, self.width, rows, columns) if self.is_map else (1, tokens, self.width)
+        return stream.ndim == len(shape) and with_batch_first(stream, self.layout).shape == shape
 
     def agrees_with_equal_images(self, stream: Tensor) -> bool:
         """Whether the first two images of a batch, which are equal, have equal features, the third others."""
@@ -238,6 +234,6 @@ def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -
         return first_line(error.__cause__ or error)
     for stream, reading in zip(streams, every, strict=True):
         rows, columns = (length * reading.side // subject.size for length in sides)
-        if tuple(stream.shape) != reading.shape(rows, columns):
+        if not reading.fits(stream, rows, columns):
             return "the grid does not follow the image"
     return ""
