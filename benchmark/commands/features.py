@@ -4,7 +4,7 @@ from collections import Counter
 
 from benchmark.commands.command import command, counted, ended_by_signals, exit_code
 from benchmark.commands.result import Files
-from benchmark.commands.run import RunCall
+from benchmark.commands.run import OF_THE_COMMAND, RunForm
 from benchmark.option import called_with
 from benchmark.request import ELSEWHERE, Request
 
@@ -37,8 +37,8 @@ def features_command(request: Request) -> int:
     return exit_code(done.failures)
 
 
-@called_with(RunCall, without=WITHOUT)
-def features(call: RunCall) -> Files:
+@called_with(RunForm, without=(*WITHOUT, *OF_THE_COMMAND))
+def features(call: RunForm) -> Files:
     """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
 
     Does what ``python -m benchmark features`` does, with the same options. ``frame`` has one row a file:

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from benchmark.api import RunSummary
     from benchmark.jobs.forecast import Forecast
 
+OF_THE_COMMAND = ("plan", "json")  # options that no call from Python has
 MOST_NAMED = 5  # images that could not be read and are named one by one
 
 
 @dataclass(frozen=True)
-class RunCommand(Request):
-    """Options of a run, and whether it is only planned."""
+class RunForm(Request):
+    """Options of a run, whether it is only planned, and whether a call from Python shows how far it is."""
 
     _: KW_ONLY
     plan: Plain[bool] = Option(
@@ -34,21 +35,14 @@ class RunCommand(Request):
         "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
         "nothing of it.",
     )
+    progress: Plain[bool | None] = Option(
+        None, "Show bars and what is found; of the Python call alone.", usual="in a notebook or a terminal"
+    )
     json: Plain[bool] = Option(False, "With --plan: for machines.")
 
     def __post_init__(self) -> None:
         if self.json and not self.plan:
             raise InputError("--json goes with --plan; `show --json` gives what a run has found")
-
-
-@dataclass(frozen=True)
-class RunCall(Request):
-    """Options of a run, and whether the call shows how far it is."""
-
-    _: KW_ONLY
-    progress: Plain[bool | None] = Option(
-        None, "Show bars and what is found; of the Python call alone.", usual="in a notebook or a terminal"
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -60,8 +54,8 @@ class RunResult(Result):
     pages: tuple[Path, ...] = ()  # that were written
 
 
-@command("run", RunCommand)
-def run_command(given: RunCommand) -> int:
+@command("run", RunForm, without=["progress"])
+def run_command(given: RunForm) -> int:
     """Run every layer of backbones through tasks and write leaderboards.
 
     Without options: the mini suite, offline, in two to four minutes.
@@ -91,7 +85,7 @@ def run_command(given: RunCommand) -> int:
     return exit_code(summary.done.failures)
 
 
-def _plan(given: RunCommand) -> None:
+def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
         from tabulate import tabulate
 
@@ -99,7 +93,7 @@ def _plan(given: RunCommand) -> None:
 
         foreseen = forecast(given.request, report)
     if given.json:
-        say_json({**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk})
+        say_json(asdict(foreseen))
         return
     planned = _planned(foreseen)
     assert planned.table is not None
@@ -133,8 +127,8 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-@called_with(RunCall)
-def run(call: RunCall) -> RunResult:
+@called_with(RunForm, without=OF_THE_COMMAND)
+def run(call: RunForm) -> RunResult:
     """Run backbones through tasks and give the best of each task, and the records of the folder's suite.
 
     Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
@@ -174,8 +168,8 @@ def run(call: RunCall) -> RunResult:
     )
 
 
-@called_with(RunCall)
-def forecast(call: RunCall) -> Result:
+@called_with(RunForm, without=OF_THE_COMMAND)
+def forecast(call: RunForm) -> Result:
     """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
 
     Does what ``python -m benchmark run --plan`` does: shows some images to the backbones with most to do, as

@@ -1,6 +1,7 @@
 """Collectors: what listens to a pass, and the arrays that each leaves behind for a shard."""
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -145,7 +146,7 @@ class MeasuredCollector(Collector):
         self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # of positions, by size of images
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
-        self._failed: dict[tuple[int, Layer], str] = {}
+        self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)  # by group, why layers have none
 
     def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
         """Ask for the leading directions [dim components] of the tokens of a black image, orthonormal.
@@ -184,7 +185,7 @@ class MeasuredCollector(Collector):
         del self._waiting[layer]
         for members, part in self._parts(batch):
             group = members[0].group
-            if (group, layer) not in self._failed:
+            if layer not in self._failed[group]:
                 measurer = self._measurer(group)
                 with self._noting(group, layer):
                     portion = self._fed.feed.portion(waiting, part)
@@ -198,16 +199,17 @@ class MeasuredCollector(Collector):
     def finish(self, groups: range) -> dict[str, Tensor]:
         arrays = {name: array for group in groups for name, array in self._of_group(group).items()}
         self._measurers = {}
+        self._failed.clear()
         return arrays
 
     def _of_group(self, group: int) -> dict[str, Tensor]:
         """What a group's measurer keeps of every layer; it leaves the device at once."""
-        measurer, finished = self._measurer(group), dict[tuple[Layer, str], Tensor]()
+        measurer, failed = self._measurer(group), self._failed[group]
+        finished: dict[tuple[Layer, str], Tensor] = {}
         for layer in self._measured:
             # layers of which one could not be measured cannot be measured together
-            reasons = [self._failed.get((group, member), "") for member in layer.members]
-            if any(reasons):
-                self._failed[group, layer] = next(filter(None, reasons))
+            if reasons := [*filter(None, map(failed.get, layer.members))]:
+                failed[layer] = reasons[0]
             else:
                 with self._noting(group, layer):
                     finished |= {(layer, name): array for name, array in measurer.finish(layer).items()}
@@ -216,15 +218,13 @@ class MeasuredCollector(Collector):
             by_layer[layer][name] = array
         for layer, arrays in by_layer.items():
             if not arrays.pop(FINITE, torch.tensor(True)).all():
-                self._failed.setdefault((group, layer), NOT_FINITE)
-        failed = {layer: self._failed.get((group, layer), "") for layer in by_layer}
-        self._failed = {key: reason for key, reason in self._failed.items() if key[0] != group}
-        measured = {layer: arrays for layer, arrays in by_layer.items() if not failed[layer]}
+                failed.setdefault(layer, NOT_FINITE)
+        measured = {layer: arrays for layer, arrays in by_layer.items() if not failed.get(layer)}
         settled = measurer.settle(measured) if isinstance(measurer, Settling) else measured
         named: dict[str, Tensor] = {}
-        for layer, reason in failed.items():
-            text = torch.tensor(list(reason.encode()), dtype=torch.uint8)
-            arrays = {FAILURE: text} if reason else settled[layer]
+        for layer in self._measured:
+            reason = torch.tensor(list(failed.get(layer, "").encode()), dtype=torch.uint8)
+            arrays = settled[layer] if layer in measured else {FAILURE: reason}
             named |= {f"{group}/{layer}/{name}": array for name, array in arrays.items()}
         return named
 
@@ -236,7 +236,7 @@ class MeasuredCollector(Collector):
         except InputError:
             raise
         except ValueError as error:
-            self._failed.setdefault((group, layer), str(error))
+            self._failed[group].setdefault(layer, str(error))
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise

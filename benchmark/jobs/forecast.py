@@ -64,16 +64,8 @@ class Forecast:
     memory: int
     warm_up: float
     notes: tuple[str, ...]
-
-    @property
-    def forwards(self) -> int:
-        """Images through backbones that are not stored yet."""
-        return sum(step.images for step in self.steps)
-
-    @property
-    def disk(self) -> int:
-        """Bytes that it leaves in the cache."""
-        return sum(step.disk for step in self.steps)
+    forwards: int  # images through backbones that are not stored yet
+    disk: int  # bytes that it leaves in the cache
 
 
 def forecast(request: Request, report: Reporter) -> Forecast:
@@ -101,16 +93,19 @@ def forecast(request: Request, report: Reporter) -> Forecast:
         torch.set_num_threads(max(1, request.workers // workers))  # as each process has
     timings.take(lambda: begin + max(planned + FLOOR, SHARE * expected()), report)
     torch.set_num_threads(threads)
+    steps = (*timings.steps(), *apart)
     return Forecast(
         suite=run.suite,
         device=device_name(run.devices[0]),
         workers=workers,
         images=run.plan.images,
-        steps=(*timings.steps(), *apart),
+        steps=steps,
         seconds=expected(),
         memory=_memory(run, workers),
         warm_up=perf_counter() - begin,
         notes=tuple(_notes(request, run, timings.failures)),
+        forwards=sum(step.images for step in steps),
+        disk=sum(step.disk for step in steps),
     )
 
 

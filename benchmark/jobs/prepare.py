@@ -100,8 +100,7 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
         ]
         there = list(filter(is_current, (first.files_with(second) for first, second in pairs)))
         if len(there) < len(pairs):
-            sides = {id(side) for pair in pairs for side in pair}
-            stale.append((task, tuple(job for job in jobs if id(job) in sides)))
+            stale.append((task, tuple(job for job in jobs if any(job in pair for pair in pairs))))
         current += there
     return tuple(stale)
 
@@ -141,14 +140,11 @@ def pass_job(setup: Setup, pass_: Pass) -> Job:
 
 def score_job(setup: Setup, task: Task) -> ScoreJob:
     """The job of a backbone in a task: where its passes store what it takes."""
-    passes = setup.plan.passes
-    vectors = [each.source for each in passes if task in each.vectors]
-    fed = [each.source for each in passes if task in each.measured and task.scores_from(each.source)]
     return ScoreJob(
         setup,
         task,
         records_print(setup, task),
         task.data_digest,
-        {source.name: vectors_folder(setup, source) for source in vectors},
-        measured_folder(setup, task, fed[0]) if fed else None,
+        {source.name: vectors_folder(setup, source) for source in task.vector_sources},
+        measured_folder(setup, task, task.measured[-1].source) if task.measured else None,
     )

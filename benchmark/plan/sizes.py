@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from benchmark.plan.plan import Plan, view_for
@@ -65,18 +66,15 @@ def _nearest(spec: BackboneSpec, size: int | None) -> int:
 
 def shown_alike(plan: Plan) -> Iterator[str]:
     """Tasks whose protocol shows images at one size whatever the backbone's, where there are several."""
-    sizes: dict[str, list[BackboneSpec]] = {}
-    for spec in plan.backbones:
-        sizes.setdefault(spec.entry, []).append(spec)
-    several = [variants for variants in sizes.values() if len(variants) > 1]
+    pairs = [(spec, other) for spec, other in combinations(plan.backbones, 2) if spec.entry == other.entry]
     names = [
         f"{task.entry.name} ({task.protocol})"
         for task in plan.tasks.every
-        if several
+        if pairs
         and task.sources
-        and not any(
-            len({view_for(spec, source.view) for spec in variants}) > 1
-            for variants in several
+        and all(
+            view_for(spec, source.view) == view_for(other, source.view)
+            for spec, other in pairs
             for source in task.sources
         )
     ]

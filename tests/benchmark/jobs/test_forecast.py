@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import benchmark
-from benchmark.commands.run import RunCommand, as_size, as_time
+from benchmark.commands.run import RunForm, as_size, as_time
 from benchmark.jobs import forecast
 from benchmark.jobs.job import Job
 from benchmark.request import Request
@@ -114,5 +114,5 @@ def test_words_for_times_and_sizes() -> None:
 
 def test_json_goes_with_plan() -> None:
     with pytest.raises(InputError, match="--json goes with --plan"):
-        RunCommand(json=True)
-    assert RunCommand("a", plan=True, json=True).request == Request("a")
+        RunForm(json=True)
+    assert RunForm("a", plan=True, json=True).request == Request("a")
