@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations_with_replacement
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -89,19 +90,16 @@ class Grams:
         return rounded_centred(gram, min_max=self.config.min_max)
 
 
-CONFIGS = {  # by name of the protocol
-    "standard": CkaConfig(poolings=("cls", "mean", "patch"), min_max=False),
-    "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class CkaTask(ComparisonTask):
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
     data: ProbedImages
     config: CkaConfig
-    configs = CONFIGS
+    configs: ClassVar = {
+        "standard": CkaConfig(poolings=("cls", "mean", "patch"), min_max=False),
+        "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
+    }
     scorer = "cka"
     feed = WHOLE_GRIDS
 

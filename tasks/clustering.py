@@ -6,6 +6,7 @@ Source: Walmer et al., CVPR 2023 (k-means purity of images, objects and parts; w
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -49,9 +50,6 @@ class ClusterConfig:
     n_init: int  # starts, of which the best by inertia counts
     seed: int  # of all starts
     view: View  # how images with regions are shown
-
-
-CONFIGS = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ class ImageClusterTask(VectorTask):
 
     data: ProbedClasses
     config: ClusterConfig
-    configs = CONFIGS
+    configs: ClassVar = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))}
     keeps_examples = True
     scorer = "clustering"
     sets_refusal = SINGLE_LAYERS
@@ -180,7 +178,7 @@ class RegionClusterTask(MeasuredTask):
 
     data: ClusteredRegions
     config: ClusterConfig
-    configs = CONFIGS
+    configs = ImageClusterTask.configs
 
     @cached_property
     def source(self) -> Source:

@@ -6,6 +6,7 @@ Source: Wu et al., CVPR 2018; numbers as in the evaluation of DINO (Caron et al.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +35,12 @@ class KnnConfig:
     temperature: float  # divisor of the cosine in the vote exp(cos / temperature)
 
 
-CONFIGS = {"standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)}
-
-
 @dataclass(frozen=True, eq=False)
 class KnnTask(LabelledTask):
     """k-NN classification of validation images by a bank of training images."""
 
     config: KnnConfig
-    configs = CONFIGS
+    configs: ClassVar = {"standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)}
     keeps_examples = True
     scorer = "knn"
 

@@ -8,6 +8,7 @@ stored vectors, so images are not augmented.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,15 +108,13 @@ _STANDARD = FewShotRule(
     shots=(10, 1, 5, 25), seeds=(0, 1, 2), penalties=_PENALTIES, held_out=5, penalty=2.0**10
 )
 
-FEW_SHOT = {"standard": _STANDARD, "paper": replace(_STANDARD, penalties=())}
-
 
 @dataclass(frozen=True, eq=False)
 class FewShotTask(LabelledTask):
     """Validation images classified by closed-form probes of a few training images a class."""
 
     config: FewShotRule
-    configs = FEW_SHOT
+    configs: ClassVar = {"standard": _STANDARD, "paper": replace(_STANDARD, penalties=())}
     all_tokens = True
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
@@ -124,22 +123,17 @@ class FewShotTask(LabelledTask):
         if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
             return Outcome((), empty=reason)
         fewest = int(np.bincount(labelled.labels, minlength=classes).min())
+        test, truth = as_tensor(labelled.test, device), as_tensor(labelled.truth, device)
         correct, missing = {}, {}
         for shots in self.config.shots:
             if shots > fewest:
                 missing[metric_of(shots)] = too_few(shots, fewest)
-            else:
-                correct[metric_of(shots)] = self._correct(labelled, shots, device)
+                continue
+            draws = (draw_shots(labelled.labels, classes, shots, seed) for seed in self.config.seeds)
+            probes = (fit_few_shot(as_tensor(labelled.train[rows], device), self.config) for rows in draws)
+            right = [probe.correct(test, truth) for probe in probes]
+            correct[metric_of(shots)] = np.asarray(np.mean(right, axis=0), np.float64)
         return labelled.outcome(correct, missing)
-
-    def _correct(self, images: LabelledVectors, shots: int, device: Device) -> NDArray[np.float64]:
-        """For each test image the share of the draws whose probe is right."""
-        test, truth = as_tensor(images.test, device), as_tensor(images.truth, device)
-        classes, right = len(self.images.train.classes), []
-        for seed in self.config.seeds:
-            drawn = images.train[draw_shots(images.labels, classes, shots, seed)]
-            right.append(fit_few_shot(as_tensor(drawn, device), self.config).correct(test, truth))
-        return np.asarray(np.mean(right, axis=0), np.float64)
 
 
 def metric_of(shots: int) -> str:
@@ -153,9 +147,7 @@ def too_few(shots: int, fewest: int) -> str:
 
 
 _RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-LINEAR = {
-    "standard": SoftmaxRule(epochs=20, batch=1024, momentum=0.9, rates=_RATES, held_out=100, least=4, seed=0)
-}
+_TRAINING = SoftmaxRule(epochs=20, batch=1024, momentum=0.9, rates=_RATES, held_out=100, least=4, seed=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +155,7 @@ class LinearTask(LabelledTask):
     """Validation images classified by soft-max regressions that saw all training images."""
 
     config: SoftmaxRule
-    configs = LINEAR
+    configs: ClassVar = {"standard": _TRAINING}
     all_tokens = True
 
     @property

@@ -6,13 +6,14 @@ Source: Radenović et al., CVPR 2018 (splits, junk, trapezoid AP).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
-from tasks.datasets.base import FileSample, Sample
+from tasks.datasets.base import Sample
 from tasks.datasets.revisitop import Retrieval
 from tasks.examples import Predicted, by_key, drawn
 from tasks.metrics.arrays import Floats, Integers
@@ -38,19 +39,16 @@ class RetrievalConfig:
     crop_queries: bool  # whether a query is cut to its box first, as the official protocol asks
 
 
-CONFIGS = {  # by name of the protocol
-    "standard": RetrievalConfig(view=FitLongSide(long=224), crop_queries=True),
-    "paper": RetrievalConfig(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class RetrievalTask(VectorTask):
     """Retrieval of the database images that show what a query shows."""
 
     data: Retrieval
     config: RetrievalConfig
-    configs = CONFIGS
+    configs: ClassVar = {
+        "standard": RetrievalConfig(view=FitLongSide(long=224), crop_queries=True),
+        "paper": RetrievalConfig(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
+    }
     keeps_examples = True
     scorer = "retrieval"
     split = "database, queries"
@@ -60,10 +58,9 @@ class RetrievalTask(VectorTask):
         queries = self.data.queries
         if not self.config.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
-        return (self._source("database", self.data.database), self._source("queries", queries))
-
-    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
-        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.config.view)
+        parts = {"database": self.data.database, "queries": queries}.items()
+        groups = {f"{self.data.name}/{name}": chunks(part, CHUNK_OF_PHOTOS) for name, part in parts}
+        return tuple(Source(*source, self.config.view) for source in groups.items())
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:

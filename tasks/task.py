@@ -38,7 +38,7 @@ from tasks.metrics.fused import side_by_side as unit_side_by_side
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry, entry_of
 from tasks.sets import members_of, sets_of
-from tasks.stored import StoredBackbone, StoredVectors
+from tasks.stored import StoredBackbone
 from tasks.transformed import STANDARD, Vectors, transformed
 from tasks.transforms import of_tokens
 from zoo.spec import BackboneSpec, Layer
@@ -305,23 +305,21 @@ class VectorTask(Task):
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
-        needed = {source.name: backbone.vectors[source.name] for source in self.vector_sources}
-        poolings = next(iter(needed.values())).poolings()
+        stored = backbone.vectors.values()
+        poolings = next(iter(stored)).poolings()
         if self.sets:
             sets = self.scored(backbone.layers, backbone.spec)
-            scored = {pooling: self._of_sets(needed, sets, pooling, backbone.device) for pooling in poolings}
+            scored = {pooling: self._of_sets(backbone, sets, pooling) for pooling in poolings}
             places = product(sets, poolings)
             return Findings(tuple(LayerOutcome(*key, scored[key[1]][key[0]]) for key in places))
         if self.all_tokens and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
         jobs = list(product(backbone.layers, poolings))
-        size = sum(each.bytes(*jobs[0]) for each in needed.values()) if jobs else 0
+        size = sum(each.bytes(*jobs[0]) for each in stored) if jobs else 0
 
         def score(job: tuple[Layer, str]) -> LayerOutcome:
-            vectors = {name: self._read(backbone, each, *job) for name, each in needed.items()}
-            if not _finite(vectors, needed):
-                return LayerOutcome(*job, Outcome((), empty=NOT_FINITE))
-            return LayerOutcome(*job, self.score(self.changed(vectors), backbone.device))
+            vectors, missing = self._finite(backbone, *job), Outcome((), empty=NOT_FINITE)
+            return LayerOutcome(*job, self.score(vectors, backbone.device) if vectors else missing)
 
         return Findings(tuple(side_by_side(score, jobs, backbone.workers, size)))
 
@@ -330,27 +328,26 @@ class VectorTask(Task):
         known = [source.name for source in self.fitted_on]
         return transformed(vectors, self.transform, known) if self.transform else vectors
 
-    def _read(
-        self, backbone: StoredBackbone, stored: StoredVectors, layer: Layer, pooling: str
-    ) -> NDArray[np.float32]:
-        if pooling != ALL:
-            return stored.read(layer, pooling)
-        patches = backbone.patch_tokens(self.vector_sources[0].view, layer)
-        every = stored.read(layer, "cls") + patches * stored.read(layer, "mean")
-        return every / np.float32(patches + 1)
+    def _finite(self, backbone: StoredBackbone, layer: Layer, pooling: str) -> Vectors:
+        """The vectors of a layer as they are scored; none where those of a readable image are not finite."""
+        vectors: dict[str, NDArray[np.float32]] = {}
+        for name, stored in backbone.vectors.items():
+            if pooling == ALL:
+                patches = backbone.patch_tokens(self.vector_sources[0].view, layer)
+                every = stored.read(layer, "cls") + patches * stored.read(layer, "mean")
+                vectors[name] = every / np.float32(patches + 1)
+            else:
+                vectors[name] = stored.read(layer, pooling)
+            if not np.isfinite(vectors[name][stored.shown]).all():
+                return {}
+        return self.changed(vectors)
 
-    def _of_sets(
-        self, needed: Mapping[str, StoredVectors], sets: Sequence[Layer], pooling: str, device: Device
-    ) -> dict[Layer, Outcome]:
+    def _of_sets(self, backbone: StoredBackbone, sets: Sequence[Layer], pooling: str) -> dict[Layer, Outcome]:
         """Outcomes of all sets in one pooling; the vectors of all layers are in memory together."""
-        layers: dict[Layer, Vectors] = {
-            layer: {name: each.read(layer, pooling) for name, each in needed.items()}
-            for layer in members_of(sets)
-        }
-        broken = {layer for layer, vectors in layers.items() if not _finite(vectors, needed)}
-        whole = [each for each in sets if not broken & {*each.members}]
-        finite = {layer: self.changed(layers[layer]) for layer in members_of(whole)}
-        outcomes = self.score_sets(finite, whole, device) if whole else []  # there may be no layer, either
+        layers = {layer: self._finite(backbone, layer, pooling) for layer in members_of(sets)}
+        whole = [each for each in sets if all(layers[member] for member in each.members)]
+        finite = {layer: layers[layer] for layer in members_of(whole)}
+        outcomes = self.score_sets(finite, whole, backbone.device) if whole else []  # there may be no layer
         missing = dict.fromkeys(sets, Outcome((), empty=NOT_FINITE))
         return missing | dict(zip(whole, outcomes, strict=True))
 
@@ -437,8 +434,3 @@ def side_by_side(
         return [function(job) for job in jobs]
     with threadpool_limits(limits=1), ThreadPoolExecutor(together) as pool:
         return list(pool.map(function, jobs))
-
-
-def _finite(vectors: Vectors, stored: Mapping[str, StoredVectors]) -> bool:
-    """Whether all images that could be read have finite vectors."""
-    return all(np.isfinite(vectors[name][each.shown]).all() for name, each in stored.items())
