@@ -132,9 +132,7 @@ class CkaTask(ComparisonTask):
     def poolings(self) -> tuple[str, ...]:
         return self.config.poolings
 
-    def compare(
-        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
-    ) -> Iterator[PairFindings]:
+    def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
         """CKA of all layers of every two backbones that have features of a pooling."""
         needed = _vectors(pooling)
         there = [
@@ -143,7 +141,7 @@ class CkaTask(ComparisonTask):
         members = [row for row in there if not backbones[row].refusal]
         value = error = np.zeros((0, 0))
         if members:
-            value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling, device)
+            value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
         owner = np.repeat(members, [len(backbones[row].layers) for row in members])
         for first, second in combinations_with_replacement(there, 2):
             layers, others = backbones[first].layers, backbones[second].layers
@@ -175,22 +173,20 @@ class _GramMeasurer:
         return self._kept.pop(layer, {"gram": torch.zeros(0)})
 
 
-def cka_matrix(
-    grams: Grams, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
-) -> tuple[Floats, Floats]:
+def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) -> tuple[Floats, Floats]:
     """CKA over all layers of the backbones, in order, and its standard errors over the images.
 
     All layers of all backbones together take one matrix product a batch. NaN where a layer does not vary over
     the images, or was not finite in any of the batches.
     """
     accumulator = CkaAccumulator(errors=True)
-    stacks = [_grams(grams, backbone, pooling, device) for backbone in backbones]
+    stacks = [_grams(grams, backbone, pooling) for backbone in backbones]
     for batch in zip(*stacks, strict=True):
         accumulator.add(torch.cat(batch))
     return accumulator.matrix().cpu().numpy(), accumulator.standard_error().cpu().numpy()
 
 
-def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.device) -> Iterator[Tensor]:
+def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Tensor]:
     """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
@@ -201,9 +197,9 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.d
         sizes = [len(images) for images in batches]
         stored = stored_grams(backbone, number, backbone.layers, sizes) if pooling in PATCHES else None
         for batch, images in enumerate(batches):
-            parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
+            parts = [torch.from_numpy(stored[batch]).to(backbone.device)] if stored else []
             if pooled:
-                values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
+                values = (torch.from_numpy(layer[images]).to(backbone.device) for layer in pooled)
                 parts.append(torch.stack([grams.gram(features).float() for features in values]))
             yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
 

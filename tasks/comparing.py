@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tasks.base import Source
@@ -51,9 +50,7 @@ class ComparisonTask(FedTask):
         return True
 
     @abstractmethod
-    def compare(
-        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
-    ) -> Iterator[PairFindings]:
+    def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
         """What it says of all pairs of backbones, sorted by name, that it compares, in one of its poolings.
 
         Nothing is said of a backbone without that pooling.

@@ -35,7 +35,7 @@ from tasks.datasets.davis import Videos
 from tasks.datasets.spair import Keypoints
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.task import PULL, KeypointTask
-from tasks.paths import End, Read, Rule, Steps, steps_between
+from tasks.paths import End, Read, Steps, steps_between
 from tasks.propagation.task import PropagationTask
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import Role, TaskEntry, config_of
@@ -46,6 +46,7 @@ from zoo.spec import Layer
 from zoo.view.views import View
 
 Kept = TypeVar("Kept")
+Stops = tuple[tuple[int, End], ...]  # with their numbers; of one view and one transform, which a pass shows
 
 RULES = ("spair", "davis")  # tasks whose protocols can be decomposed
 CEILING = "ceiling"  # what is said beside a rule's score of how high it can be
@@ -94,20 +95,15 @@ def task_steps(task: str, first: Given, second: Given) -> Steps:
 
 def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tuple[EvaluationProtocol, ...]:
     """One protocol for each view, and for each transform of its features, among the stops of the steps."""
-    groups: dict[tuple[View, str], list[tuple[int, Rule]]] = {}
+    groups: dict[tuple[View, str], Stops] = {}
     for number in sorted({*steps.scored}):
         stop = steps.stops[number]
-        groups.setdefault((stop.rule.view, stop.transform), []).append((number, stop.rule))
+        alike = stop.rule.view, stop.transform
+        groups[alike] = (*groups.get(alike, ()), (number, stop))
     name = f"{first.name}-to-{second.name}".replace(":", "-")  # which names files, too
     return tuple(
-        EvaluationProtocol(
-            name=f"{name}-{number}",
-            title=first.protocol.title,
-            tasks=None,
-            unlike=first.protocol.unlike,
-            own=((f"{task}-steps", StepsConfig(tuple(rules), transform)),),
-        )
-        for number, ((_, transform), rules) in enumerate(groups.items())
+        replace(first.protocol, name=f"{name}-{number}", tasks=None, own=((f"{task}-steps", stops),))
+        for number, stops in enumerate(groups.values())
     )
 
 
@@ -116,29 +112,21 @@ def step_metric(number: int) -> str:
     return f"step {number}"
 
 
-@dataclass(frozen=True, slots=True)
-class StepsConfig:
-    """Some rules between two protocols, with their numbers: all of one view and of one transform."""
-
-    rules: tuple[tuple[int, Any], ...]
-    transform: str  # "" for nothing
-
-
 @dataclass(frozen=True, eq=False)
 class StepsTask(AnalysisTask):
     """A task by several rules that show images alike; an analysis with one metric a rule."""
 
-    config: StepsConfig
+    config: Stops
     pooling = "grid"
     task: ClassVar[type[MeasuredTask]]
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
         """The task on data by the rules of a protocol that was made for them."""
-        config = dict(protocol.own).get(row.name)
-        if config is None:
+        stops: Stops | None = dict(protocol.own).get(row.name)
+        if stops is None:
             raise InputError(f"{row.name} is run by `decompose` alone")
-        return cls(data, config, row=row, protocol=protocol.name, transform=config.transform)
+        return cls(data, stops, row=row, protocol=protocol.name, transform=stops[0][1].transform)
 
     @property
     def split(self) -> str:
@@ -147,7 +135,7 @@ class StepsTask(AnalysisTask):
     @cached_property
     def tasks(self) -> Mapping[int, Any]:
         """The task by each rule, by the rule's number."""
-        return {number: self.task(self.data, rule) for number, rule in self.config.rules}
+        return {number: self.task(self.data, stop.rule) for number, stop in self.config}
 
     @abstractmethod
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
@@ -215,7 +203,7 @@ class KeypointSteps(StepsTask):
         return self._widest.source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
-        grids, images = KeptGrids(users=len(self.config.rules)), self._widest.images[group.key]
+        grids, images = KeptGrids(users=len(self.config)), self._widest.images[group.key]
         return [
             CategoryMeasurer(Matcher(task.pairs[group.key], images, view, task.config), grids)
             for task in self.tasks.values()
@@ -224,7 +212,7 @@ class KeypointSteps(StepsTask):
     @cached_property
     def _widest(self) -> KeypointTask:
         """The task on all pairs."""
-        return KeypointTask(self.data, replace(self.config.rules[0][1], draw=None))
+        return KeypointTask(self.data, replace(next(iter(self.tasks.values())).config, draw=None))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,15 +28,12 @@ def identity(source: Source) -> str:
 def own_name(data: Classification | Unlabelled) -> str:
     """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
     name = "".join(mark if mark.isprintable() else " " for mark in data.name)
-    return f"{' '.join(name.split())}-{digest(_parts(data))[:DIGITS]}"
-
-
-def _parts(data: Classification | Unlabelled) -> list[object]:
-    """Classes, labels and contents of its splits, or the contents of all images."""
     if isinstance(data, Unlabelled):
-        return [list(map(_content, data.samples))]
-    splits = (data.train, data.val)
-    return [(part.classes, part.labels.tolist(), list(map(_content, part.samples))) for part in splits]
+        content: list[object] = [list(map(_content, data.samples))]
+    else:
+        splits = ((split, list(map(_content, split.samples))) for split in (data.train, data.val))
+        content = [(split.classes, split.labels.tolist(), contents) for split, contents in splits]
+    return f"{' '.join(name.split())}-{digest(content)[:DIGITS]}"
 
 
 def _stated(sample: Sample) -> str:

@@ -123,7 +123,7 @@ def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, passed: PassResult,
     stored = [stored_backbone(job, passed) for job in jobs]
     unreadable = int((~stored[0].of_source.shown).sum())
     for pooling in task.poolings:
-        for findings in task.compare(stored, pooling, jobs[0].setup.device):
+        for findings in task.compare(stored, pooling):
             sides = [jobs[findings.first], jobs[findings.second]]
             first, second = sorted((findings.first, findings.second))
             files = jobs[first].files_with(jobs[second])

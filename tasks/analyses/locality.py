@@ -79,16 +79,14 @@ class Locality(ComparisonTask):
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         return (first.heads is None) != (second.heads is None)
 
-    def compare(
-        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
-    ) -> Iterator[PairFindings]:
+    def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each."""
         for (first, transformer), (second, convnet) in product(enumerate(backbones), repeat=2):
             if transformer.spec.heads is None or convnet.spec.heads is not None:
                 continue
             heads, blocks = (self.feed.layers((), each.spec) for each in (transformer, convnet))
             reason = transformer.refusal or convnet.refusal
-            subsets = None if reason else self._subsets(transformer, convnet, device)
+            subsets = None if reason else self._subsets(transformer, convnet)
             if subsets is None:
                 reason = reason or "heads or blocks could not be measured"
                 empty = np.full((len(heads), 1), np.nan)
@@ -104,14 +102,12 @@ class Locality(ComparisonTask):
                 errors = np.full((1, len(value)), np.nan)
                 yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
-    def _subsets(
-        self, transformer: StoredBackbone, convnet: StoredBackbone, device: torch.device
-    ) -> HeadSubsets | None:
+    def _subsets(self, transformer: StoredBackbone, convnet: StoredBackbone) -> HeadSubsets | None:
         """Windows of heads against blocks, over all batches; None where nothing was measured."""
         (layer,) = self.feed.layers((), transformer.spec)
         blocks = self.feed.layers((), convnet.spec)
         distances: list[NDArray[np.float32]] = []
-        within = cross = other = torch.zeros(1, device=device)
+        within = cross = other = torch.zeros(1, device=transformer.device)
         for number, batches in self.cka.batches_of(transformer.of_source.shown):
             sizes = [len(images) for images in batches]
             heads = transformer.left_behind(number).get(layer, {})
@@ -120,7 +116,7 @@ class Locality(ComparisonTask):
             distances.append(np.asarray(heads["distance"], np.float32))
             of_heads = split_grams(np.asarray(heads["gram"], np.float32), sizes)
             for pair in zip(of_heads, stored_grams(convnet, number, blocks, sizes), strict=True):
-                near, far = (self.cka.centred(torch.as_tensor(gram).to(device)) for gram in pair)
+                near, far = (self.cka.centred(torch.as_tensor(gram).to(within.device)) for gram in pair)
                 within, other = within + gather(near, near), other + gather(far, far)
                 cross = cross + gather(near, far)
         if not distances:

@@ -133,7 +133,7 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
     assert [len(group.samples) for group in task.source.groups] == [50]
     assert task.grams.batches(range(50)) == [slice(0, 16), slice(16, 32), slice(32, 48)]
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
     np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
     assert (abs(found - found.T) < 1e-6).all()
@@ -143,7 +143,7 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
-    found, _ = cka_matrix(task.grams, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
+    found, _ = cka_matrix(task.grams, [store(task, one, tmp_path, read) for one in backbones], pooling)
     features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
     whole = [[cka(x, y) for y in features] for x in features]
     np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
@@ -158,7 +158,7 @@ def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
     assert [len(group.samples) for group in task.source.groups] == [256, 45]
     read[[0, 9, 10, 11, 12, 13, 300]] = False  # the second batch keeps three images, the last one four
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
@@ -168,7 +168,7 @@ def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
     without = replace(stored, vectors={task.source.name: NoClassToken(stored.of_source)})
 
     def offered(members: list[StoredBackbone], pooling: str) -> list[tuple[int, int]]:
-        return [(found.first, found.second) for found in task.compare(members, pooling, CPU)]
+        return [(found.first, found.second) for found in task.compare(members, pooling)]
 
     for pooling in ("cls", "mean", "patch", "all"):
         assert offered([stored], pooling) == [(0, 0)]
@@ -181,7 +181,7 @@ def test_a_backbone_that_cannot_be_measured_says_why_in_its_own_pairs(tmp_path: 
     task, backbones, read = problem(40, 16), two_backbones(40), np.ones(40, bool)
     first, second = (store(task, one, tmp_path, read) for one in backbones)
     refused = replace(second, refusal="two has no layer 1.mlp.")
-    found = {(one.first, one.second): one for one in task.compare([first, refused], "patch", CPU)}
+    found = {(one.first, one.second): one for one in task.compare([first, refused], "patch")}
     assert np.isfinite(found[0, 0].value).all()
     for pair, shape in (((0, 1), (3, 2)), ((1, 1), (2, 2))):
         assert found[pair].reason == "two has no layer 1.mlp."
@@ -207,7 +207,7 @@ def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling
     read[24:33] = False  # all but three of the third
     read[36:48] = False  # all of the fourth
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
@@ -220,7 +220,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     complete = expected(task, backbones, pooling, read)
     backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling)
     dropped = np.zeros((5, 5), bool)
     dropped[1], dropped[:, 1] = True, True
     assert (np.isnan(found) == dropped).all()

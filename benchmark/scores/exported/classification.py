@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from benchmark.scores.exported.arrays import Floats, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
@@ -140,7 +141,7 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     known = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
     asked = as_labels(arrays["test_labels"], f"test_labels of {path}", len(test)).astype(np.int64)
     names = np.union1d(known, asked)
-    labels, truth = (np.searchsorted(names, values).astype(np.int64) for values in (known, asked))
+    labels, truth = (np.searchsorted(names, values) for values in (known, asked))
     strangers = int((~np.isin(truth, labels)).sum())
     note = f"{strangers:,} of {len(test):,} test items have a class that no train item has"
     notes = (note,) if strangers else ()
@@ -152,9 +153,7 @@ def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:
     known, labels = np.unique(given.labels, return_inverse=True)
     if len(known) < 2:
         raise InputError(f"expected train items of two classes or more in {given.path}, found {len(known)}")
-    places = np.searchsorted(known, given.truth).clip(max=len(known) - 1)
-    truth = np.where(known[places] == given.truth, places, -1).astype(np.int64)
-    return replace(given, labels=labels.astype(np.int64), truth=truth)
+    return replace(given, labels=labels, truth=pd.Index(known).get_indexer(pd.Index(given.truth)))
 
 
 def _check_counts(

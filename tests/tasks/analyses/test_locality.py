@@ -37,6 +37,7 @@ class Backbone:
     found: MeasuredLayers
     refusal: str = ""
     layers: tuple[Layer, ...] = (Layer(1),)
+    device = None
 
     @property
     def of_source(self) -> Any:
@@ -83,7 +84,7 @@ def compared(  # type: ignore[no-untyped-def]
     convnet = replace(CONVNET, stages=(Stage(len(blocks), 8, 8),))
     conv = left_behind(problem, place / "c", shown_blocks(*blocks), spec=convnet)
     members = [Backbone(convnet, conv), Backbone(spec, near, refusal)]
-    return list(problem.compare(members, "patch", torch.device("cpu")))
+    return list(problem.compare(members, "patch"))
 
 
 def orthogonal(heads: int) -> Tensor:
