@@ -20,7 +20,16 @@ from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
 from tasks.segmentation.shown import NO_LABELS
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
-from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes
+from tests.tasks.segmentation.test_problem import (
+    LAYER,
+    by_metric,
+    drawn,
+    enlarged,
+    measured,
+    one_hot,
+    outcome,
+    scenes,
+)
 from zoo.spec import Layer
 from zoo.view.views import Stretch
 
@@ -29,16 +38,6 @@ Masks = NDArray[np.uint8]
 RULE = config_of(find_protocol("capi"), "segment")
 assert isinstance(RULE, CapiConfig)
 VOTE = RULE.electorate
-
-
-def drawn(images: int, seed: int, classes: int = 5) -> Masks:
-    cells = np.random.default_rng(seed).integers(0, classes, (images, 4, 4)).astype(np.uint8)
-    cells[0].reshape(-1)[:classes] = np.arange(classes)
-    return cells
-
-
-def one_hot(cells: Masks) -> list[Tensor]:
-    return [torch.from_numpy(np.eye(5, dtype=np.float32)[image]) for image in cells]
 
 
 def rule(electorate: Electorate = VOTE, seed: int = 0) -> CapiConfig:

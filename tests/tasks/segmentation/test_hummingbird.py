@@ -8,7 +8,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 
 from tasks.base import FINITE
 from tasks.checks import ALIKE
@@ -24,7 +23,16 @@ from tasks.segmentation.shown import NO_LABELS
 from tasks.segmentation.task import SegmentationTask
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
-from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes
+from tests.tasks.segmentation.test_problem import (
+    LAYER,
+    by_metric,
+    drawn,
+    enlarged,
+    measured,
+    one_hot,
+    outcome,
+    scenes,
+)
 from tests.tasks.segmentation.test_problem import rule as standard
 from zoo.view.views import LoweredSquare, Stretch
 
@@ -40,16 +48,6 @@ Masks = NDArray[np.uint8]
 
 def rule(k: int = 3, memory: int = 100_000, augmentation: Augmentation = PLAIN) -> HummingbirdConfig:
     return HummingbirdConfig(Stretch(8), Vote(k, 1, 0.02), 0.0, 0, memory, augmentation)
-
-
-def drawn(images: int, seed: int, classes: int = 5) -> Masks:
-    cells = np.random.default_rng(seed).integers(0, classes, (images, 4, 4)).astype(np.uint8)
-    cells[0].reshape(-1)[:classes] = np.arange(classes)
-    return cells
-
-
-def one_hot(cells: Masks) -> list[Tensor]:
-    return [torch.from_numpy(np.eye(5, dtype=np.float32)[image]) for image in cells]
 
 
 def with_other(data: Scenes) -> Scenes:

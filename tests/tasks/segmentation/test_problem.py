@@ -1,6 +1,6 @@
 """Segmentation in context, fed batch by batch, on features that are planted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,16 +100,11 @@ def rule(k: int = 3, other: int = 1, temperature: float = 0.02) -> SegmentationC
     return SegmentationConfig(Stretch(8), Vote(k, other, temperature), least=0.5, seed=0)
 
 
-@pytest.fixture
-def labels() -> Callable[..., Masks]:
+def drawn(images: int, seed: int) -> Masks:
     """Random classes of the cells [images 4 4], every class in every set."""
-
-    def drawn(images: int, seed: int) -> Masks:
-        cells = np.random.default_rng(seed).integers(0, CLASSES, (images, 4, 4)).astype(np.uint8)
-        cells[0].reshape(-1)[:CLASSES] = np.arange(CLASSES)
-        return cells
-
-    return drawn
+    cells = np.random.default_rng(seed).integers(0, CLASSES, (images, 4, 4)).astype(np.uint8)
+    cells[0].reshape(-1)[:CLASSES] = np.arange(CLASSES)
+    return cells
 
 
 def enlarged(cells: Masks) -> Masks:
@@ -121,8 +116,8 @@ def one_hot(cells: Masks) -> list[Tensor]:
     return [torch.from_numpy(np.eye(CLASSES, dtype=np.float32)[image]) for image in cells]
 
 
-def test_features_that_are_the_class_give_the_ceiling(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_features_that_are_the_class_give_the_ceiling(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     scores = by_metric(outcome(problem, one_hot(train), one_hot(val)))
     # bilinear maps round the corners of random cells
@@ -130,15 +125,15 @@ def test_features_that_are_the_class_give_the_ceiling(tmp_path: Path, labels: Ca
     assert 50 < scores["mIoU"] < 100
 
 
-def test_columns_of_one_class_give_100(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = (np.repeat(labels(count, seed)[:, :1], 4, axis=1) for count, seed in ((9, 0), (10, 1)))
+def test_columns_of_one_class_give_100(tmp_path: Path) -> None:
+    train, val = (np.repeat(drawn(count, seed)[:, :1], 4, axis=1) for count, seed in ((9, 0), (10, 1)))
     train[1, :, :], val[1, :, :] = 4, 4  # the class that four columns cannot hold
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     assert set(by_metric(outcome(problem, one_hot(train), one_hot(val))).values()) == {100.0}
 
 
-def test_swapped_classes_of_the_memory_cost_all(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_swapped_classes_of_the_memory_cost_all(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     swapped = np.array([1, 2, 0, 4, 3], np.uint8)[train]
     problem = SegmentationTask(scenes(tmp_path, enlarged(swapped), enlarged(val)), rule())
     scores = by_metric(outcome(problem, one_hot(train), one_hot(val)))
@@ -172,8 +167,8 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
         assert 100 * weighted == pytest.approx(own["mIoU_of_image_weights_0_1_2_repeated"], abs=0.05)
 
 
-def test_batches_and_other_layers_change_nothing(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_batches_and_other_layers_change_nothing(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory=40), rule())
     generator = torch.Generator().manual_seed(0)
     layers = [Layer(number) for number in (1, 2)]
@@ -192,8 +187,8 @@ def test_batches_and_other_layers_change_nothing(tmp_path: Path, labels: Callabl
         assert alone.scores == together[layer].scores
 
 
-def test_lengths_of_vectors_change_nothing(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_lengths_of_vectors_change_nothing(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     generator = torch.Generator().manual_seed(0)
     grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
@@ -204,10 +199,8 @@ def test_lengths_of_vectors_change_nothing(tmp_path: Path, labels: Callable[...,
     assert outcome(problem, *grids).scores == outcome(problem, *longer).scores
 
 
-def test_the_order_of_the_memory_changes_nothing_but_ties(
-    tmp_path: Path, labels: Callable[..., Masks]
-) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_the_order_of_the_memory_changes_nothing_but_ties(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     generator = torch.Generator().manual_seed(0)
     grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
     order = [4, 2, 8, 0, 1, 7, 3, 5, 6]
@@ -223,8 +216,8 @@ def test_the_order_of_the_memory_changes_nothing_but_ties(
     assert by_metric(found[0]) == pytest.approx(by_metric(found[1]), abs=1e-9)
 
 
-def test_the_memory_holds_a_share_of_every_image(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(2, 1)
+def test_the_memory_holds_a_share_of_every_image(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(2, 1)
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory=30), rule())
     left = measured(problem.memory, {LAYER: one_hot(train)}, 4)[LAYER]
     assert sum(len(one["rows"]) for one in left) == 9 * 3
@@ -233,14 +226,14 @@ def test_the_memory_holds_a_share_of_every_image(tmp_path: Path, labels: Callabl
     assert [scene.sample.key for scene in few.memory.scenes] == [f"train-{number}" for number in (1, 3, 5, 7)]
 
 
-def test_a_memory_smaller_than_k_votes_as_a_whole(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(1, 0), labels(2, 1)
+def test_a_memory_smaller_than_k_votes_as_a_whole(tmp_path: Path) -> None:
+    train, val = drawn(1, 0), drawn(2, 1)
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=30))
     assert by_metric(outcome(problem, one_hot(train), one_hot(val)))["mIoU"] > 50
 
 
-def test_images_without_a_class_have_no_effect(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_images_without_a_class_have_no_effect(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     void = np.full((1, 24, 24), 255, np.uint8)
     plain = SegmentationTask(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
     more = SegmentationTask(
@@ -266,8 +259,8 @@ def test_a_class_that_no_image_shows_is_not_averaged(tmp_path: Path) -> None:
     assert scores["class accuracy"] == pytest.approx((100 + 50) / 2, abs=9)
 
 
-def test_what_cannot_be_scored(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_what_cannot_be_scored(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     void = [np.full((count, 24, 24), 255, np.uint8) for count in (9, 10)]
     problem = SegmentationTask(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
     constant = [[torch.ones(4, 4, 3)] * count for count in (9, 10)]
@@ -287,8 +280,8 @@ def test_what_cannot_be_scored(tmp_path: Path, labels: Callable[..., Masks]) -> 
     assert [FINITE in one for one in left[LAYER]] == [True, False]
 
 
-def test_layers_are_told_apart_by_paired_images(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(40, 1)
+def test_layers_are_told_apart_by_paired_images(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(40, 1)
     problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     generator = torch.Generator().manual_seed(0)
     good, bad = Layer(1), Layer(2)
@@ -305,8 +298,8 @@ def test_layers_are_told_apart_by_paired_images(tmp_path: Path, labels: Callable
         assert low < by_metric(found[layer])["mIoU"] < high
 
 
-def test_fingerprints_tell_what_is_remembered(tmp_path: Path, labels: Callable[..., Masks]) -> None:
-    train, val = labels(9, 0), labels(10, 1)
+def test_fingerprints_tell_what_is_remembered(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
     made = [
         SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory), each)
         for memory, each in (
