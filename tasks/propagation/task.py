@@ -89,9 +89,7 @@ class PropagationTask(MeasuredTask):
             values=values,
             statistics={metric: Statistic(metric) for metric in values},
         )
-        # of sets of layers no masks are kept
-        masks = any("mask" in measured for measured in measurements)
-        return Outcome(tuple(scores), items, predicted=self._predicted(measurements) if masks else {})
+        return Outcome(tuple(scores), items, predicted=self._predicted(measurements))
 
     def _rounded(self, percent: float) -> float:
         decimals = self.config.decimals
@@ -111,24 +109,23 @@ class PropagationTask(MeasuredTask):
         """Masks of the examples and their J&F, mean over objects, from what the videos left behind."""
         masks, scores = [], []
         for video, measured in zip(self.data.videos, measurements, strict=True):
-            if places := self.places[video.name]:
+            if "mask" in measured:  # which is not kept of sets of layers
                 masks.append(np.asarray(measured["mask"], np.uint8))
                 both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
-                scores.append(100.0 * both[:, [frame - 1 for frame in places]].mean(axis=0))
+                scores.append(100.0 * both[:, [frame - 1 for frame in self.places[video.name]]].mean(axis=0))
         if not masks:
             return {}
         return {"mask": np.concatenate(masks), "score": np.concatenate(scores).astype(np.float32)}
 
     def facts(self) -> Predicted:
         every = [(video, frame) for video in self._shown for frame in self.places[video.name]]
-        seeds = {video.name: small_mask(read_mask(video.masks[0])) for video in self._shown}
         return {
             "video": np.asarray([video.name for video, _ in every], str),
             "frame": np.asarray([video.frames[frame].key for video, frame in every], str),
             "first": np.asarray([video.frames[0].key for video, _ in every], str),
             "position": np.asarray([frame for _, frame in every], np.int64),
             "truth": np.stack([small_mask(read_mask(video.masks[frame])) for video, frame in every]),
-            "given": np.stack([seeds[video.name] for video, _ in every]),
+            "given": np.stack([small_mask(read_mask(video.masks[0])) for video, _ in every]),
         }
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
