@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Hashable, Sequence
+from dataclasses import asdict
 from itertools import combinations
 from typing import Literal, get_args
 
@@ -16,9 +17,9 @@ Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "n
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
 NOT_MEASURED = ("not run", "not comparable")  # verdicts of numbers beside which nothing was measured
 DECIMALS = 4  # decimals of measured percents in a frame
-_SAID = ("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric")
 COLUMNS = (
-    *(*_SAID, "pooling", "tap", "rule", "published", "decimals", "published_layer"),
+    *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric"),
+    *("pooling", "tap", "rule", "published", "decimals", "published_layer"),
     *("measured", "ci_low", "ci_high", "measured_layer", "difference", "verdict", "reason", "conditions"),
 )
 """Columns of `reproduce`: those of `Published`; the percent that was measured, its 95 % interval and its
@@ -55,9 +56,8 @@ def reproduce(
         verdict, reason, measured = _compared(number, runs.get(_run_of(number)))
         if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
             reason = f"{reason}; not in the registry"
-        names = (*_SAID, "pooling", "tap", "rule", "decimals", "conditions")
-        said = {name: getattr(number, name) for name in names} | {"verdict": verdict, "reason": reason}
-        rows.append(said | {"published": number.value, "published_layer": number.layer} | measured)
+        judged = {"published": number.value, "published_layer": number.layer} | measured
+        rows.append(asdict(number) | judged | {"verdict": verdict, "reason": reason})
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)

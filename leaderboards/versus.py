@@ -19,7 +19,7 @@ from leaderboards.scores.frames import FLOOR
 from tasks.base import Items
 from tasks.metrics.best_set import holm
 from tasks.uncertainty import paired_differences
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, require_known
 
 Which = Literal["best", "same"]
 
@@ -115,17 +115,13 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
 
 
 def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -> None:
-    known = sorted({str(name) for name in rows["backbone"]})
+    require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
     for name in names:
-        if name not in known:
-            raise unknown("backbone", name, known)
         if FLOOR in set(rows.loc[rows["backbone"] == name, "family"]):
             raise InputError(f"the layers of {name} are random draws, which compare with nothing")
     if names[0] == names[1]:
         raise InputError(f"expected two different backbones, found {names[0]} twice")
-    for task in tasks:
-        if task not in set(rows["task"]):
-            raise unknown("task", task, sorted({str(name) for name in rows["task"]}))
+    require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
 
 
 _Plan = tuple[Column, list[tuple[Side, Side]], list[Mapping[Place, Items]]]

@@ -148,11 +148,6 @@ def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     return rows
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun: ``1 backbone``, ``2 backbones``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def boards_of(
     records: "pd.DataFrame",
     output: Path,

@@ -2,11 +2,12 @@
 
 from collections import Counter
 
-from benchmark.commands.command import command, counted, ended_by_signals, exit_code
+from benchmark.commands.command import command, ended_by_signals, exit_code
 from benchmark.commands.result import Files
 from benchmark.commands.run import OF_THE_COMMAND, RunForm
 from benchmark.option import called_with
 from benchmark.request import ELSEWHERE, Request
+from leaderboards.display import counted
 
 WITHOUT = ("floor", "transform", "fuse", *ELSEWHERE)
 
@@ -31,7 +32,7 @@ def features_command(request: Request) -> int:
     for failure in done.failures:
         report.say(f"failed: {failure}")
     for folder, count in Counter(path.parent for _, path in files).items():
-        report.say(f"wrote {counted(count, 'file')} in {folder}")
+        report.say(f"wrote {counted(count, 'files')} in {folder}")
     for option, path in dict(files).items():
         report.say(f"for example: python -m benchmark {option} {path}")
     return exit_code(done.failures)
@@ -63,7 +64,7 @@ def features(call: RunForm) -> Files:
     failures = tuple(map(str, done.failures))
     left_out = [f"Left out: {reason}." for reason in done.unreadable]
     return Files(
-        title=f"{counted(len(files), 'file')} of vectors",
+        title=f"{counted(len(files), 'files')} of vectors",
         frame=pd.DataFrame(rows, columns=["backbone", "task", "layer", "pooling", "path"]),
         notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
         paths=tuple(path for _, path in files),

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from benchmark import parsers
-from benchmark.commands.command import command, counted, say_json
+from benchmark.commands.command import command, say_json
 from benchmark.commands.result import Result
 from benchmark.option import Option, Plain, Words, called_with
 from benchmark.plan.facts import teachers
+from leaderboards.display import counted
 from leaderboards.facts import fits_licence
 from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS
@@ -137,7 +138,7 @@ def list_backbones(filters: BackboneFilters) -> Result:
 
     specs = filters.select
     return Result(
-        title=counted(len(specs), "backbone"),
+        title=counted(len(specs), "backbones"),
         frame=pd.DataFrame([facts(spec) for spec in specs]),
         table=pd.DataFrame([brief(spec) for spec in specs]),
     )

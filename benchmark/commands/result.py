@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.commands.command import counted
+from leaderboards.display import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,4 +67,4 @@ def files_of(paths: Sequence[Path], purpose: str) -> Files:
     import pandas as pd
 
     frame = pd.DataFrame({"path": [str(path) for path in paths]})
-    return Files(title=f"{counted(len(paths), 'file')} {purpose}", frame=frame, paths=tuple(paths))
+    return Files(title=f"{counted(len(paths), 'files')} {purpose}", frame=frame, paths=tuple(paths))

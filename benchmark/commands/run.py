@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from benchmark.commands.command import command, counted, ended_by_signals, exit_code, say_json
+from benchmark.commands.command import command, ended_by_signals, exit_code, say_json
 from benchmark.commands.result import Result
 from benchmark.commands.show import answers_to
 from benchmark.option import Option, Plain, called_with
 from benchmark.request import Request
+from leaderboards.display import counted
 from leaderboards.records.files import VERSION
 from zoo.errors import InputError
 
@@ -103,16 +104,16 @@ def _plan(given: RunForm) -> None:
 
 def _summary(summary: "RunSummary") -> Iterator[str]:
     plan, done = summary.plan, summary.done
-    images = counted(plan.images, "image") + (" each" if len(plan.backbones) > 1 else "")
-    yield f"{counted(len(plan.backbones), 'backbone')}, {images}, {counted(len(plan.tasks.every), 'task')}"
+    images = counted(plan.images, "images") + (" each" if len(plan.backbones) > 1 else "")
+    yield f"{counted(len(plan.backbones), 'backbones')}, {images}, {counted(len(plan.tasks.every), 'tasks')}"
     if done.images:
-        yield f"{counted(done.images, 'image')} through backbones, and scored, in {summary.seconds:.0f} s"
+        yield f"{counted(done.images, 'images')} through backbones, and scored, in {summary.seconds:.0f} s"
     else:
         yield "no image went through a backbone: all features were there"
     for reason in (*plan.tasks.absent, *done.unreadable[:MOST_NAMED]):
         yield f"left out: {reason}"
     if len(done.unreadable) > MOST_NAMED:
-        further = counted(len(done.unreadable) - MOST_NAMED, "further image")
+        further = counted(len(done.unreadable) - MOST_NAMED, "further images")
         yield f"left out: {further} that cannot be decoded"
     partial = {task.dataset: task.coverage for task in plan.tasks.every if task.coverage.partial}
     for name, coverage in sorted(partial.items()):

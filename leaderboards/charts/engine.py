@@ -38,13 +38,6 @@ def pdf(spec: Spec) -> bytes:
     return bytes(vl_convert.vegalite_to_pdf(_text(spec)))
 
 
-def png(spec: Spec, scale: float = 1.0) -> bytes:
-    """A chart as PNG."""
-    import vl_convert
-
-    return bytes(vl_convert.vegalite_to_png(_text(spec), scale=scale))
-
-
 def _text(spec: Spec) -> str:
     """A chart as JSON, which has no word for what is no number."""
     return json.dumps(written(spec), allow_nan=False)

@@ -13,18 +13,11 @@ from tasks.blocks import Block, Heading, Numbers, Picture, Text
 ROOM = 1_500_000  # characters that all pictures of a page have together at most
 
 
-class EmbeddedPicture(NamedTuple):
-    """A picture as it stands in the page; without an SVG where the page has no room for it."""
-
-    title: str
-    svg: Markup | None
-
-
 class Collapsible(NamedTuple):
     """Blocks under one heading."""
 
     title: str
-    blocks: tuple[Block | EmbeddedPicture, ...]
+    blocks: tuple[Block, ...]
 
 
 def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Collapsible]:
@@ -47,16 +40,12 @@ class CollapsibleWriter:
 
     def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
         """Parts, all closed; with their pictures or without."""
-        drawn = []
-        for title, blocks in parts:
-            kept = [block for block in blocks if pictures or not isinstance(block, Picture)]
-            written = (self._embedded(block) if isinstance(block, Picture) else block for block in kept)
-            drawn.append(Collapsible(title, tuple(written)))
-        return filled("collapsibles", parts=drawn)
+        return filled("collapsibles", parts=parts, drawn=self._drawn if pictures else None)
 
-    def _embedded(self, picture: Picture) -> EmbeddedPicture:
+    def _drawn(self, picture: Picture) -> Markup | None:
+        """A picture as an SVG; None where the page has no room for it."""
         text = svg_element(picture, self._backbones, f"p{next(self._numbers)}-")
         if len(text) > self._room:
-            return EmbeddedPicture(picture.title, None)
+            return None
         self._room -= len(text)
-        return EmbeddedPicture(picture.title, Markup(text))  # noqa: S704 - escaped where it is written
+        return Markup(text)  # noqa: S704 - escaped where it is written

@@ -76,11 +76,9 @@ class SharedPictures:
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
         """Anchor, width and height of a picture; None where there is none, or no room."""
         path = examples.files.get(str(name))
-        if path is None:
-            return None
-        if path not in self._known:
+        if path is not None and path not in self._known:
             self._known[path] = self._added(path) if is_whole(path) else None
-        return self._known[path]
+        return None if path is None else self._known[path]
 
     def _added(self, path: Path) -> tuple[str, int, int] | None:
         content = path.read_bytes()
@@ -100,13 +98,6 @@ def judged(text: str = "", right: bool | None = None, picture: Markup | None = N
     return filled("judged", text=text, right=right, picture=picture)
 
 
-class Cluster(NamedTuple):
-    """Images that a layer puts together: the class that most are of, and the images as they are shown."""
-
-    name: str
-    images: tuple[Markup, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Example:
     """An example as it is shown, in a line and, opened, as a table of layers or as clusters."""
@@ -119,7 +110,8 @@ class Example:
     table: str = ""  # what its table shows; "" without one
     heads: tuple[str, ...] = ()  # names of the columns
     rows: tuple[tuple[str | Markup, ...], ...] = ()  # for each row its name and its cells
-    clusters: tuple[Cluster, ...] = ()  # groups of images
+    # images that a layer puts together: the class that most are of, and the images as they are shown
+    clusters: tuple[tuple[str, list[Markup]], ...] = ()
     subject: str = ""  # what the other backbones are told of
     others: tuple[str | Markup, ...] = ()  # what they make of it at their best layers
 

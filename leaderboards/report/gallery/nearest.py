@@ -160,7 +160,9 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     )
 
 
-def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[int]) -> drawing.Cluster:
+def _cluster(
+    examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[int]
+) -> tuple[str, list[Markup]]:
     """Images of one cluster, those of the class that most are of first."""
     names = {number: _class(examples, number) for number in numbers}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
@@ -169,7 +171,7 @@ def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[i
         key, name = examples.arrays["image"][number], names[number]
         state = "as most of its cluster" if name == most else "unlike most of its cluster"
         images.append(judged(name, name == most, pictures.shown(examples, key, f"{name}, {state}, {key}")))
-    return drawing.Cluster(most, tuple(images))
+    return most, images
 
 
 def _class(examples: ExampleSet, place: int) -> str:

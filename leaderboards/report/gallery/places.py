@@ -68,8 +68,16 @@ def _overlay(mask: Array, truth: Array) -> Markup:
     ids = mask[:height, :width].astype(np.uint8)
     indexes = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
     indexes[outline(truth[:height, :width])] = OUTLINE
-    image = Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>')
-    return image.format(width, height, base64.b64encode(_png(indexes)).decode())
+    image = Image.fromarray(indexes)
+    # a palette: nothing, objects half transparent, the outline white
+    palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
+    palette[1 : len(OBJECTS) + 1], alpha[1 : len(OBJECTS) + 1] = OBJECTS, OPACITY
+    palette[OUTLINE], alpha[OUTLINE] = 255, 255
+    image.putpalette(palette.tobytes())
+    file = BytesIO()
+    image.save(file, "PNG", optimize=True, transparency=alpha.tobytes())
+    element = Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>')
+    return element.format(width, height, base64.b64encode(file.getvalue()).decode())
 
 
 def outline(truth: Array) -> NDArray[np.bool_]:
@@ -78,18 +86,6 @@ def outline(truth: Array) -> NDArray[np.bool_]:
     centre = padded[1:-1, 1:-1]
     sides = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
     return np.asarray((centre > 0) & np.any([centre != side for side in sides], axis=0))
-
-
-def _png(indexes: NDArray[np.uint8]) -> bytes:
-    """A mask as a PNG with a palette: nothing, objects half transparent, the outline white."""
-    image = Image.fromarray(indexes)
-    palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
-    palette[1 : len(OBJECTS) + 1], alpha[1 : len(OBJECTS) + 1] = OBJECTS, OPACITY
-    palette[OUTLINE], alpha[OUTLINE] = 255, 255
-    image.putpalette(palette.tobytes())
-    sink = BytesIO()
-    image.save(sink, "PNG", optimize=True, transparency=alpha.tobytes())
-    return sink.getvalue()
 
 
 # frames with the masks that layers predicted
