@@ -8,7 +8,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
-from leaderboards.scores.column import BetterPooling, Column
+from leaderboards.scores.column import Column, Side
 from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.differences import Ties
 
@@ -37,7 +37,7 @@ class Answer:
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     compared: int  # other backbones that were
     layers: tuple[int, ...]  # further blocks of which the data cannot tell that they are worse
-    better: BetterPooling | None
+    better: Side | None  # in another pooling
     milliseconds: float  # one image up to the layer; NaN where it was not measured
     device: str  # that it was measured on; "" where it was not
 
@@ -136,7 +136,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         notes.append(f"ms: one image up to that layer, on {devices}.")
     notes += [
         f"↑ {answer.column.heading}: pooling {answer.better.pooling} reaches "
-        f"{score_text(answer.better.value)} (layer {answer.better.layer}/{answer.better.depth})."
+        f"{score_text(answer.better.score)} (layer {answer.better.layer}/{answer.better.depth})."
         for answer in answers
         if answer.better
     ]

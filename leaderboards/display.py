@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import groupby
 
 from leaderboards.records.files import safe_name
 from tasks.registry import TASKS, TaskEntry
@@ -113,11 +114,7 @@ def counted(count: int, unit: str) -> str:
 
 def ranges_text(numbers: list[int]) -> str:
     """Whole numbers in words: ``1, 2, 4 to 6``."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    placed = groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in run] for _, run in placed]  # of consecutive numbers
     texts = [[f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(number) for number in run] for run in runs]
     return ", ".join(text for run in texts for text in run)

@@ -13,8 +13,8 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, score_text
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
-from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Side, best_side, sides_of
+from leaderboards.scores.column import Column, Side
+from leaderboards.scores.differences import best_side, sides_of
 from leaderboards.scores.frames import FLOOR
 from tasks.base import Items
 from tasks.metrics.best_set import holm

@@ -26,7 +26,7 @@ ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a pag
 
 # for each ending of a file, what writes a page so
 WRITERS: dict[str, Callable[[Page], str]] = {"csv": csv_page, "md": markdown_page}
-ENDINGS = ("csv", "md")  # what is written where nothing else is asked for
+ENDINGS = tuple(WRITERS)  # what is written where nothing else is asked for
 
 
 def tables_folder() -> Path:

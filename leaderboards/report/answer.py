@@ -61,7 +61,7 @@ def _values(answer: Answer) -> list[str]:
         facts.append(f"{fixed(answer.honest, 1)} % with the layer chosen on other items")
     if answer.better is not None:
         words = f"{pooling_name(answer.better.pooling)}, layer {answer.better.layer}"
-        facts.append(f"{fixed(answer.better.value, 1)} % from another pooling: {words}")
+        facts.append(f"{fixed(answer.better.score, 1)} % from another pooling: {words}")
     facts += [f"random features reach {fixed(floor, 1)} %" for floor in answer.column.floors["mean"][:1]]
     return facts
 

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
 from leaderboards.display import metric_rank, pooling_rank
+from leaderboards.records.items import Place
 from leaderboards.scores.frames import (
     COLUMN,
     Source,
@@ -36,13 +36,20 @@ class HonestChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class BetterPooling:
-    """The best layer of a backbone in another pooling, where it scores higher than the one that is shown."""
+class Side:
+    """A layer of a backbone, or a set of layers, with its score in a column."""
 
+    backbone: str
+    layer: int  # block, from 1
+    depth: int  # blocks of the backbone
     pooling: str
-    value: float
-    layer: int
-    depth: int
+    score: float  # percent
+    tap: str = "block"
+    transform: str = ""  # what was done to the features
+
+    @property
+    def place(self) -> Place:
+        return self.layer, self.tap, self.pooling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +110,7 @@ class Column(Source):
     def at_best(self) -> pd.DataFrame:
         """All metrics of the layers that are best in the column's."""
         rows = self.rows[(self.rows["tap"] == "block") & (self.rows["metric"] != "")]
-        keys = ["backbone", "layer", "pooling"]
-        best = set(self.best[keys].itertuples(index=False, name=None))
-        is_best = [key in best for key in rows[keys].itertuples(index=False, name=None)]
-        return rows[np.array(is_best, bool)]
+        return rows.merge(self.best[["backbone", "layer", "pooling"]])
 
     @cached_property
     def floors(self) -> pd.DataFrame:
@@ -127,16 +131,16 @@ class Column(Source):
         return choices
 
     @cached_property
-    def better_poolings(self) -> Mapping[str, BetterPooling]:
+    def better_poolings(self) -> Mapping[str, Side]:
         """For each backbone whose best score is of another pooling than the leaderboard's, that score."""
         primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
-        better: dict[str, BetterPooling] = {}
+        better: dict[str, Side] = {}
         for pooling in self.other_poolings:
             for row in best_rows(self.scored[self.scored["pooling"] == pooling]).to_dict("records"):
                 name, value = str(row["backbone"]), float(row["value"])
-                known = better[name].value if name in better else primary.get(name, -math.inf)
+                known = better[name].score if name in better else primary.get(name, -math.inf)
                 if value > known:
-                    better[name] = BetterPooling(pooling, value, int(row["layer"]), int(row["depth"]))
+                    better[name] = Side(name, int(row["layer"]), int(row["depth"]), pooling, value)
         return better
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
-from leaderboards.scores.column import Column
+from leaderboards.scores.column import Column, Side
 from leaderboards.scores.frames import best_rows
 from tasks.base import Items
 from tasks.uncertainty import confidence_set, paired_differences
@@ -88,23 +88,6 @@ def known_items(
         return read_items(folder / scored_path(key, backbone), places)
     except InputError:
         return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A layer of a backbone, or a set of layers, with its score in a column."""
-
-    backbone: str
-    layer: int  # block, from 1
-    depth: int  # blocks of the backbone
-    pooling: str
-    score: float  # percent
-    tap: str = "block"
-    transform: str = ""  # what was done to the features
-
-    @property
-    def place(self) -> Place:
-        return self.layer, self.tap, self.pooling
 
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "") -> list[Side]:

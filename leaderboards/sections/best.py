@@ -136,7 +136,7 @@ def _better_blocks(board: Board) -> list[Block]:
     """One line a column with the backbones that score higher in another pooling; none without any."""
     texts = {
         column.heading: [
-            f"{label} {display.score_text(better.value)} "
+            f"{label} {display.score_text(better.score)} "
             f"({better.layer}/{better.depth}, {display.pooling_name(better.pooling)})"
             for name, label in board.labels.items()
             if (better := column.better_poolings.get(name))

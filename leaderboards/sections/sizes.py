@@ -8,8 +8,8 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import score_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Difference, Side, best_side, differences_of
+from leaderboards.scores.column import Column, Side
+from leaderboards.scores.differences import Difference, best_side, differences_of
 from leaderboards.sections.transforms import difference_text
 from tasks.base import area_ceiling_metric, ceiling_metric
 from tasks.blocks import Block, Heading, Table, said

@@ -8,8 +8,8 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, natural, score_text, signed_text
-from leaderboards.scores.column import Column, chosen_elsewhere
-from leaderboards.scores.differences import Difference, Side, best_side, differences_of, sides_of
+from leaderboards.scores.column import Column, Side, chosen_elsewhere
+from leaderboards.scores.differences import Difference, best_side, differences_of, sides_of
 from leaderboards.scores.frames import backbones_of, is_floor
 from tasks.blocks import Block, Bullets, Heading, Table, said
 from tasks.sets import SETS, names_of

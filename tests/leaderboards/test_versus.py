@@ -10,7 +10,7 @@ import pytest
 from leaderboards.board import Board
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
-from leaderboards.scores.differences import Side
+from leaderboards.scores.column import Side
 from leaderboards.versus import Match, conclusion, equal_shares, match, match_frame, match_table
 from tasks.base import Statistic
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure

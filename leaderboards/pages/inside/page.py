@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from zipfile import BadZipFile
 
-import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import number_text, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.pages.tidy import inside_frame
+from leaderboards.records.arrays import read_arrays
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.scores.frames import Source, half_widths, is_floor
 from leaderboards.sections.gaps import empty_analyses
@@ -83,9 +82,8 @@ def evidence_of(analysis: Source, board: Board) -> Evidence:
         if board.arrays is None:
             return None
         try:
-            with np.load(board.arrays / scored_path(key, *backbones, ending="npz")) as archive:
-                return archive[name]  # type: ignore[no-any-return]
-        except (OSError, ValueError, KeyError, BadZipFile):
+            return read_arrays(board.arrays / scored_path(key, *backbones, ending="npz"), [name])[name]
+        except (OSError, ValueError):
             return None
 
     rows = analysis.rows[analysis.rows["value"].notna() & (analysis.rows["other_layer"] < 0)]
