@@ -21,6 +21,7 @@ from tasks.metrics.arrays import Floats
 from zoo.spec import Layer
 from zoo.view.views import View
 
+SAMPLED = ("sample_cls", "sample_rollout", "sample_image")  # what is kept of single images
 LARGEST_SIDE = 14 * 16  # of an image that is kept whole as a picture; of larger ones every second row is
 
 
@@ -69,7 +70,12 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
         poolings = [name for name in ("cls", "patch") if f"{name}_map" in images.first]
         names = [*(f"{pooling}_map" for pooling in poolings), "aaam"]
         maps, cells = {name: images.total(name) / len(images.keys) for name in names}, images.first["cells"]
-        arrays = {"cells": cells, "images": np.array(len(images.keys)), **maps, **_samples(images)}
+        arrays = {"cells": cells, "images": np.array(len(images.keys)), **maps}
+        sampled = images.having("sample")
+        if sampled.groups:
+            arrays["sample"] = np.array(sampled.keys_at("sample"))
+            kept = [name for name in SAMPLED if name in sampled.first]
+            arrays |= {name: np.concatenate(sampled.every(name)) for name in kept}
         if not all(np.isfinite(average).all() for average in maps.values()):
             heads = len(maps["aaam"])
             outcomes = dict.fromkeys(poolings, Outcome((), empty=base.NOT_FINITE))
@@ -166,13 +172,3 @@ class _Maps:
             pictures = torch.stack([portion.pixels[row, :, ::step, ::step] for row in rows])
             single["sample_image"] = pictures.permute(0, 2, 3, 1)
         return single
-
-
-def _samples(images: base.KeptImages) -> dict[str, base.Array]:
-    """Maps of single images, in the order of the source, with their keys."""
-    sampled = images.having("sample")
-    if not sampled.groups:
-        return {}
-    names = [name for name in ("sample_cls", "sample_rollout", "sample_image") if name in sampled.first]
-    kept = {name: np.concatenate(sampled.every(name)) for name in names}
-    return kept | {"sample": np.array(sampled.keys_at("sample"))}

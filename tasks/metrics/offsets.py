@@ -104,10 +104,9 @@ def reachable(aligned: Floats) -> Floats:
 
 
 def _peak(aligned: Floats, near: NDArray[np.bool_]) -> tuple[int, int]:
-    down, right = np.broadcast_arrays(*_offsets(aligned.shape))
     best = aligned[near].max()
     places = np.argwhere(near & (aligned >= best - ROUNDING * abs(best)))
-    offsets = [(int(down[row, column]), int(right[row, column])) for row, column in places]
+    offsets = ((int(down), int(right)) for down, right in places - np.array(aligned.shape) // 2)
     return min(offsets, key=lambda offset: (offset[0] ** 2 + offset[1] ** 2, *offset))
 
 

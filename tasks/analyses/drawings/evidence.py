@@ -108,10 +108,8 @@ class Evidence:
     def grid(self, backbone: DrawnBackbone, patches: int) -> tuple[int, int]:
         """Rows and columns of a backbone's patches: array ``cells``, else a square, else one row."""
         cells = self.array(backbone, "cells", 1)
-        if cells is not None and len(cells) == 2:
-            rows, columns = (int(side) for side in cells)
-            if rows * columns == patches:
-                return rows, columns
+        if cells is not None and cells.shape == (2,) and int(cells[0]) * int(cells[1]) == patches:
+            return int(cells[0]), int(cells[1])
         side = round(patches**0.5)
         return (side, side) if side * side == patches else (1, patches)
 
