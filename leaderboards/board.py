@@ -16,15 +16,15 @@ from leaderboards.scores.column import BEST, Column, columns_of
 from leaderboards.scores.differences import ColumnTies, column_ties
 from leaderboards.scores.frames import (
     BoardBackbone,
-    Source,
+    RecordGroup,
     backbones_of,
+    groups_of,
     in_order,
     is_analysis,
     is_floor,
     is_set,
     newest,
     pair_rows,
-    sources_of,
 )
 from tasks.registry import COST
 
@@ -70,9 +70,9 @@ class Board:
         return replace(self, records=records)
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def groups(self) -> tuple[RecordGroup, ...]:
         """Its records by task, dataset, protocol and data, such as the analyses of a board of analyses."""
-        return sources_of(self.records)
+        return groups_of(self.records)
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -106,7 +106,7 @@ class Board:
 
     @cached_property
     def costs(self) -> "Board":
-        """The board of its costs, whose sources are devices."""
+        """The board of its costs, a group for each device."""
         return self.only(self.records[self.records["task"] == COST])
 
     @cached_property

@@ -11,13 +11,13 @@ from leaderboards.display import metric_rank, pooling_rank
 from leaderboards.records.items import Place
 from leaderboards.scores.frames import (
     COLUMN,
-    Source,
+    RecordGroup,
     best_rows,
     candidates,
     floor_draws,
+    groups_of,
     in_order,
     is_floor,
-    sources_of,
 )
 
 BEST = [  # columns of tables of best layers
@@ -53,7 +53,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column(Source):
+class Column(RecordGroup):
     """A column of the leaderboard: the primary metric of a task on a dataset, and scores by all metrics.
 
     Scores over different images or another ground truth, such as those of a limited run, have columns of
@@ -161,22 +161,22 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     Scores are of single layers as they are, each once. Of one task, dataset and protocol the complete data
     come first, then what most backbones are scored on.
     """
-    ranked = sources_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
+    ranked = groups_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
     columns: dict[Column, tuple[object, ...]] = {}
-    for source in ranked:
-        same = [other for other in ranked if other.task == source.task]
-        facts = (*source.source, source.apart, source.select(scores))
-        partial, count = bool(source.rows["partial"].any()), source.rows["backbone"].nunique()
-        for metric in source.metrics:
-            heading = _heading(source, metric, same) + (" †" if partial else "")
+    for group in ranked:
+        same = [other for other in ranked if other.task == group.task]
+        facts = (*group.source, group.apart, group.select(scores))
+        partial, count = bool(group.rows["partial"].any()), group.rows["backbone"].nunique()
+        for metric in group.metrics:
+            heading = _heading(group, metric, same) + (" †" if partial else "")
             column = Column(*facts, metric=metric, heading=heading, partial=partial)
-            columns[column] = (source.rank, partial, -count, metric_rank(source.task, metric), source.data)
+            columns[column] = (group.rank, partial, -count, metric_rank(group.task, metric), group.data)
     return tuple(sorted(columns, key=columns.__getitem__))
 
 
-def _heading(source: Source, metric: str, same: Collection[Source]) -> str:
+def _heading(group: RecordGroup, metric: str, same: Collection[RecordGroup]) -> str:
     """A column's heading, with dataset, protocol and data only where its task has several of them."""
-    heading = f"{source.task} {metric}"
-    heading += f", {source.dataset}" if len({other.dataset for other in same}) > 1 else ""
-    heading += f" ({source.protocol})" if len({other.protocol for other in same}) > 1 else ""
-    return heading + (f" [{source.data}]" if source.apart else "")
+    heading = f"{group.task} {metric}"
+    heading += f", {group.dataset}" if len({other.dataset for other in same}) > 1 else ""
+    heading += f" ({group.protocol})" if len({other.protocol for other in same}) > 1 else ""
+    return heading + (f" [{group.data}]" if group.apart else "")

@@ -163,7 +163,7 @@ def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.Dat
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordGroup:
     """Records of one task on a dataset under a protocol, all over the same images and ground truth."""
 
     task: str
@@ -208,12 +208,12 @@ class Source:
         return records
 
 
-def sources_of(records: pd.DataFrame) -> tuple[Source, ...]:
+def groups_of(records: pd.DataFrame) -> tuple[RecordGroup, ...]:
     """Records by task, dataset, protocol and data, in the order of pages."""
-    groups = {(*map(str, key),): rows for key, rows in records.groupby(SOURCE, sort=False)}
-    several = Counter(key[:3] for key in groups)
-    sources = [
-        Source(task, dataset, protocol, data, several[task, dataset, protocol] > 1, rows)
-        for (task, dataset, protocol, data), rows in groups.items()
+    parts = {(*map(str, key),): rows for key, rows in records.groupby(SOURCE, sort=False)}
+    several = Counter(key[:3] for key in parts)
+    groups = [
+        RecordGroup(task, dataset, protocol, data, several[task, dataset, protocol] > 1, rows)
+        for (task, dataset, protocol, data), rows in parts.items()
     ]
-    return tuple(sorted(sources, key=lambda source: (source.rank, source.data)))
+    return tuple(sorted(groups, key=lambda group: (group.rank, group.data)))

@@ -29,7 +29,7 @@ def cost_page(board: Board) -> Page:
     """The costs of one suite, which has some."""
     name = f"{board.page}.cost"
     blocks: list[Block] = [said(NOTE)]
-    for device in board.costs.sources:
+    for device in board.costs.groups:
         blocks += _device_blocks(device.rows, device.dataset)
     numbers = Numbers(inside_frame(board.costs), name)
     blocks += provenance_blocks(board.costs, numbers, empty_analyses(board.costs))

@@ -76,17 +76,17 @@ def empty_analyses(board: Board) -> list[str]:
     A backbone of which one says nothing is named once, without layers.
     """
     gaps: dict[Gap, set[tuple[int, str]]] = {}
-    for source in board.sources:
+    for group in board.groups:
         for backbone in board.backbones:
-            rows = source.rows[source.rows["backbone"] == backbone.name]
-            gap = Gap(backbone.name, *source.source[:3], "", "", NOT_RUN)
+            rows = group.rows[group.rows["backbone"] == backbone.name]
+            gap = Gap(backbone.name, *group.source[:3], "", "", NOT_RUN)
             several = len(set(rows["pooling"])) > 1
             whole = not rows["value"].notna().any()
             missing = rows.loc[rows["value"].isna(), ["pooling", "reason", "layer", "tap"]]
             for pooling, reason, layer, tap in missing.itertuples(index=False, name=None):
                 missed = gap._replace(pooling=pooling * (several and not whole), reason=reason or NO_REASON)
                 gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
-            if rows.empty and not backbone.floor and not (source.rows["other"] == backbone.name).any():
+            if rows.empty and not backbone.floor and not (group.rows["other"] == backbone.name).any():
                 gaps[gap] = set()
     return _sentences(board, gaps)
 

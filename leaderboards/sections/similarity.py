@@ -6,7 +6,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import pooling_name, pooling_rank, similarity_text
-from leaderboards.scores.frames import Source, half_widths, pair_rows, sources_of
+from leaderboards.scores.frames import RecordGroup, groups_of, half_widths, pair_rows
 from leaderboards.sections.provenance import partial_line, units_text
 from tasks.blocks import Block, Heading, Table, said
 
@@ -18,7 +18,7 @@ NO_LAST_BLOCKS = "The last blocks were not compared, only other layers, whose nu
 
 
 @dataclass(frozen=True, kw_only=True)
-class CkaTable(Source):
+class CkaTable(RecordGroup):
     """Comparisons of layers by the same tokens of the same images."""
 
     pooling: str  # the tokens that were compared
@@ -36,9 +36,9 @@ class CkaTable(Source):
 def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
     """One table for each dataset, protocol, pooling and set of images of comparisons, in order."""
     tables = [
-        CkaTable(*source.source, source.apart, rows, pooling=str(pooling))
-        for source in sources_of(pairs)
-        for pooling, rows in source.rows.groupby("pooling")
+        CkaTable(*group.source, group.apart, rows, pooling=str(pooling))
+        for group in groups_of(pairs)
+        for pooling, rows in group.rows.groupby("pooling")
     ]
     return tuple(sorted(tables, key=lambda table: (*table.rank, pooling_rank(table.pooling))))
 

@@ -11,7 +11,7 @@ from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.pages.tidy import inside_frame
 from leaderboards.records.arrays import read_arrays
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.scores.frames import Source, half_widths, is_floor
+from leaderboards.scores.frames import RecordGroup, half_widths, is_floor
 from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from tasks.analyses.drawings.evidence import (
@@ -66,7 +66,7 @@ def inside_page(board: Board) -> Page:
     """The analyses of one suite, which has some; tasks that rank are only drawn."""
     name, analyses = f"{board.page}.inside", board.analyses
     blocks: list[Block] = [said(INSIDE_NOTE)]
-    for analysis in analyses.sources:
+    for analysis in analyses.groups:
         blocks += _analysis_blocks(analysis, evidence_of(analysis, analyses))
     blocks += [*_probe_blocks(board), *unlabelled_blocks(board)]
     numbers = Numbers(inside_frame(analyses), name)
@@ -74,7 +74,7 @@ def inside_page(board: Board) -> Page:
     return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
 
 
-def evidence_of(analysis: Source, board: Board) -> Evidence:
+def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
     """What an analysis of a board leaves to draw."""
     key = task_key(analysis.task, analysis.dataset, analysis.protocol)
 
@@ -94,7 +94,7 @@ def evidence_of(analysis: Source, board: Board) -> Evidence:
     return Evidence(analysis.metrics, title, file, alone, pairs, board.backbones, load)
 
 
-def _analysis_blocks(analysis: Source, evidence: Evidence) -> list[Block]:
+def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
     """The section of one analysis: the question, the number, figures, tables."""
     entry, rows, known = task_display(analysis.task), evidence.rows, evidence.known
     blocks: list[Block] = [Heading(2, evidence.title)]

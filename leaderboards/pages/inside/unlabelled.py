@@ -189,13 +189,8 @@ def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
     for choice in choices:
         text = f"{fixed(choice.regret, 1)} ({ranges_text([*choice.layers])})" if choice.layers else ""
         cells.setdefault(choice.backbone, {})[choice.by] = text
-    order = dict.fromkeys(choice.by for choice in choices)
-    body = [
-        {"backbone": backbone.label} | {by: texts[by] for by in order if by in texts}
-        for backbone in board.backbones
-        if (texts := cells.get(backbone.name))
-    ]
-    return pd.DataFrame(body)
+    named = (backbone for backbone in board.backbones if backbone.name in cells)
+    return pd.DataFrame({"backbone": backbone.label} | cells[backbone.name] for backbone in named)
 
 
 def _text(values: Floats) -> str:
@@ -211,7 +206,7 @@ def choices_without_labels(board: Board) -> tuple[Named, ...]:
     those of the class token for scores of it, and of the mean of the patch tokens for all others. They are of
     the column's own images where there are some, else of the first ones that there are.
     """
-    homes = [source for source in board.analyses.sources if source.task == TASK]
+    homes = [group for group in board.analyses.groups if group.task == TASK]
     numbers = {home: candidates(home.rows) for home in homes}
     homes = [home for home in homes if len(numbers[home])]
     if not homes:

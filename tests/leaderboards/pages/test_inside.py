@@ -13,7 +13,7 @@ from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import INSIDE, inside_frame, tidy_frame
 from leaderboards.records.key import Tolerance
 from leaderboards.scores.differences import column_ties
-from leaderboards.scores.frames import Source, backbones_of, is_analysis, sources_of
+from leaderboards.scores.frames import RecordGroup, backbones_of, groups_of, is_analysis
 from leaderboards.sections.gaps import empty_cells
 from tasks.blocks import Heading, Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
@@ -78,14 +78,14 @@ def test_a_single_head_is_no_score_of_a_layer():
 def test_analyses_are_in_order_and_name_their_primary_metric_first():
     other = [record(**DISTANCE | {"protocol": "paper", "metric": "z"})]
     metric = [record(**DISTANCE | {"metric": "a", "primary": False})]
-    found = sources_of(frame(other, metric, distances(DINO_HEADS)))
+    found = groups_of(frame(other, metric, distances(DINO_HEADS)))
     metrics = (TASK, "a", f"{TASK}-px", f"{TASK}-ratio")
     assert [(one.protocol, set(one.metrics), one.metrics[0]) for one in found] == [
         ("standard", set(metrics), TASK),
         ("paper", {"z"}, "z"),
     ]
-    (lacking,) = sources_of(frame(without_attention()))
-    assert (lacking, lacking.metrics) == (Source(TASK, "mini-imagenet", "standard"), (TASK,))
+    (lacking,) = groups_of(frame(without_attention()))
+    assert (lacking, lacking.metrics) == (RecordGroup(TASK, "mini-imagenet", "standard"), (TASK,))
 
 
 def test_views_are_what_has_numbers():

@@ -13,7 +13,7 @@ from tests.leaderboards.builder import frame
 
 def evidence(folder=None, **changes):
     board = Board.of(frame(distances([[0.1], [0.2]], **changes)), arrays=folder)
-    return evidence_of(board.sources[0], board)
+    return evidence_of(board.groups[0], board)
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
 
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
     board = Board.of(frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2")))
-    names = {evidence_of(source, board).named("x") for source in board.sources}
+    names = {evidence_of(group, board).named("x") for group in board.groups}
     assert len(names) == 2
