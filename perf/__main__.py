@@ -32,7 +32,7 @@ from perf.report import report_rows
 from perf.segments import segment_memory_rows, segment_rows
 from perf.sets import set_memory_rows, set_rows
 from perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 from zoo.errors import InputError
 
 RESULTS = Path(__file__).parent / "results"
@@ -48,8 +48,7 @@ def save(machine: Machine, new: list[dict[str, Any]], folder: Path = RESULTS) ->
     page = f"# {machine.device}\n\n{machine}\n\n{as_table(every, 'github')}\n"
     content = json.dumps({"machine": asdict(machine), "rows": every}, indent=1) + "\n"
     for target, text in ((path, content), (path.with_suffix(".md"), page)):
-        with whole_file(target) as draft:
-            draft.write_text(text, encoding="utf-8")
+        write_whole(target, text)
     return path.with_suffix(".md")
 
 

@@ -60,9 +60,9 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
     )
 
 
-def normal(shape: Sequence[int], setting: Setting) -> Tensor:
-    """Standard normal numbers of seed 0 on the device."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(setting.device)
+def normal(shape: Sequence[int], setting: Setting, seed: int = 0) -> Tensor:
+    """Standard normal numbers of a seed on the device."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(setting.device)
 
 
 def drawn_pairs(images: int) -> Keypoints:

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 PYTHON = sys.executable
 # points by which a score of the mini suite on the card may differ from that on the processor
@@ -26,8 +25,7 @@ LARGEST_DIFFERENCE = 0.5
 GpuStep = tuple[int, tuple[tuple[str, ...], ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How a step ended: the exit code of its last command (None: the time was up), and after how long."""
 
     step: str
@@ -94,7 +92,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with (given.output / f"{name}.log").open("w", encoding="utf-8") as log:
             code = _run(every[name], log)
         ended.append(Ended(name, code, round(time.monotonic() - begin, 1)))
-        text = json.dumps([asdict(step) for step in ended], indent=1)
+        text = json.dumps([step._asdict() for step in ended], indent=1)
         (given.output / "summary.json").write_text(f"{text}\n", encoding="utf-8")
         print(ended[-1], flush=True)
     return int(any(step.code for step in ended))

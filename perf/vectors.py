@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from perf.grids import normal
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import one_batch
 from tasks.cka import Grams
@@ -28,7 +29,7 @@ def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
         gram = Grams(one_batch(images), config_of(STANDARD, "cka")).gram
-        features = _noise(setting, images, PATCHES)
+        features = normal((images, PATCHES), setting)
         candidates = {
             "product": partial(torch.matmul, features, features.mT),
             "gram": partial(gram, features),
@@ -42,7 +43,7 @@ def cka_rows(setting: Setting) -> Iterator[Row]:
     """CKA of the layers of two backbones, of 12 and of 24 layers each, Gram matrices included."""
     images, width = (16, 32) if setting.quick else (256, 768)
     for depth in (3,) if setting.quick else (12, 24):
-        layers = [_noise(setting, images, width, seed) for seed in range(2 * depth)]
+        layers = [normal((images, width), setting, seed) for seed in range(2 * depth)]
         halves = layers[:depth], layers[depth:]
         candidates = {"loop": partial(loop_cka, *halves), "ours": partial(our_cka, *halves)}
         difference = float((loop_cka(*halves) - our_cka(*halves)).abs().max())
@@ -80,10 +81,6 @@ def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     grams = [problem.gram(x) for x in (*first, *second)]
     accumulator.add(problem.centred(torch.stack(grams)))
     return accumulator.matrix()[: len(first), len(first) :]
-
-
-def _noise(setting: Setting, rows: int, width: int, seed: int = 0) -> Tensor:
-    return torch.randn(rows, width, generator=torch.Generator().manual_seed(seed)).to(setting.device)
 
 
 CHUNK = 500  # queries that torch takes at once

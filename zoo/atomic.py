@@ -44,6 +44,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.close(handle)
 
 
+def write_whole(path: Path, content: str | bytes | bytearray) -> None:
+    """Write a file, text in UTF-8, as `whole_file` does."""
+    with whole_file(path) as draft:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """A folder in ``parent`` that goes away at the end."""

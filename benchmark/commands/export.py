@@ -123,7 +123,7 @@ def export(request: ExportRequest) -> Files:
 
 
 def _exported(request: ExportRequest) -> list[Path]:
-    from zoo.atomic import whole_file
+    from zoo.atomic import write_whole
 
     if request.benchmarks and request.form != "hub":
         raise InputError(f"--benchmarks is for hub; leave it out of {request.form}")
@@ -133,8 +133,7 @@ def _exported(request: ExportRequest) -> list[Path]:
     if not files:
         raise InputError("there is nothing to export: no backbone has a score of a task that ranks")
     for name, text in files.items():
-        with whole_file(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(folder / name, text)
     return [folder / name for name in files]
 
 

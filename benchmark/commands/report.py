@@ -63,7 +63,7 @@ def _written(request: ReportRequest) -> list[Path]:
     from leaderboards.report.gallery.section import example_sections
     from leaderboards.report.page import report_page
     from leaderboards.report.site import write_site
-    from zoo.atomic import whole_file
+    from zoo.atomic import write_whole
 
     further = [number for path in request.published for number in read_published(path, own=True)]
     output = request.output
@@ -77,8 +77,7 @@ def _written(request: ReportRequest) -> list[Path]:
     pages = {each.board.suite: report_page(each, example_sections(each.board, output)) for each in reports}
     paths = [folder / f"{each.board.page}.html" for each in reports]
     for path, page in zip(paths, pages.values(), strict=True):
-        with whole_file(path) as temporary:
-            temporary.write_text(page, encoding="utf-8", newline="\n")
+        write_whole(path, page)
     if request.figures is not None:
         formats = FORMATS if request.figures == "both" else (request.figures,)
         paths += [path for each in reports for path in write_figures(each, folder, formats)]

@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmark.extraction.collectors import FAILURE
 from tasks.base import Measurements, Source
 from tasks.stored import LayerMeasurements
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 from zoo.spec import Layer
 
 SUFFIX = ".safetensors"
@@ -52,8 +52,7 @@ class Shards:
         """Store a shard, whole or not at all; arrays are contiguous CPU tensors."""
         payload = save(dict(arrays))
         path = self.folder / f"{index:06d}.{zlib.crc32(payload):08x}{SUFFIX}"
-        with whole_file(path) as temporary:
-            temporary.write_bytes(payload)
+        write_whole(path, payload)
         _INTACT[path] = _stamp(path)
         self._known[index] = path
 

@@ -18,7 +18,7 @@ from mini.render.sample import sample_image
 from mini.render.seeds import MINI_VERSION
 from mini.render.templates import TEMPLATES
 from mini.training.data import Pictures
-from zoo.atomic import whole_file
+from zoo.atomic import whole_file, write_whole
 from zoo.errors import InputError
 
 FORMAT = 2  # version of the files: raise it when they change
@@ -120,8 +120,7 @@ def _join(wanted: Wanted, chunks: list[Path], folder: Path) -> None:
                 captions += content["captions"].tolist()
     facts: dict[str, object] = {"labels": labels, "captions": captions}
     facts["checksum"] = _checksum(np.load(folder / "images.npy", mmap_mode="r"), facts)
-    with whole_file(folder / "facts.json") as draft:
-        draft.write_text(json.dumps(facts), encoding="utf-8")
+    write_whole(folder / "facts.json", json.dumps(facts))
     for chunk in chunks:
         chunk.unlink(missing_ok=True)
 

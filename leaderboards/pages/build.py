@@ -19,7 +19,7 @@ from leaderboards.sections.gaps import empty_cells
 from leaderboards.sections.order import section_blocks
 from leaderboards.sections.provenance import provenance_blocks
 from tasks.blocks import Numbers, Page, said
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 from zoo.errors import unknown
 
 ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
@@ -70,8 +70,7 @@ def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> li
         path = folder / f"{page.name}.{ending}"
         if ending == "md":
             write_figures(page, folder)
-        with whole_file(path) as temporary:
-            temporary.write_text(WRITERS[ending](page), encoding="utf-8", newline="\n")
+        write_whole(path, WRITERS[ending](page))
         written.append(path)
     return written
 

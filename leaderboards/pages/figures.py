@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from leaderboards.charts.svg import svg_file
 from tasks.blocks import Page, Picture
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 
 _SHOWN = re.compile(r"\]\(([^)\s]+\.svg)\)")
 
@@ -23,8 +23,7 @@ def write_figures(page: Page, folder: Path) -> None:
     """
     pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
     for picture in pictures:
-        with whole_file(folder / figure_path(page.name, picture.name)) as temporary:
-            temporary.write_text(svg_file(picture, page.backbones), encoding="utf-8", newline="\n")
+        write_whole(folder / figure_path(page.name, picture.name), svg_file(picture, page.backbones))
     former = folder / f"{page.name}.md"
     paths = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
     for path in paths - {figure_path(page.name, picture.name) for picture in pictures}:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the files that belong to the records
@@ -36,8 +36,7 @@ def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str]
     content = bytearray(sink.getvalue())
     start = _start(content)
     content[start : start + _DIGITS] = _digest(content).encode()
-    with whole_file(path) as temporary:
-        temporary.write_bytes(content)
+    write_whole(path, content)
 
 
 def read_checked(path: Path) -> bytes:

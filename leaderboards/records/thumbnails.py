@@ -14,7 +14,7 @@ from PIL import Image
 
 from leaderboards.records.arrays import read_arrays
 from tasks.examples import SIDE, shrunk
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 
 FOLDER = "thumbnails"  # in an output folder
 LARGEST = 3000  # bytes that one may have; what would have more becomes coarser, then smaller
@@ -41,8 +41,7 @@ def write_thumbnail(image: Image.Image, folder: Path) -> str:
     content = encoded(image)
     name = f"{_digest(content)}.webp"
     if not is_whole(folder / name):
-        with whole_file(folder / name) as temporary:
-            temporary.write_bytes(content)
+        write_whole(folder / name, content)
     return name
 
 

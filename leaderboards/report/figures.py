@@ -16,7 +16,7 @@ from leaderboards.report.cka import BlockCka
 from leaderboards.report.content import Report
 from leaderboards.scores.costs import pareto_front
 from tasks.blocks import slug
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
 
@@ -33,8 +33,7 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     for name, spec in figures_of(report):
         for ending in formats:
             path = folder / report.board.page / f"{slug(name.replace(' ', '-'))}.{ending}"
-            with whole_file(path) as temporary:
-                temporary.write_bytes(engine.svg(spec).encode() if ending == "svg" else engine.pdf(spec))
+            write_whole(path, engine.svg(spec) if ending == "svg" else engine.pdf(spec))
             written.append(path)
     return written
 

@@ -7,7 +7,7 @@ from leaderboards.display import page_name
 from leaderboards.pages.csv import csv_text
 from leaderboards.report.content import Report
 from leaderboards.report.html import filled
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 
 CARD = """\
 ---
@@ -41,6 +41,5 @@ def write_site(pages: Mapping[str, str], reports: Sequence[Report], folder: Path
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")
     texts["README.md"] = CARD.format(title=title, what=f"{what} {listed}")
     for name, text in texts.items():
-        with whole_file(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(folder / name, text)
     return [folder / name for name in sorted(texts)]

@@ -9,7 +9,7 @@ from mini.render.background import Prop, paint_props
 from mini.render.canvas import Canvas
 from mini.render.individual import Individual
 from mini.render.lighting import Light, cast_shadow, develop
-from mini.render.shapes import Affine, Bounds, Field, rotation
+from mini.render.shapes import Affine, Bounds, Field, box_around, rotation
 from mini.render.templates import Facing, Part
 
 
@@ -53,8 +53,7 @@ def figure_bounds(figure: Figure) -> Bounds:
         frame.bounds(part.shape.scaled(*figure.individual.stretch[part.kind]).bounds())
         for frame, part in zip(figure.frames(), figure.individual.template.parts, strict=True)
     ]
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
+    return box_around(corner for box in boxes for corner in (box[:2], box[2:]))
 
 
 def placed(figure: Figure, size: tuple[float, float]) -> tuple[Figure, tuple[float, float]]:

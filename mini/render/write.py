@@ -11,7 +11,7 @@ from pathlib import Path
 from mini.render.seeds import MINI_VERSION
 from mini.render.writers import WRITERS
 from mini.render.writers.base import Note, Writer
-from zoo.atomic import temporary_folder, whole_file
+from zoo.atomic import temporary_folder, write_whole
 from zoo.errors import InputError
 
 MARKER = "mini-version.txt"  # file in a complete folder of mini datasets that holds their version
@@ -87,8 +87,7 @@ def _publish(draft: Path, root: Path, path: Path, notes: Iterable[Note]) -> None
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(draft / name, target)
     text = json.dumps({"version": MINI_VERSION, "files": digests, "notes": list(notes)})
-    with whole_file(path) as manifest:
-        manifest.write_text(f"{_digest(text.encode())}\n{text}", encoding="utf-8")
+    write_whole(path, f"{_digest(text.encode())}\n{text}")
 
 
 def _read_manifest(path: Path) -> tuple[dict[str, str], list[Note]] | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from mini.random_weights import preprocessor
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
@@ -28,13 +28,12 @@ def export(
     """
     tensors = {name: _half(name, tensor) for name, tensor in backbone.state_dict().items()}
     folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / "model.safetensors") as draft:
-        draft.write_bytes(save(tensors, metadata={"format": "pt"}))
+    write_whole(folder / "model.safetensors", save(tensors, metadata={"format": "pt"}))
     config = backbone.config.to_dict() | {"architectures": [type(backbone).__name__], "dtype": "float16"}
-    _write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-    _write(folder / "preprocessor_config.json", preprocessor(spec) + "\n")
-    _write(folder / "history.json", json.dumps(list(history), indent=0) + "\n")
-    _write(folder / "README.md", card)
+    write_whole(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+    write_whole(folder / "preprocessor_config.json", preprocessor(spec) + "\n")
+    write_whole(folder / "history.json", json.dumps(list(history), indent=0) + "\n")
+    write_whole(folder / "README.md", card)
 
 
 def _half(name: str, tensor: Tensor) -> Tensor:
@@ -44,11 +43,6 @@ def _half(name: str, tensor: Tensor) -> Tensor:
     if not bool(torch.isfinite(half).all()):
         raise InputError(f"the weight {name} does not fit into float16; train with a smaller learning rate")
     return half
-
-
-def _write(path: Path, content: str) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(content, encoding="utf-8")
 
 
 # The end of every card.

@@ -47,11 +47,16 @@ def _bytearray(content: object = b"", *_: object) -> bytearray:
 
 
 class _Dtype:
-    """A plain dtype: numpy's own restores any state, forged ones of object pointers among them."""
+    """A dtype of bool, integer, float, complex, text, bytes or object.
+
+    numpy's own restores any state, forged ones of object pointers among them.
+    """
 
     __slots__ = ("name", "order")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: object, *_: object) -> None:
+        if not isinstance(name, str) or not re.fullmatch(r"[biufcSUO]\d{0,9}", name):
+            raise pickle.UnpicklingError(f"an array of type {name!r}")
         self.name, self.order = name, "="
 
     def __setstate__(self, state: tuple[object, ...]) -> None:
@@ -61,13 +66,6 @@ class _Dtype:
 
     def real(self) -> np.dtype[Any]:
         return np.dtype(self.name).newbyteorder("=" if self.order == "|" else self.order)  # type: ignore[arg-type]
-
-
-def _dtype(name: object, *_: object) -> _Dtype:
-    """A dtype of bool, integer, float, complex, text, bytes or object."""
-    if not isinstance(name, str) or not re.fullmatch(r"[biufcSUO]\d{0,9}", name):
-        raise pickle.UnpicklingError(f"an array of type {name!r}")
-    return _Dtype(name)
 
 
 def _from_bytes(data: object, dtype: object, shape: object, order: str) -> NDArray[Any]:
@@ -100,7 +98,7 @@ class _Array(np.ndarray[Any, Any]):
 # what a pickle may name, and what stands for it: no function of numpy that trusts its arguments
 _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): "numpy.ndarray",
-    ("numpy", "dtype"): _dtype,
+    ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,
     ("collections", "OrderedDict"): OrderedDict,
 }

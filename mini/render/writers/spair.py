@@ -77,16 +77,12 @@ def _points(note: Note) -> dict[str, list[int]]:
     return {slot: point for slot, point in note["kps"].items() if point is not None}
 
 
-def _box_area(note: Note) -> int:
-    left, top, right, bottom = note["bndbox"]
-    return int((right - left) * (bottom - top))
-
-
 def _pair_note(pair_id: int, source: Note, target: Note) -> Note:
     src, trg = _points(source), _points(target)
     shared = [slot for slot in src if slot in trg]
     stems = [Path(note["filename"]).stem for note in (source, target)]
-    small, large = sorted((_box_area(source), _box_area(target)))
+    boxes = source["bndbox"], target["bndbox"]
+    small, large = sorted((right - left) * (bottom - top) for left, top, right, bottom in boxes)
     return {
         "pair_id": pair_id,
         "filename": f"{pair_id:06d}-{stems[0]}-{stems[1]}:{source['category']}",

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from tasks.datasets.packs.shards import Shard
-from zoo.atomic import whole_file
+from zoo.atomic import write_whole
 from zoo.errors import InputError
 
 MANIFEST = "layerboard.json"
@@ -65,8 +65,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write what a pack says of itself; it is there whole or not at all."""
     datasets = {name: asdict(dataset) for name, dataset in sorted(manifest.items())}
     content = {"format": FORMAT, "datasets": datasets}
-    with whole_file(folder / MANIFEST) as draft:
-        draft.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
