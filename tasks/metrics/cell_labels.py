@@ -93,7 +93,8 @@ def _cells(length: int, cells: int) -> Integers:
 
 def cell_areas(mask: Mask, grid: tuple[int, int]) -> Integers:
     """Area that a mask covers of each cell, [height width], in whole parts: a pixel's over how many cells."""
-    rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
+    sides = zip(mask.shape, grid, strict=True)
+    rows, columns = (overlaps(length * np.arange(cells + 1), length, cells) for length, cells in sides)
     return np.asarray(rows @ mask.astype(np.float64) @ columns.T, dtype=np.int64)  # whole below 2^53
 
 
@@ -112,11 +113,10 @@ def area_labels(mask: Labels, grid: tuple[int, int], channels: int) -> Tensor:
     return torch.from_numpy(np.stack([background, *objects], axis=-1).astype(np.float32))
 
 
-def _overlap(length: int, cells: int) -> Floats:
-    """How much of each pixel, ``cells`` long, lies in each cell along one axis: [cells length]."""
-    edge = length * np.arange(cells + 1)
-    pixel = cells * np.arange(length)
-    overlap = np.minimum(edge[1:, None], pixel + cells) - np.maximum(edge[:-1, None], pixel)
+def overlaps(edges: Integers | Floats, pixels: int, size: int = 1) -> Floats:
+    """How much of each pixel, of that size, is between each two edges along one axis: [cells pixels]."""
+    starts = size * np.arange(pixels)
+    overlap = np.minimum(edges[1:, None], starts + size) - np.maximum(edges[:-1, None], starts)
     return np.asarray(np.maximum(overlap, 0), dtype=np.float64)
 
 

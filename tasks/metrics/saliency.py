@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tasks.metrics.arrays import Floats, Mask
 from tasks.metrics.attention import Cells
+from tasks.metrics.cell_labels import overlaps
 
 ROUNDING = 1e-6  # relative difference of values that count as equal: they are sums in single precision
 
@@ -66,7 +67,7 @@ def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -
     The mask is [height width], 0 where the object is not; cells have edges [rows + 1] from top to bottom and
     [columns + 1] from left to right, ascending, in pixels of the mask.
     """
-    down, right = _overlaps(rows, mask.shape[0]), _overlaps(columns, mask.shape[1])
+    down, right = overlaps(rows, mask.shape[0]), overlaps(columns, mask.shape[1])
     area = np.diff(rows)[:, None] * np.diff(columns)[None]
     return np.asarray(down @ (mask != 0).astype(np.float64) @ right.T / area)
 
@@ -118,10 +119,3 @@ def held_out_best(values: Floats, splits: int, seed: int) -> float:
     best = (chosen_on / half).round(12).argmax(axis=1)  # ties are not decided by rounding
     scored = (values.sum(axis=0) - chosen_on) / (count - half)
     return float(scored[np.arange(splits), best].mean())
-
-
-def _overlaps(edges: Floats, pixels: int) -> Floats:
-    """How much of each pixel is between each two edges: [cells pixels]."""
-    starts = np.arange(pixels, dtype=np.float64)
-    ends = np.minimum(edges[1:, None], starts + 1) - np.maximum(edges[:-1, None], starts)
-    return np.asarray(ends.clip(0, 1))

@@ -211,6 +211,16 @@ def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_group_of_too_few_images_is_left_out(tmp_path: Path, pooling: str) -> None:
+    task, backbones = problem(300, 256), two_backbones(300)
+    assert len(task.source.groups) == 2
+    read = np.arange(300) < 258  # two images of the second group
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = cka_matrix(task.grams, stored, pooling)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+
+
 @pytest.mark.parametrize("value", [0.0, -3.7, np.inf, np.nan])
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
