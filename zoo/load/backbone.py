@@ -15,7 +15,7 @@ from zoo.load.hub import fetch
 from zoo.load.module.network import given
 from zoo.load.network import build_network
 from zoo.load.own import make_own, own_backbone
-from zoo.load.timm_models import read_timm
+from zoo.load.timm_models import build_timm, timm_network
 from zoo.references import find_object
 from zoo.spec import BackboneSpec, Layer
 
@@ -40,7 +40,7 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
         return HookedBackbone(spec, copy.network(), identity_of(spec, copy.revision, dtype), device, dtype)
     checkpoint = locate(spec, cache_dir)
     if spec.checkpoint == "timm":
-        network = read_timm(spec, checkpoint.weights[0])
+        network = timm_network(spec.entry).network(build_timm(spec.entry, checkpoint.weights[0]))
     else:
         network = build_network(spec, checkpoint)
         use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)

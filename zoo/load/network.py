@@ -46,10 +46,8 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     weights = {id(weight): weight.numel() for part in (body, norm) if part for weight in part.parameters()}
     check_count(spec, sum(weights.values()))
     layouts = (architecture.layout,) * (len(blocks) + 1)
-    interpolates = (
-        architecture.interpolates and "interpolate_pos_encoding" in signature(body.forward).parameters
-    )
-    return Network(body, blocks, norm, layouts, interpolates, architecture.parts)
+    can_ask = "interpolate_pos_encoding" in signature(body.forward).parameters
+    return Network(body, blocks, norm, layouts, architecture.interpolates and can_ask, architecture.parts)
 
 
 def _read(

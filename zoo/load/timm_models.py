@@ -10,20 +10,13 @@ import torch
 from torch import nn
 
 from zoo.errors import InputError, shortened
-from zoo.features.hooked import Network
 from zoo.load.hub import quiet
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.network import Examined, examine
-from zoo.spec import BackboneSpec
 
 MARK = "timm:"  # begins the names of timm's networks
 # What torch says of a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
-
-
-def read_timm(spec: BackboneSpec, file: Path) -> Network:
-    """A network of timm with the weights of a file, which timm reads; InputError where they do not fit."""
-    return timm_network(spec.entry).network(_built(spec.entry, file=file))
 
 
 @lru_cache(maxsize=64)
@@ -33,7 +26,7 @@ def timm_network(text: str) -> Examined:
     It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
     repository is that of the Hub with its weights, "" where there is none.
     """
-    net = _built(text)
+    net = build_timm(text)
     settings = vars(net).get("pretrained_cfg") or {}
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
     licence = str(settings.get("license") or "unknown")
@@ -50,8 +43,12 @@ def timm_network(text: str) -> Examined:
     return replace(examined, spec=spec)
 
 
-def _built(text: str, file: Path | None = None) -> nn.Module:
-    """The frozen network, with random weights if no file is given; the state of torch's generator is kept."""
+def build_timm(text: str, file: Path | None = None) -> nn.Module:
+    """The frozen network, with the weights of a file, which timm reads, or random ones if None.
+
+    The state of torch's generator is kept. Raises InputError where there is no such network, or the weights
+    do not fit.
+    """
     try:
         import timm
     except ImportError as error:

@@ -14,8 +14,7 @@ from torch import nn
 from zoo.architecture import Layout
 from zoo.errors import InputError, shortened
 from zoo.features.hooked import Network
-from zoo.load.module.blocks import Paths, find_blocks, in_words, named_blocks, path_of
-from zoo.load.module.forward import TrialNetwork
+from zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
 from zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from zoo.load.module.trial import LAYOUT_WORDS, Trial, try_out
 from zoo.load.own import faults
@@ -120,14 +119,14 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     final_norm = _norm_path(net, hints.final_norm)
     subject = with_images(net, hints)
     try:
-        trial = _try(subject, hints, blocks, final_norm)
+        trial = try_out(subject, blocks, final_norm, hints)
     except InputError as error:
         size = nearest_multiple(subject.size, USUAL_STRIDE)
         if hints.image_size is not None or size == subject.size:
             raise
         source = f"{subject.size_source}, {subject.size}, in whole cells"
         try:
-            trial = _try(replace(subject, size=size, size_source=source), hints, blocks, final_norm)
+            trial = try_out(replace(subject, size=size, size_source=source), blocks, final_norm, hints)
         except InputError:
             raise error from None  # of the size that the network says
     spec, reason = _spec(trial, hints)
@@ -148,12 +147,6 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
     words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
     return Examined(spec, trial.subject.blocks, trial.final_norm, layouts, words)
-
-
-def _try(subject: TrialNetwork, hints: ModuleHints, blocks: Paths | None, final_norm: str | None) -> Trial:
-    """What is found with images of that size; raises InputError where it is no backbone's."""
-    blocks = blocks or find_blocks(subject.net, subject.images(subject.draw()[None]))
-    return try_out(replace(subject, blocks=blocks), final_norm, hints)
 
 
 def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:

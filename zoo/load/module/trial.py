@@ -6,7 +6,7 @@ patch show; what no image changes, before the first block, is a prefix token.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from zoo.architecture import Layout
 from zoo.errors import InputError, first_line
 from zoo.features.layers import with_batch_first
+from zoo.load.module.blocks import Paths, find_blocks
 from zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
 from zoo.load.module.hints import ModuleHints
 
@@ -120,8 +121,13 @@ class Trial:
     other_sizes: str  # why the network takes no images of other sizes; "" if it does
 
 
-def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
-    """Run forwards of noise and tell what the activations are; the norm is "" for none, None to look for."""
+def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None, hints: ModuleHints) -> Trial:
+    """Run forwards of noise and tell what the activations are, with images of the subject's size.
+
+    Blocks and norm are looked for where they are None; the norm is "" for none.
+    """
+    blocks = blocks or find_blocks(subject.net, subject.images(subject.draw()[None]))
+    subject = replace(subject, blocks=blocks)
     base, other = subject.draw(), subject.draw().flip(-1, -2)
     streams, norms = streams_of(subject, torch.stack([base, base, other]))
     first = _first_reading(subject, streams[0], base, hints)
