@@ -35,7 +35,7 @@ MEMORY_FIRST = "the training images must be measured first"
 
 
 class WithScenes:
-    """What has labelled images, which are found again by their names."""
+    """What has labelled images, known by their names."""
 
     data: Scenes
     config: Any
@@ -135,26 +135,27 @@ class LabelledImages(WithScenes, MeasuredTask):
 
         Empty where no image shows a class, or the features are all equal.
         """
-        over, found = self.over, {ending: self.overlaps(ending, measurements) for ending in self.endings}
-        first = found[""]
+        over = self.over
+        by_ending = {ending: self.overlaps(ending, measurements) for ending in self.endings}
+        first = by_ending[""]
         valid = np.asarray(first.truth.any(axis=1))
         if not valid.any():
             return Outcome((), empty=NO_LABELS)
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
-        counted = _counted(found, over)
+        counted = _counted(by_ending, over)
         values = {f"truth {number}": first.truth[valid, number].astype(np.float64) for number in counted}
-        for name, overlaps in found.items():
+        for name, overlaps in by_ending.items():
             for number in counted:
                 values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
                 values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
-        sums = {name: overlaps.sum(valid) for name, overlaps in found.items()}
+        sums = {name: overlaps.sum(valid) for name, overlaps in by_ending.items()}
         rows = {
             "mIoU": (MEANS[over](sums[""]), Statistic("inter/union", over)),
             "pixel accuracy": (sums[""].accuracy(), Statistic("inter/truth", "pixels")),
             "class accuracy": (sums[""].mean_accuracy(), Statistic("inter/truth", "classes")),
         }
-        for name in found:
+        for name in by_ending:
             statistic = Statistic(f"inter{name}/union{name}", over)
             rows.setdefault(f"mIoU{name}", (MEANS[over](sums[name]), statistic))
         names = tuple(scene.sample.key for scene, there in zip(self.scenes, valid, strict=True) if there)
@@ -163,12 +164,12 @@ class LabelledImages(WithScenes, MeasuredTask):
         return Outcome(tuple(scores), Items("images", names, names, ("",) * len(names), values, statistics))
 
 
-def _counted(found: Mapping[str, Overlaps], over: Over) -> Integers:
+def _counted(by_ending: Mapping[str, Overlaps], over: Over) -> Integers:
     """Classes of which items have columns."""
-    truth = found[""].truth
+    truth = by_ending[""].truth
     if over == "all classes":
         return np.arange(truth.shape[1])
-    seen = [truth] if over == "classes" else [overlaps.union for overlaps in found.values()]
+    seen = [truth] if over == "classes" else [overlaps.union for overlaps in by_ending.values()]
     return np.flatnonzero(np.any([pixels.any(axis=0) for pixels in seen], axis=0))
 
 
