@@ -14,7 +14,7 @@ from leaderboards.facts import UNKNOWN, Facts
 from leaderboards.pages.tidy import inside_frame, tidy_frame
 from leaderboards.report.cka import BlockCka, cka_matrices
 from leaderboards.scores.column import Column
-from leaderboards.scores.costs import find_device
+from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.differences import Ties
 from leaderboards.scores.frames import BoardBackbone, backbones_of
 from tasks.blocks import Numbers
@@ -125,13 +125,10 @@ class Report:
     @cached_property
     def measured_costs(self) -> pd.DataFrame:
         """Columns `COST`: what each block costs on the device that was measured last."""
-        rows = self.board.costs.records
-        rows = rows[rows["value"].notna() & (rows["dataset"] == find_device(rows))]
-        rows = rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))
-        rows = rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["backbone"].isin(self.labels)]
-        rows = rows[rows["metric"].isin(COST[2:])]
-        wide = rows.pivot_table(index=["backbone", "layer"], columns="metric", values="value", aggfunc="last")
-        return wide.reindex(columns=COST[2:]).reset_index().reindex(columns=[*COST])
+        records, labels = self.board.costs.records, dict(self.board.labels)
+        costs = layer_costs(records, find_device(records))
+        costs = costs.assign(backbone=costs["backbone"].map(labels), bytes=costs["dim"] * BYTES)
+        return costs.loc[costs["backbone"].isin(self.labels), [*COST]]
 
     @cached_property
     def costs(self) -> pd.DataFrame:
