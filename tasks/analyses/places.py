@@ -101,8 +101,8 @@ def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[
     """Scores over all tokens, those off the border and those on it; tokens without values are left out."""
     measures, edge = local.localisation(cka, cells), local.border(cells)
     known = np.isfinite(measures["localisation"])
-    for pooling, place in (("patch", known), ("interior", known & ~edge), ("border", known & edge)):
-        means = {metric: float(values[place].mean()) for metric, values in measures.items() if place.any()}
+    for pooling, chosen in (("patch", known), ("interior", known & ~edge), ("border", known & edge)):
+        means = {metric: float(values[chosen].mean()) for metric, values in measures.items() if chosen.any()}
         scores = tuple(Score(metric, mean, images, "images") for metric, mean in means.items())
         empty = f"no tokens of {cells[0]} x {cells[1]} cells lie there and vary, with others beside them"
         yield LayerOutcome(layer, pooling, Outcome(scores, empty="" if scores else empty))

@@ -200,8 +200,8 @@ def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
 
 def in_order(places: dict[str, int]) -> dict[str, int]:
     """Named places from the lowest on, each once: where two names are of one place, the first one stays."""
-    names = {place: name for name, place in reversed(places.items())}
-    return {names[place]: place for place in sorted(names)}
+    names = {index: name for name, index in reversed(places.items())}
+    return {names[index]: index for index in sorted(names)}
 
 
 def deep(count: int) -> dict[str, int]:
