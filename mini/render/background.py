@@ -1,6 +1,7 @@
 """Backgrounds, clutter and occluders: textured, with shapes that look like parts of something."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -23,8 +24,7 @@ class Prop:
     material: Material
 
 
-@dataclass(frozen=True, slots=True)
-class Backdrop:
+class Backdrop(NamedTuple):
     """A painted background, float32 [3 height width], and what a caption can say about it."""
 
     pixels: Field

@@ -9,6 +9,7 @@ classes, so that colours alone tell little.
 import colorsys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,7 @@ COAT = 0.7  # share of individuals in a usual main colour; likewise, drawn apart
 GROUND = 0.6  # share of pictures of one figure with a usual background colour
 
 
-@dataclass(frozen=True, slots=True)
-class Habit:
+class Habit(NamedTuple):
     """What is usual for a class."""
 
     coat: tuple[float, ...]  # hues of its main colour, 0 to 1

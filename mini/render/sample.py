@@ -1,6 +1,6 @@
 """Training images on the fly: the same scenes as the evaluation sets', never the same pictures."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from mini.render.templates import TEMPLATES, Facing
 from mini.render.textures import colour_name
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedImage:
+class RenderedImage(NamedTuple):
     """A picture and the facts of its scene."""
 
     pixels: NDArray[np.uint8]  # [height width 3]

@@ -1,6 +1,7 @@
 """Random still pictures of one figure, from gentle to hard."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +29,7 @@ class Variation:
     most_shown: float = 1.0  # share that they leave at most
 
 
-@dataclass(frozen=True, slots=True)
-class Still:
+class Still(NamedTuple):
     """A picture of one figure."""
 
     rendering: Rendering

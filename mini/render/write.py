@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mini.render.seeds import MINI_VERSION
 from mini.render.writers import WRITERS
@@ -18,8 +18,7 @@ MARKER = "mini-version.txt"  # file in a complete folder of mini datasets that h
 MANIFESTS = ".manifests"  # folder of manifests: which files were rendered together, with a digest of each
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Images that are rendered together."""
 
     dataset: str

@@ -34,16 +34,20 @@ def save_jpeg(path: Path, pixels: NDArray[np.uint8]) -> None:
     Image.fromarray(pixels).save(path, "JPEG", quality=JPEG_QUALITY)
 
 
+def save(path: Path, content: bytes) -> None:
+    """Write a file, folders included."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
 def save_json(path: Path, content: Note) -> None:
     """Write a JSON file, folders included."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content), encoding="utf-8")
+    save(path, json.dumps(content).encode())
 
 
 def save_text(path: Path, lines: Sequence[str]) -> None:
     """Write lines, folders included."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    save(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def draw_size(rng: np.random.Generator, sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -1,8 +1,9 @@
 """The video dataset, in DAVIS-2017's layout: articulated figures before a moving camera."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -24,8 +25,7 @@ SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
 _WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)  # scenery that the camera moves over
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(NamedTuple):
     """Who moves in a sequence."""
 
     class_name: str
@@ -35,8 +35,7 @@ class Actor:
     turn: float = 0.0  # rotation from the first to the last frame, degrees
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(NamedTuple):
     """A sequence: its actors, back to front, and the posts behind which they pass, as shares of the width."""
 
     name: str

@@ -18,7 +18,7 @@ from mini.render.individual import Individual, draw_individual
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import class_index
-from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpeg
+from mini.render.writers.base import Note, Writer, draw_size, mask_box, save, save_jpeg
 
 CLASSES = ("house", "windmill", "tree", "boat", "car", "elephant")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 96))
@@ -118,9 +118,7 @@ def _finish(root: Path, notes: Sequence[Note]) -> None:
         "imlist": [shot.name for shot in database],
         "qimlist": [query["name"] for query in queries],
     }
-    path = root / "roxford5k" / "gnd_roxford5k.pkl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
+    save(root / "roxford5k" / "gnd_roxford5k.pkl", pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
 
 
 WRITER = Writer("roxford5k", tuple(np.bincount([shot.unit for shot in shots()]).tolist()), _render, _finish)
