@@ -132,8 +132,6 @@ def sums_of(layer: Layer) -> tuple[Sum, ...]:
 GRIDS = GridFeed()
 WHOLE_GRIDS = GridFeed(whole=True)
 ATTENTION = AttentionFeed()
-ATTENTION_IN_TURN = AttentionFeed(from_first=True)
-PICTURED = PicturedFeed(from_first=True)
 
 
 def _features(shown: Sequence[Shown]) -> list[LayerFeatures]:

@@ -74,12 +74,11 @@ class KnnTask(LabelledTask):
                 stop = start + len(neighbours.index)
                 votes[each].append(self._correct(neighbours, some.labels, some.truth[start:stop])[0])
             start = stop
-        return [
-            some.outcome(_joined(votes[each]))
-            if each in usable
-            else Outcome((), empty=reasons[each.members[0]])
-            for each in sets
-        ]
+        outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in sets}
+        for each, parts in votes.items():
+            joined = {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
+            outcomes[each] = some.outcome(joined)
+        return [outcomes[each] for each in sets]
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Bank and queries with their labels and the names of the images."""
@@ -158,11 +157,6 @@ class KnnTask(LabelledTask):
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
         near = [str(key) for names in ranks for key in names.flat]
         return by_key(self.images.val.samples, self.queries) | by_key(self.images.train.samples, near)
-
-
-def _joined(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    """What was found of consecutive queries, by metric."""
-    return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
 def _unusable(images: LabelledVectors) -> str:

@@ -22,8 +22,8 @@ class EvaluationProtocol:
 
     name: str  # name on the command line and in records
     title: str  # what it is, in a line
-    tasks: tuple[str, ...] | None  # names of the tasks that it speaks of; None for all
-    unlike: tuple[str, ...]  # what of its source it does not do, or cannot, in whole sentences
+    tasks: tuple[str, ...] | None = None  # names of the tasks that it speaks of; None for all
+    unlike: tuple[str, ...] = ()  # what of its source it does not do, or cannot, in whole sentences
     # by name of a task, numbers that stand beside no task: those of a protocol that is made for a run
     own: tuple[tuple[str, Any], ...] = ()
 
@@ -36,12 +36,11 @@ class EvaluationProtocol:
         return configs[self.name] if self.name in configs else configs["standard"]
 
 
-STANDARD = EvaluationProtocol(name="standard", title="the clean practice; the default", tasks=None, unlike=())
+STANDARD = EvaluationProtocol(name="standard", title="the clean practice; the default")
 
 PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
-    tasks=None,
     unlike=(
         "Where the released code depends on the order of a folder listing, the order here is alphabetical.",
     ),

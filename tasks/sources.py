@@ -131,17 +131,17 @@ def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
 
 
 def probed_classes(
-    data: Classification, probe: NDArray[np.int64], coverage: Coverage, view: View, batches: Batches
+    data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
 ) -> ProbedClasses:
     """A dataset whose probe subset has those indices into ``data.train``, and is as complete as that says."""
-    order = np.sort(probe)[batches.order(len(probe))]
+    order, view = np.sort(probe)[config.batches.order(len(probe))], config.view
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ProbedClasses(
         images=data,
         coverage=_of_both(data.coverage, coverage),
-        probe=_batched(f"{data.name}/train-probe", data.train.samples, order, view, batches),
+        probe=_batched(f"{data.name}/train-probe", data.train.samples, order, config),
         probe_order=order,
-        batches=batches,
+        batches=config.batches,
         labels=data.train.labels[order],
         rest=_stored(f"{data.name}/train-rest", data.train.samples, rest, view) if len(rest) else None,
         rest_order=rest,
@@ -149,16 +149,16 @@ def probed_classes(
     )
 
 
-def probed_images(data: Unlabelled, most: int, view: View, batches: Batches) -> ProbedImages:
-    """Images without classes; of more than ``most`` those are looked at whose keys hash lowest."""
-    chosen = np.arange(len(data.samples), dtype=np.int64)
+def probed_images(data: Unlabelled, config: ImagesConfig) -> ProbedImages:
+    """Images without classes; of more than the config says those are looked at whose keys hash lowest."""
+    chosen, most = np.arange(len(data.samples), dtype=np.int64), config.own_unlabelled
     if len(chosen) > most:
         hashes = [blake2b(sample.key.encode(), digest_size=8).digest() for sample in data.samples]
         chosen = np.sort(np.array(sorted(chosen, key=lambda index: hashes[index])[:most], np.int64))
-    order = chosen[batches.order(len(chosen))]
-    probe = _batched(f"{data.name}/images", data.samples, order, view, batches)
+    order = chosen[config.batches.order(len(chosen))]
+    probe = _batched(f"{data.name}/images", data.samples, order, config)
     coverage = _of_both(data.coverage, Coverage((Count("images", len(order)),)))
-    return ProbedImages(data, coverage, probe, order, batches)
+    return ProbedImages(data, coverage, probe, order, config.batches)
 
 
 def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
@@ -172,14 +172,12 @@ def mirrored(source: Source) -> Source:
     return replace(source, name=f"{source.name}-mirrored", view=Mirrored(source.view), joint=False)
 
 
-def _batched(
-    name: str, samples: Sequence[Sample], order: NDArray[np.int64], view: View, batches: Batches
-) -> Source:
+def _batched(name: str, samples: Sequence[Sample], order: NDArray[np.int64], config: ImagesConfig) -> Source:
     """A source of images in the order in which they are cut into batches, whole ones in a group."""
-    joint = batches.size * max(1, JOINT // batches.size)
+    joint = config.batches.size * max(1, JOINT // config.batches.size)
     groups = chunks([samples[row] for row in order], joint)
     named = (replace(group, key=f"batch-{number:04d}") for number, group in enumerate(groups))
-    return Source(name, tuple(named), view, joint=True, skip_unreadable=True)
+    return Source(name, tuple(named), config.view, joint=True, skip_unreadable=True)
 
 
 def _stored(name: str, samples: Sequence[Sample], rows: NDArray[np.int64], view: View) -> Source:

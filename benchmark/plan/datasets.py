@@ -44,10 +44,10 @@ def _probed(
     data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
     images: ProbedImages
     if isinstance(data, Unlabelled):
-        images = probed_images(data, config.own_unlabelled, config.view, config.batches)
+        images = probed_images(data, config)
     else:
         subset = probe_subset(data, wnids, per_class or config.own_probe)
-        images = probed_classes(data, *subset, config.view, config.batches)
+        images = probed_classes(data, *subset, config)
     return replace(images, images=replace(data, name=name))
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tasks.analyses import base
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
-from tasks.feeds import PICTURED, Pictured
+from tasks.feeds import Pictured, PicturedFeed
 from tasks.metrics import attention, offsets
 from tasks.metrics.arrays import Floats
 from zoo.spec import Layer
@@ -49,7 +49,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
         "standard": MapConfig(normalised=False, samples=6),
         "paper": MapConfig(normalised=True, samples=6),
     }
-    feed = PICTURED
+    feed = PicturedFeed(from_first=True)
 
     @cached_property
     def sampled(self) -> frozenset[str]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from tasks.analyses.base import NOT_FINITE, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
-from tasks.feeds import ATTENTION_IN_TURN
+from tasks.feeds import AttentionFeed
 from tasks.metrics import saliency as overlap
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, Fusion, discard, fuse_heads, output_map, patch_query_map, roll
@@ -94,7 +94,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
             separate_masks=True,
         ),
     }
-    feed = ATTENTION_IN_TURN
+    feed = AttentionFeed(from_first=True)
     split = "masks"
 
     @cached_property

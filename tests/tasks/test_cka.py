@@ -115,11 +115,9 @@ def expected(
 
 def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaTask:
     data = classification(labels(images, 5), labels(5))
-    batches = replace(protocol.choice(IMAGES).batches, size=batch)
-    return CkaTask(
-        probed_classes(data, np.arange(images), Coverage(()), protocol.choice(IMAGES).view, batches),
-        config_of(protocol, "cka"),
-    )
+    config = protocol.choice(IMAGES)
+    config = replace(config, batches=replace(config.batches, size=batch))
+    return CkaTask(probed_classes(data, np.arange(images), Coverage(()), config), config_of(protocol, "cka"))
 
 
 def two_backbones(images: int) -> list[Stored]:

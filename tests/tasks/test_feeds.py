@@ -9,7 +9,7 @@ import torch
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from tasks.base import BatchPart
-from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, ResidualFeed
+from tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, AttentionFeed, PicturedFeed, ResidualFeed
 from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import Layer, Tap
@@ -57,12 +57,12 @@ def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None
 
 def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> None:
     blocks = tuple(Layer(index, "attention") for index in (1, 2, 3))
-    for feed in (ATTENTION_IN_TURN, PICTURED):
+    for feed in (AttentionFeed(from_first=True), PicturedFeed(from_first=True)):
         assert feed.layers(SCORED, SPEC) == blocks
         assert feed.shown(blocks[0]) == (Layer(1, "probabilities"),)
         assert not feed.whole
     one = part(slice(1, 3))
-    portion = PICTURED.portion([maps(1)], one)
+    portion = PicturedFeed(from_first=True).portion([maps(1)], one)
     assert portion.maps.probabilities.shape == (2, 2, 5, 5)
     assert portion.pixels is one.pixels
 
@@ -118,7 +118,7 @@ def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> N
     assert arrays["0/2/sum"].tolist() == [100, 105]
 
 
-@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PICTURED, ResidualFeed()])
+@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PicturedFeed(from_first=True), ResidualFeed()])
 def test_nothing_is_asked_of_the_input_of_block_1_but_grids(feed: Any) -> None:
     asked = [shown for layer in feed.layers((Layer(0),), SPEC) for shown in feed.shown(layer)]
     assert asked == ([Layer(0)] if feed is GRIDS else [])

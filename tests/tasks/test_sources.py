@@ -42,8 +42,9 @@ def sources(
     data: Classification, probe: NDArray[np.int64], size: int = STANDARD.choice(IMAGES).batches.size
 ) -> ProbedClasses:
     """Sources by the standard protocol, in batches of another size if asked."""
-    batches = replace(STANDARD.choice(IMAGES).batches, size=size)
-    return probed_classes(data, probe, Coverage(()), VIEW, batches)
+    config = replace(STANDARD.choice(IMAGES), view=VIEW)
+    config = replace(config, batches=replace(config.batches, size=size))
+    return probed_classes(data, probe, Coverage(()), config)
 
 
 def probed(data: Classification, where: ProbedClasses) -> ProbedClasses:
@@ -80,7 +81,8 @@ def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
 def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
     data = classification(labels(700), labels(10))
     probe = np.random.default_rng(2).choice(700, 600, replace=False)
-    where = probed_classes(data, probe, Coverage(()), VIEW, Batches(8, seed=None))
+    config = replace(STANDARD.choice(IMAGES), view=VIEW, batches=Batches(8, seed=None))
+    where = probed_classes(data, probe, Coverage(()), config)
     assert (where.probe_order == np.sort(probe)).all()
     assert where.batches == Batches(8, None)
     # small batches go through a backbone 256 images at a time
