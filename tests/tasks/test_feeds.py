@@ -10,6 +10,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from tasks.base import BatchPart
 from tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, AttentionFeed, PicturedFeed, ResidualFeed
+from tasks.task import Measurable
 from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import Layer, Tap
@@ -98,6 +99,7 @@ class SumProblem:
     fingerprint = "sums"
     source = source([[1, 2], [3]], per_shard=2)
     feed = ResidualFeed()
+    measure_sets = Measurable.measure_sets
 
     def measure(self, group, view):  # type: ignore[no-untyped-def]
         return Sums()

@@ -12,6 +12,7 @@ from benchmark.extraction.one_pass import Listener, run_pass
 from benchmark.extraction.shards import Shards, VectorReader
 from tasks.base import FINITE, Source
 from tasks.feeds import GRIDS
+from tasks.task import Measurable
 from tests.benchmark.doubles import SPEC, CountingBackbone, source
 from zoo.errors import InputError
 from zoo.spec import Layer
@@ -47,6 +48,7 @@ class MeanProblem:
 
     fingerprint = "means"
     feed = GRIDS
+    measure_sets = Measurable.measure_sets
 
     def __init__(self, src: Source) -> None:
         self.source = src
