@@ -67,7 +67,6 @@ class Architecture:
     body: str = ""  # path of the part of the model whose forward is run; "" for all of it
     blocks: str  # path of the blocks below the model; * stands for each stage
     final_norm: str | None  # path of the norm after the last block; None where none is over all tokens
-    mean_pooled: bool = False  # whether checkpoints that say use_mean_pooling lack the final norm
     prefix_tokens: int = 1  # tokens before the patch tokens, without registers; the first is a class token
     interpolates: bool = True  # whether a forward that can be asked to fit positions to the image must be
     layout: StreamLayout = "tokens"

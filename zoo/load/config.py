@@ -167,7 +167,8 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
             stages = _stages(config.depths, widths, _side(config.patch_size))
         heads = int(heads[-1]) if heads else None
         return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
-    lacks_norm = architecture.mean_pooled and bool(config.use_mean_pooling)
+    # BEiT averages tokens before its norm where it says so, but for the network of its pre-training
+    lacks_norm = not architecture.is_named and bool(getattr(config, "use_mean_pooling", False))
     first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
     has_cls, registers = architecture.prefix_tokens > 0, getattr(config, "num_register_tokens", 0)
     if isinstance(config, rotary_vit.PerceptionEncoderConfig):
