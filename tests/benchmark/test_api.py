@@ -237,7 +237,7 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
     with monkeypatch.context() as patch:
         patch.setattr("tasks.knn.KnnTask.score", bug)
         patch.setattr("tasks.cka._GramMeasurer.update", bug)
-        patch.setattr("tasks.keypoints.task.KeypointTask.measure", bug)
+        patch.setattr("tasks.keypoints.task.KeypointTask.measure_sets", bug)
         records = run(place, ["mini-random"], data=data, layers="1")
     assert set(records["task"]) == set(TASKS) - {"knn", "cka", "spair"}
     assert sorted(records.attrs["failures"]) == [
