@@ -91,9 +91,9 @@ def render_chunk(wanted: Wanted, chunk: Chunk, report: Reporter) -> None:
     path, places = chunk
     images = []
     with report.bar("rendering", len(places), "images") as advance:
-        for place in places:
-            number, size = wanted.seed * SEEDS + wanted.first + place, (wanted.side, wanted.side)
-            images.append(sample_image(number, place % len(TEMPLATES), size))
+        for index in places:
+            number, size = wanted.seed * SEEDS + wanted.first + index, (wanted.side, wanted.side)
+            images.append(sample_image(number, index % len(TEMPLATES), size))
             advance(1)
     pixels = np.stack([image.pixels.transpose(2, 0, 1) for image in images])
     labels, captions = [image.class_index for image in images], [image.caption for image in images]
