@@ -22,7 +22,11 @@ STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
 
 
 def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:
-    """The vectors of one layer, by ``whiten`` or ``zscore`` fitted on those of sources of some names."""
+    """The vectors of one layer, by ``whiten`` or ``zscore`` fitted on those of sources of some names.
+
+    Rows of images that could not be read are NaN: nothing is fitted on them, and they stay so. All sources
+    are moved and scaled alike, also those that nothing may be fitted on.
+    """
     known = [vectors[name] for name in fitted_on]
     spread = whitening(known, STANDARD.shrinkage) if transform == "whiten" else zscore(known)
     return {name: spread.of(each) for name, each in vectors.items()}
