@@ -1,9 +1,9 @@
 """The official datasets and the user's own images, and whether they are where they should be."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.coco import COCO_VAL2017
@@ -48,8 +48,7 @@ class State(Enum):
     BROKEN = "broken"
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(NamedTuple):
     """What was found where a dataset should be; a partial one can be run, a missing or broken one cannot."""
 
     name: str

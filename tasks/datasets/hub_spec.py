@@ -1,7 +1,7 @@
 """What a user writes to name a Hugging Face dataset."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from zoo.errors import InputError
@@ -14,8 +14,7 @@ SYNTAX = (
 OPTIONS = ("image", "label", "config", "train", "val")
 
 
-@dataclass(frozen=True, slots=True)
-class HubSpec:
+class HubSpec(NamedTuple):
     """A dataset on the Hub, or one saved in a folder, as the user named it."""
 
     text: str  # what the user wrote

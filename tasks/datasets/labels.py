@@ -7,7 +7,6 @@ import csv
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
@@ -37,8 +36,7 @@ class LabelRow(NamedTuple):
     split: str  # its split in small letters; "" where none is named
 
 
-@dataclass(frozen=True, slots=True)
-class LabelTable:
+class LabelTable(NamedTuple):
     """A table of labels."""
 
     path: Path

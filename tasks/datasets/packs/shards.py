@@ -9,10 +9,9 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +29,7 @@ LENGTH = struct.Struct("<I")  # length before each value of a page (Apache Parqu
 _WHOLE_PAGE = 2**31 - 1  # bytes at which a page is full: never, so that a row group has one
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFile:
+class PackedFile(NamedTuple):
     """A file to be packed."""
 
     path: str  # relative to the data folder, with ``/`` between names
@@ -39,8 +37,7 @@ class PackedFile:
     label: int | None = None  # class, of images that have one
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """The rows of a parquet file: paths, sizes, digests (as `content_digest`) and where their bytes begin."""
 
     file: Path

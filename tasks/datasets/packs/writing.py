@@ -1,8 +1,8 @@
 """Official folders written as packs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.classes import Classification
@@ -15,8 +15,7 @@ from zoo.atomic import PARTIAL, remove_leftovers
 from zoo.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetPlan:
+class DatasetPlan(NamedTuple):
     """A dataset to be written, as it is in its folder."""
 
     entry: DatasetEntry[Data]
