@@ -42,6 +42,10 @@ def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path 
         values = as_floats(read_array(path), f"similarities {path}", "[database queries]")
         if (values == values.flat[0]).all():
             raise InputError(f"expected similarities that rank images in {path}, but they are all the same")
+    return _report(values, ground_truth, name, path)
+
+
+def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreReport:
     database, queries = read_ground_truth(ground_truth)
     if values.shape != (len(database), len(queries)):
         raise InputError(
@@ -50,7 +54,7 @@ def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path 
             "imlist and qimlist"
         )
     ranks = rank(values)
-    easy, hard, junk = ([query.relevance[kind] for query in queries] for kind in ("easy", "hard", "junk"))
+    easy, hard, junk = ([query.relevance[level] for query in queries] for level in ("easy", "hard", "junk"))
     try:
         results = {level: revisited(ranks, easy, hard, junk, level) for level in DIFFICULTIES}
     except ValueError as error:
@@ -66,7 +70,7 @@ def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path 
     )
     return ScoreReport(
         command="retrieval",
-        parameters={name: str(path), "ground_truth": str(ground_truth)},
+        parameters={kind: str(path), "ground_truth": str(ground_truth)},
         n=len(queries),
         unit="queries",
         scores={
