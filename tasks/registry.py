@@ -247,7 +247,8 @@ TASKS: tuple[TaskEntry, ...] = (
         title="whether attention marks objects",
         data="COCO val2017, PartImageNet",
         metrics=(
-            *(f"saliency-iou-{ending}" for ending in ("best", "best-held-out", "oracle", "merged")),
+            *(f"saliency-iou-{ending}" for ending in ("best", "best-block", "best-head", "best-held-out")),
+            *("saliency-iou-oracle", "saliency-iou-merged"),
             *("saliency-iou", "saliency-iou-uniform", "rollout-iou", "rollout-iou-max", "rollout-iou-min"),
             *(f"rollout-iou-{ending}" for ending in ("discard", "max-discard", "min-discard")),
         ),

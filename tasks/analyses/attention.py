@@ -31,16 +31,16 @@ LOCAL_RATIO = 0.5  # distance over that of uniform attention below which a head 
 class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
     """Mean distance over which the patches of the probe images attend, for each head of each block.
 
-    ``attention-distance`` is measured on the unit square, corner to corner; ``attention-distance-px`` in
-    pixels between patch centres; ``attention-distance-ratio`` is the first over that of uniform attention,
-    which depends on the grid alone. Of each layer, ``distance-range`` is the distance of its farthest head
-    less that of its nearest, on the unit square, and ``local-heads`` the share of its heads with a ratio
-    below a half: Raghu et al. show the sorted heads, the two numbers are this package's. A grid of one cell
-    has distance 0 and no ratio.
+    ``attention-distance`` is measured on the unit square that the patches' centres span,
+    ``attention-distance-px`` in pixels between them; ``attention-distance-ratio`` is the first over that of
+    uniform attention, which depends on the grid alone. Of each layer, ``distance-range`` is the distance of
+    its farthest head less that of its nearest, on the unit square, and ``local-heads`` the share of its heads
+    with a ratio below a half: Raghu et al. show the sorted heads, the two numbers are this package's. A grid
+    of one cell has distance 0 and no ratio.
     """
 
     feed = ATTENTION
-    version = 2
+    version = 3
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
         side = view.geometry(ANY_SIZE).size[0]

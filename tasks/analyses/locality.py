@@ -71,7 +71,7 @@ class Locality(ComparisonTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("locality", 1, self.config, self.cka.fingerprint)
+        return digest("locality", 2, self.config, self.cka.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
         return _GramMeasurer(self.cka, view.geometry(ANY_SIZE).size[0])

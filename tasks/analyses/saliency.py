@@ -80,7 +80,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     each image; ``saliency-iou-merged``, of the mean over heads; ``saliency-iou-uniform``, of a map that marks
     everything; ``rollout-iou`` and variants, of rollout up to the block, beside ``cls``, and beside ``patch``
     where there is no class token. The best and the held-out best of all heads of all blocks are scores of the
-    whole backbone.
+    whole backbone; ``saliency-iou-best-block`` and ``-head`` say which head the best one is.
     """
 
     data: Regions
@@ -106,7 +106,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     def fingerprint(self) -> str:
         # the repr of regions tells their labels and shapes
         regions = [region for image in self.data.images for region in image.regions]
-        return digest("saliency", 1, self.config, regions)
+        return digest("saliency", 2, self.config, regions)
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
         images = {image.sample.key: image for image in self.data.images}
@@ -146,8 +146,13 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What each block says, and the best of all heads of all blocks in each mode."""
         iou, whole = np.concatenate(layers.every("iou"), axis=1).astype(np.float64), []
+        places = [(layer.index, head) for layer in layers for head in range(layers[layer]["iou"].shape[1])]
         for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
             tally, reason = self._best(layers.first["image"].tolist(), iou[:, :, mode])
+            if not reason:
+                best = int(_best_heads(iou[:, :, mode]))
+                tally.number(f"{BEST}-block", places[best][0], 1, "heads")
+                tally.number(f"{BEST}-head", places[best][1], 1, "heads")
             whole.append(LayerOutcome(WHOLE_BACKBONE, pooling, tally.outcome(reason)))
         return super().report((*outcomes, *whole), layers)
 

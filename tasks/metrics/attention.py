@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import linear
 
 from tasks.metrics.arrays import Floats
 
@@ -26,8 +25,8 @@ Cells = tuple[int, int]  # rows and columns of a grid
 def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = None) -> Tensor:
     """Euclidean distance between the centres of all cells of a grid, [cells cells], float32.
 
-    With ``unit`` the grid is stretched to the unit square, corner to corner (an axis of one cell has no
-    extent); otherwise a cell has the side 1.
+    With ``unit`` centre i of g along an axis lies at i / (g - 1), so that they span the unit square (an axis
+    of one cell has no extent); otherwise a cell has the side 1.
     """
     rows, columns = (torch.arange(count, device=device, dtype=torch.float32) for count in cells)
     if unit:
@@ -46,7 +45,10 @@ def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
 
     Sources: Raghu et al., NeurIPS 2021, section 5; Walmer et al., CVPR 2023, section 4.3.
     """
-    return linear(attention.flatten(-2), distances.flatten(-2)) / attention.shape[-1]
+    # one float32 sum over all pairs of a large grid is wrong in the fourth digit; each query's is not
+    rows = torch.einsum("...qk,nqk->...qn", attention, distances.view(-1, *distances.shape[-2:]))
+    means = rows.mean(dim=-2, dtype=torch.float64).float()
+    return means.view(attention.shape[:-2] + distances.shape[:-2])
 
 
 PART_BYTES = 1 << 22  # maps of which a number is computed at once where that takes copies, on a processor

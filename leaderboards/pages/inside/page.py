@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import number_text, pooling_name, pooling_rank, task_display
+from leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.pages.tidy import inside_frame
 from leaderboards.records.arrays import read_arrays
@@ -205,8 +205,9 @@ def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataF
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
-    pairs = zip(rows["value"], half_widths(rows), strict=True)
-    return [number_text(float(value), float(spread)) for value, spread in pairs]
+    counts = rows["metric"].str.endswith(("-block", "-head", "phase-transition"))  # places, not amounts
+    every = zip(rows["value"].astype(float), half_widths(rows), counts, strict=True)
+    return [fixed(value, 0) if count else number_text(value, float(spread)) for value, spread, count in every]
 
 
 def _range(rows: pd.DataFrame) -> str:

@@ -82,6 +82,9 @@ def test_reference_cases(name: str, protocol: str, tmp_path: Path) -> None:
         if "best_over_all_layers" in numbers:
             whole = scores_of(found, -1, pooling)
             agree(whole["saliency-iou-best", -1], numbers["best_over_all_layers"])
+            # the head is that which is named: the same score stands at its block
+            place, head = (int(whole[f"saliency-iou-best-{word}", -1]) for word in ("block", "head"))
+            agree(scores_of(found, place, pooling)["saliency-iou", head], numbers["best_over_all_layers"])
 
 
 def in_halves(layers: Tensor) -> Pieces:
