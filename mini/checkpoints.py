@@ -18,20 +18,32 @@ RECIPE = 1  # version of the random weights: raise it when a change here changes
 SEED = 0
 
 WEIGHTS = Path(__file__).parent / "weights"  # folder of the trained backbones, one directory each
+SUMS = "SHA256SUMS"  # in each directory: digests of its weights and configurations, for `sha256sum --check`
 
 
 def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
     """Directory of a trained mini backbone, whose digest is its revision.
 
-    Raises InputError: this installation lacks them.
+    Raises InputError: this installation lacks them, or they are damaged.
     """
-    folder = WEIGHTS / spec.entry
-    if not (folder / "model.safetensors").is_file():
-        raise InputError(
-            f"{folder} has no weights: install the package again, or train them with 'python -m benchmark "
-            "pretrain OBJECTIVE --install'"
-        )
-    return folder, None
+    folder, problem = WEIGHTS / spec.entry, "has no weights"
+    if (folder / "model.safetensors").is_file():
+        try:
+            if _sums(folder) == (folder / SUMS).read_bytes():
+                return folder, None
+            problem = f"holds files that have not the digests of its {SUMS}"
+        except OSError as error:
+            problem = f"cannot be read ({error.strerror}: {error.filename})"
+    raise InputError(
+        f"{folder} {problem}: install the package again, or train them with 'python -m benchmark "
+        "pretrain OBJECTIVE --install'"
+    )
+
+
+def _sums(folder: Path) -> bytes:
+    paths = [folder / name for name in ("model.safetensors", "config.json", "preprocessor_config.json")]
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    return "".join(f"{digest}  {path.name}\n" for digest, path in zip(digests, paths, strict=True)).encode()
 
 
 def install(folder: Path, name: str) -> Path:
@@ -45,6 +57,7 @@ def install(folder: Path, name: str) -> Path:
         # The weights come last: a directory counts as a checkpoint from then on.
         for file in sorted(folder.glob("*.*"), key=lambda path: path.name == "model.safetensors"):
             shutil.copyfile(file, target / file.name)
+        (target / SUMS).write_bytes(_sums(target))
     except OSError as error:
         raise InputError(
             f"{target} cannot be written: {error.strerror}; install without --install"

@@ -55,7 +55,7 @@ def pack_command(request: PackRequest) -> None:
 
 def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDataset]":
     from tasks.datasets.files import is_packed
-    from tasks.datasets.packs.writing import plan_dataset, require_room, size_of, write_dataset
+    from tasks.datasets.packs.writing import plan_dataset, require_room, require_same, size_of, write_dataset
 
     data, target = request.data, request.to
     if target is None:
@@ -67,6 +67,8 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
     entries = _chosen(request)
     require_room(target, [entry.name for entry in entries])
     plans = [plan_dataset(data, entry, request.shard_megabytes * 10**6) for entry in entries]
+    for plan in plans:
+        require_same(data, target, plan)
     shards = ((target / name, files) for plan in plans for name, files in plan.shards.items())
     needed = sum(size_of(files) for file, files in shards if not file.exists())
     disk = next(folder for folder in (target.absolute(), *target.absolute().parents) if folder.exists())

@@ -1,9 +1,11 @@
 """Shards on disk: what a pass leaves behind, written atomically and checked before it is read.
 
 A shard's file name carries the checksum of its bytes, so one rename makes data and checksum appear together,
-and two runs that write the same shard at the same time do each other no harm.
+and two runs that write the same shard at the same time do each other no harm. Inside stands the name of its
+folder, which ends with the fingerprint of what it holds, and its number: it counts nowhere else.
 """
 
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -23,23 +25,23 @@ from tasks.stored import LayerMeasurements
 from zoo.atomic import write_whole
 from zoo.spec import Layer
 
-SUFFIX = ".safetensors"
+_NAME = re.compile(r"(\d{6})\.([0-9a-f]{8})\.safetensors")  # number and checksum; other files are not ours
 
 # size and time of files that this process has written or checked: their bytes are read once
 _INTACT: dict[Path, tuple[int, int]] = {}
 
 
 class Shards:
-    """Shards 0..count-1 of a folder, each a dictionary of arrays; of its files damaged ones are removed."""
+    """Shards 0..count-1 of a folder, each a dictionary of arrays; damaged and foreign ones are removed."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder, self.count = folder, count
         self._known: dict[int, Path] = {}
-        for path in sorted(folder.glob(f"*{SUFFIX}")):
-            index, checksum = path.name.removesuffix(SUFFIX).split(".")
-            if int(index) not in self._known:
-                if _is_intact(path, checksum):
-                    self._known[int(index)] = path
+        for path in sorted(folder.glob("*")):
+            name = _NAME.fullmatch(path.name)
+            if name and path.is_file() and int(name[1]) not in self._known:
+                if _is_intact(path, *name.groups()):
+                    self._known[int(name[1])] = path
                 else:
                     path.unlink(missing_ok=True)
 
@@ -50,8 +52,8 @@ class Shards:
 
     def write(self, index: int, arrays: Mapping[str, Tensor]) -> None:
         """Store a shard, whole or not at all; arrays are contiguous CPU tensors."""
-        payload = save(dict(arrays))
-        path = self.folder / f"{index:06d}.{zlib.crc32(payload):08x}{SUFFIX}"
+        payload = save(dict(arrays), _facts(self.folder, f"{index:06d}"))
+        path = self.folder / f"{index:06d}.{zlib.crc32(payload):08x}.safetensors"
         write_whole(path, payload)
         _INTACT[path] = _stamp(path)
         self._known[index] = path
@@ -167,14 +169,21 @@ class MeasuredLayers(LayerMeasurements):
         return names
 
 
-def _is_intact(path: Path, checksum: str) -> bool:
-    """Whether a file's bytes have the checksum of its name."""
+def _is_intact(path: Path, index: str, checksum: str) -> bool:
+    """Whether a file's bytes have the checksum of its name and say that they are that shard of its folder."""
     stamp = _stamp(path)
     if _INTACT.get(path) != stamp:
         if f"{zlib.crc32(path.read_bytes()):08x}" != checksum:
             return False
+        with safe_open(path, framework="numpy") as file:
+            if file.metadata() != _facts(path.parent, index):
+                return False
         _INTACT[path] = stamp
     return True
+
+
+def _facts(folder: Path, index: str) -> dict[str, str]:
+    return {"shard": f"{folder.name}/{index}"}  # one: the order of several is not fixed
 
 
 def _stamp(path: Path) -> tuple[int, int]:

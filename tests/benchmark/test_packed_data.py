@@ -8,6 +8,9 @@ import pytest
 
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL
+from tasks.datasets.packs import writing
+from tasks.datasets.packs.manifest import CARD, read_manifest
+from tasks.datasets.packs.shards import write_shard
 from tests.benchmark.runs import command, comparable, run
 from tests.tasks.datasets.packs.conftest import pack
 
@@ -64,9 +67,10 @@ def test_pack_writes_what_check_and_run_read(capsys: Capture, data: Path, tmp_pa
     assert said.code == 0
     assert "3 shards have their SHA-256" in said.out
     assert said.out.count("partial") == 2
+    before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
     said = command(capsys, "data", "pack", data, "--to", target, "--datasets", "imagenet")
-    assert said.code == 2
-    assert "has imagenet already, which is not written over" in said.err
+    assert said.code == 0, said.err
+    assert {path: path.read_bytes() for path in target.rglob("*") if path.is_file()} == before
     shard = next((target / "imagenet").glob("train-*"))
     shard.write_bytes(shard.read_bytes()[:-1])
     for arguments in (("check",), ("run", "--backbones", "mini-fs", "--output", tmp_path / "out")):
@@ -74,6 +78,30 @@ def test_pack_writes_what_check_and_run_read(capsys: Capture, data: Path, tmp_pa
         assert said.code == 2
         assert "bytes in" in said.err
         assert "fetch it again" in said.err
+
+
+def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
+    capsys: Capture, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack_all = "data", "pack", data, "--to", tmp_path, "--datasets", "imagenet", "davis-2017-val"
+    written: list[str] = []
+
+    def killed(file: Path, *rest: object) -> None:
+        if "davis" in str(file) and "imagenet" in written:
+            raise KeyboardInterrupt
+        written.append(file.parent.name)
+        write_shard(file, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writing, "write_shard", killed)
+    assert command(capsys, *pack_all).code not in (0, 2)
+    assert tuple(read_manifest(tmp_path)) == ("imagenet",)
+    (tmp_path / CARD).unlink()  # as if between manifest and card
+    monkeypatch.setattr(writing, "write_shard", lambda *given: (written.append("again"), write_shard(*given)))
+    said = command(capsys, *pack_all)
+    assert said.code == 0, said.err
+    assert [*read_manifest(tmp_path)] == ["davis-2017-val", "imagenet"]
+    assert written.count("again") == len([*(tmp_path / "davis-2017-val").iterdir()])
+    assert "config_name: imagenet" in (tmp_path / CARD).read_text()
 
 
 @pytest.mark.parametrize(

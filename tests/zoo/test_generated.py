@@ -112,6 +112,24 @@ def test_an_installation_without_weights_says_so(
         loader(find(["mini-mae"])[0])
 
 
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "config.json", "preprocessor_config.json", "SHA256SUMS"]
+)
+def test_packaged_weights_are_those_of_their_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Loader, name: str
+) -> None:
+    shutil.copytree(mini.WEIGHTS / "mini-resnet", tmp_path / "mini-resnet")
+    monkeypatch.setattr("mini.checkpoints.WEIGHTS", tmp_path)
+    content = bytearray((tmp_path / "mini-resnet" / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "mini-resnet" / name).write_bytes(content)
+    with pytest.raises(InputError, match="mini-resnet holds files that have not the digests of its SHA"):
+        loader(find(["mini-resnet"])[0])
+    (tmp_path / "mini-resnet" / name).unlink()
+    with pytest.raises(InputError, match=r"mini-resnet .*: install the package again, or train"):
+        loader(find(["mini-resnet"])[0])
+
+
 def test_floor_is_standard_normal_and_independent(loader: Loader) -> None:
     floor = loader(find(["mini-random"])[0])
     seen: list[Tensor] = []

@@ -11,7 +11,7 @@ from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs import manifest as manifests
 from tasks.datasets.packs.manifest import CARD, MANIFEST, PackedDataset, PackedShard, card_of, read_manifest
 from tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
-from zoo.atomic import PARTIAL, remove_leftovers
+from zoo.atomic import PARTIAL, remove_leftovers, write_whole
 from zoo.errors import InputError
 
 
@@ -35,19 +35,14 @@ def size_of(files: Iterable[PackedFile]) -> int:
 
 
 def require_room(target: Path, names: Sequence[str]) -> None:
-    """Raise InputError where a pack has one of the datasets already, or its folder holds something else.
+    """Raise InputError where the folder of a pack with these datasets holds something else.
 
     What killed writers left there half written is removed.
     """
     if target.exists() and not target.is_dir():
         raise InputError(f"expected a folder for the pack at {target}, found a file")
     remove_leftovers([target])
-    manifest = read_manifest(target)
-    if there := sorted({*names} & {*manifest}):
-        raise InputError(
-            f"{target} has {', '.join(there)} already, which is not written over; choose another --to"
-        )
-    known = {MANIFEST, CARD, ".git", ".gitattributes", ".cache", *names, *manifest}
+    known = {MANIFEST, CARD, ".git", ".gitattributes", ".cache", *names, *read_manifest(target)}
     if others := _others(target, known):
         raise InputError(
             f"expected a new folder, or a pack, at {target}, found {others[0]} in it; choose another --to"
@@ -88,14 +83,26 @@ def _groups(
     return groups
 
 
+def require_same(data: Path, target: Path, plan: DatasetPlan) -> None:
+    """Raise InputError where a pack has a dataset already, but of other files, or in other shards."""
+    written = (_is_written(target / name, data, files) for name, files in plan.shards.items())
+    if plan.entry.name in read_manifest(target) and not all(written):
+        raise InputError(
+            f"{target} has {plan.entry.name} already, of other files or in other shards, which is not "
+            "written over; choose another --to"
+        )
+
+
 def write_dataset(
     data: Path, target: Path, plan: DatasetPlan, advance: Callable[[float], None]
 ) -> PackedDataset:
     """Write a dataset's shards, and say so in the manifest once they read as the folder does.
 
     Shards that an interrupted writing left are kept where they hold the files of the plan, and no file has
-    changed since; else InputError is raised. ``advance`` is told the bytes of the files that are written.
+    changed since, as is a dataset that the pack has already; else InputError is raised. ``advance`` is told
+    the bytes of the files that are written.
     """
+    require_same(data, target, plan)
     folder = target / plan.entry.name
     names = {Path(name).name for name in plan.shards}
     if others := _others(folder, names):
@@ -112,30 +119,33 @@ def write_dataset(
 
 def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
     """Write the manifest and the card; raises InputError where the pack does not read as the folder does."""
+    before, name = read_manifest(target), plan.entry.name
+    written = {**before, name: before.get(name) or _packed(target, plan)}
+    manifests.write_manifest(target, written)
+    try:
+        coverage = str(plan.entry.read(data_root(Path(f"{PREFIX}{target.absolute()}"))).coverage)
+        if coverage != plan.coverage:
+            raise InputError(
+                f"{name} changed while it was packed, from {plan.coverage} to {coverage}; pack again"
+            )
+    except InputError:
+        manifests.write_manifest(target, before)
+        raise
+    card, others = target / CARD, {other: written[other] for other in written if other != name}
+    if not card.exists() or card.read_text(encoding="utf-8") == card_of(others):  # nobody wrote another one
+        write_whole(card, card_of(written))
+    return written[name]
+
+
+def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
+    """What the manifest says of a dataset whose shards are there."""
     shards = [read_shard(target / name) for name in plan.shards]
     files = tuple(
         PackedShard(name, len(shard.paths), shard.file.stat().st_size, manifests.file_sha256(shard.file))
         for name, shard in zip(plan.shards, shards, strict=True)
     )
     rows = sum(shard.rows for shard in files)
-    packed = PackedDataset(plan.coverage, rows, plan.bytes, manifests.rows_digest(shards), files)
-    before = read_manifest(target)
-    written = {**before, plan.entry.name: packed}
-    manifests.write_manifest(target, written)
-    try:
-        coverage = str(plan.entry.read(data_root(Path(f"{PREFIX}{target.absolute()}"))).coverage)
-        if coverage != plan.coverage:
-            raise InputError(
-                f"{plan.entry.name} changed while it was packed, from {plan.coverage} to {coverage}; "
-                "pack again"
-            )
-    except InputError:
-        manifests.write_manifest(target, before)
-        raise
-    card = target / CARD
-    if not card.exists() or card.read_text(encoding="utf-8") == card_of(before):  # nobody wrote another one
-        card.write_text(card_of(written), encoding="utf-8")
-    return packed
+    return PackedDataset(plan.coverage, rows, plan.bytes, manifests.rows_digest(shards), files)
 
 
 def _others(folder: Path, known: Collection[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Shards are there whole or not at all, and damage is found."""
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -62,6 +63,27 @@ def test_a_damaged_shard_is_missing_and_removed(tmp_path: Path, damage: str) -> 
     victim.write_bytes(payload)
     assert Shards(tmp_path, 3).missing == (1,)
     assert not victim.exists()
+
+
+def test_shards_of_another_folder_or_number_are_missing_and_removed(tmp_path: Path) -> None:
+    for name in ("mini-dino", "mini-moco"):
+        filled(tmp_path / name)
+    other, own = (next((tmp_path / name).glob("000001.*")) for name in ("mini-dino", "mini-moco"))
+    own.unlink()
+    moved = (other.rename(own.with_name(other.name)), own.with_name(other.name.replace("000001", "000003")))
+    shutil.copyfile(moved[0], moved[1])
+    assert Shards(tmp_path / "mini-moco", 4).missing == (1, 3)
+    assert not any(path.exists() for path in moved)
+
+
+def test_files_of_others_among_shards_are_left_alone(tmp_path: Path) -> None:
+    filled(tmp_path)
+    names = ("._x.safetensors", "notes.safetensors", "a.b.safetensors", "000009.zzzzzzzz.safetensors")
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "000003.00000000.safetensors").mkdir()
+    assert Shards(tmp_path, 4).missing == (3,)
+    assert {(tmp_path / name).read_text() for name in names} == {"mine"}
 
 
 def test_leftovers_of_a_killed_write_do_not_count(tmp_path: Path) -> None:

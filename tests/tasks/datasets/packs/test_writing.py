@@ -12,7 +12,7 @@ from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.packs import shards, writing
 from tasks.datasets.packs.manifest import CARD, MANIFEST, file_sha256, read_manifest
 from tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
-from tasks.datasets.packs.writing import plan_dataset, require_room, write_dataset
+from tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
 from tests import fakes
 from tests.tasks.datasets.helpers import copy_shuffled
 from tests.tasks.datasets.packs.conftest import NAMES, SMALL, Packed, pack
@@ -128,15 +128,24 @@ def test_what_an_interrupted_writing_of_other_shards_left_is_named(packed: Packe
 def test_nothing_is_written_over(packed: Packed, tmp_path: Path) -> None:
     require_room(packed.pack, ["voc-2012-aug-val"])
     assert tuple(read_manifest(packed.pack)) == tuple(sorted(NAMES))
-    with pytest.raises(
-        InputError, match=r"has davis-2017-val already, which is not written over; choose another --to"
-    ):
-        require_room(packed.pack, ["davis-2017-val"])
+    for other in (plan_dataset(packed.data, DAVIS_2017_VAL, 10**9), _changed(tmp_path / "data")):
+        with pytest.raises(
+            InputError, match=r"has davis-2017-val already, of other files .*, which is not written over; "
+        ):
+            write_dataset(tmp_path / "data", packed.pack, other, lambda amount: None)
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match=r"expected a new folder, or a pack, at .*, found file in it"):
         require_room(tmp_path, ["davis-2017-val"])
     with pytest.raises(InputError, match=r"expected a folder for the pack at .*, found a file"):
         require_room(tmp_path / "file", ["davis-2017-val"])
+
+
+def _changed(data: Path) -> DatasetPlan:
+    """Videos that are no longer those of the pack."""
+    fakes.write_fake_davis(data)
+    image = next(data.rglob("*.jpg"))
+    image.write_bytes(image.read_bytes() + b"?")
+    return plan_dataset(data, DAVIS_2017_VAL, SMALL)
 
 
 def test_a_card_of_ones_own_stays(packed: Packed, tmp_path: Path) -> None:
