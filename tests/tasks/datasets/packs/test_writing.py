@@ -128,13 +128,13 @@ def test_what_an_interrupted_writing_of_other_shards_left_is_named(packed: Packe
 def test_nothing_is_written_over(packed: Packed, tmp_path: Path) -> None:
     require_room(packed.pack, ["voc-2012-aug-val"])
     assert tuple(read_manifest(packed.pack)) == tuple(sorted(NAMES))
-    for other in (plan_dataset(packed.data, DAVIS_2017_VAL, 10**9), _changed(tmp_path / "data")):
+    for other in (plan_dataset(packed.data, DAVIS_2017_VAL, 10**9), _changed(tmp_path / "empty" / "data")):
         with pytest.raises(
             InputError, match=r"has davis-2017-val already, of other files .*, which is not written over; "
         ):
-            write_dataset(tmp_path / "data", packed.pack, other, lambda amount: None)
+            write_dataset(packed.data, packed.pack, other, lambda amount: None)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match=r"expected a new folder, or a pack, at .*, found file in it"):
+    with pytest.raises(InputError, match=r"expected a new folder, or a pack, at .*, found empty in it"):
         require_room(tmp_path, ["davis-2017-val"])
     with pytest.raises(InputError, match=r"expected a folder for the pack at .*, found a file"):
         require_room(tmp_path / "file", ["davis-2017-val"])
