@@ -94,7 +94,7 @@ class Request:
         choices=ENGINES,
     )
     address: Plain[str | None] = Option(
-        None, "Of --engine ray: an existing cluster, HOST:PORT.", usual="one on this machine"
+        None, "Address of an existing Ray cluster, HOST:PORT.", usual="one on this machine"
     )
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of stored vectors; float16 halves the disk.")
@@ -150,8 +150,8 @@ class Request:
     )
     protocol: Words = Option(
         (),
-        "Whose numbers and ways, several with commas: standard; paper, the code of Teaching Matters; or that "
-        "of one task, such as insid3 (`list protocols`).",
+        "Evaluation protocols, comma-separated: standard; paper, the code of Teaching Matters; or that of "
+        "one task, such as insid3 (`list protocols`).",
         parsers.listed,
         usual="the suite's",
     )

@@ -55,7 +55,7 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
 
 
 def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
-    """The answer to one column; one that shares the best score cannot be told from the best either."""
+    """The answer to one column; one that shares the best score is tied with it."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
     name, layer = str(top["backbone"]), int(top["layer"])
@@ -107,7 +107,7 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.Dat
             "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
             "honest": score_text(answer.honest),
             "ms": fixed(answer.milliseconds, 1),
-            "may be best, too": _others(answer, labels),
+            "tied with the best": _others(answer, labels),
         }
         for answer in answers
     )
@@ -129,7 +129,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     """How to read the table: one sentence for each thing that it shows."""
     notes = []
     if any(answer.rivals or answer.layers for answer in answers):
-        notes.append("May be best, too: together with the best, these hold the true best with 95 %.")
+        notes.append("Tied with the best: together with the best, these hold the true best with 95 %.")
     if any(not math.isnan(answer.honest) for answer in answers):
         notes.append("Honest: the layer chosen on one half of the data and scored on the other.")
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):

@@ -27,7 +27,7 @@ Mark = Literal["best", "tied", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table that may be the best of its row or column, or not be told from that."""
+    """A cell of a table that may be the best of its row or column, or tied with that."""
 
     text: str
     mark: Mark = "none"

@@ -65,7 +65,7 @@ def _say_version(wanted: bool) -> None:
 
 def every_command(
     version: Annotated[
-        bool, typer.Option("--version", help="Say the version.", callback=_say_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version.", callback=_say_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options before the command's name."""

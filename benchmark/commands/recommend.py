@@ -41,11 +41,11 @@ class RecommendRequest:
     output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
     max_ms: Plain[float | None] = Option(
-        None, "Most milliseconds of one image, up to the layer.", parsers.positive
+        None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
-    max_dim: Plain[int | None] = Option(None, "Most numbers of a vector.", least=1)
+    max_dim: Plain[int | None] = Option(None, "Maximum dimension of a vector.", least=1)
     max_parameters: Option[int | str | None, int | None] = Option(
-        None, "Most weights up to the layer, such as 100M.", parsers.count
+        None, "Maximum number of parameters up to the chosen layer, such as 100M.", parsers.count
     )
     licence: Plain[Literal["any", "commercial"]] = Option(
         "any", "commercial: licences alone whose names allow it; no legal advice."

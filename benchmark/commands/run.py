@@ -209,8 +209,8 @@ def _planned(foreseen: "Forecast") -> Result:
         f"{foreseen.images:,} images each; {foreseen.forwards:,} forwards of {backbones} backbones are not "
         f"stored yet, {side} on {foreseen.device}.",
         f"About {as_time(foreseen.seconds)} in all; {as_size(foreseen.disk)} more in the cache; "
-        f"{as_size(foreseen.memory)} of memory. (Found out in {as_time(foreseen.warm_up)}; nothing was "
-        "kept.)",
+        f"{as_size(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no results "
+        "were stored.)",
         *foreseen.notes,
     )
     return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)

@@ -37,7 +37,7 @@ def tidy_frame(board: Board) -> pd.DataFrame:
 
     Scores by the primary metric of every layer in every pooling, the random floor's draws too, and the CKA of
     the last blocks of each two backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those
-    that cannot be told from their backbone's best one. Analyses have numbers of their own.
+    that are tied with their backbone's best one. Analyses have numbers of their own.
     """
     primary = {(column.task, column.metric) for column in board.columns}
     scores = board.scores

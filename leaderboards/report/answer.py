@@ -12,7 +12,8 @@ from leaderboards.report.content import Report
 from leaderboards.report.html import filled
 from tasks.blocks import Strong, Text
 
-NAMED = 6  # backbones that a card names at most of those that cannot be told from the best
+NAMED = 6  # backbones that a card names at most of those that are tied with the best
+HONEST = "if the layer is chosen on half of the test data and scored on the rest"
 FEW = 3  # backbones that a card names at most of those that were not compared
 
 Fact = str | tuple[Strong, str]
@@ -34,14 +35,14 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> list[Fact]:
-    """The backbones and layers that may be the best, too, as far as they were compared."""
+    """The backbones and layers that are tied with the best, as far as they were compared."""
     facts: list[Fact] = []
     others = len(answer.column.best) - 1
     if not others:
         facts.append("the only backbone with a score here")
     elif answer.rivals:
         rivals = _listed([labels[name] for name in answer.rivals], NAMED)
-        facts.append((Strong("cannot be told from"), f" {rivals}"))
+        facts.append((Strong("tied with the best:"), f" {rivals}"))
     elif answer.compared == others:
         facts.append("better than every other backbone, with 95 % confidence")
     elif not answer.compared:
@@ -50,7 +51,7 @@ def _sure(answer: Answer, labels: Mapping[str, str]) -> list[Fact]:
         facts.append(f"not compared with {_listed([labels[name] for name in answer.untested], FEW)}")
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
-        facts.append(f"{several} {ranges_text(list(answer.layers))} of it may be as good")
+        facts.append(f"tied with its {several} {ranges_text(list(answer.layers))}")
     return facts
 
 
@@ -58,7 +59,7 @@ def _values(answer: Answer) -> list[str]:
     """Other scores that the best one is read against."""
     facts = []
     if not math.isnan(answer.honest):
-        facts.append(f"{fixed(answer.honest, 1)} % with the layer chosen on other items")
+        facts.append(f"{fixed(answer.honest, 1)} % {HONEST}")
     if answer.better is not None:
         words = f"{pooling_name(answer.better.pooling)}, layer {answer.better.layer}"
         facts.append(f"{fixed(answer.better.score, 1)} % from another pooling: {words}")
@@ -72,11 +73,11 @@ def _cost(answer: Answer, label: str, costs: pd.DataFrame) -> list[str]:
     words = [] if math.isnan(answer.milliseconds) else [f"{answer.milliseconds:.3g} ms an image{device}"]
     rows = costs[(costs["backbone"] == label) & (costs["layer"] == answer.layer)]
     for row in rows.head(1).to_dict("records"):
-        words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,} numbers a vector"]
+        words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,}-dimensional vectors"]
         about = "about " if math.isnan(row["ms"]) else ""
         if not math.isnan(count := row["parameters"]):
             millions = f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
-            words.append(f"{about}{millions} M weights")
+            words.append(f"{about}{millions} M parameters")
     return [", ".join(words)] if words else []
 
 

@@ -33,8 +33,8 @@ _SURE = {
     "as": "sure",
 }
 _LAYER = {
-    "calculate": "datum.layer + ' of ' + datum.depth + (datum.place == 'best' ? ', best score' :"
-    " datum.place == 'tied' ? ', may be the best' : '')",
+    "calculate": "datum.layer + ' of ' + datum.depth + (datum.place == 'best' ? ', its best layer' :"
+    " datum.place == 'tied' ? ', tied with its best layer' : '')",
     "as": "where",
 }
 _SCORE = _tip("value", "{metric}", ".1f")

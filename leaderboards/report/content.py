@@ -34,7 +34,7 @@ PUBLISHED = (
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
 
 # groups of backbones in a column; the first two together hold the true best with 95 %
-FIRST, MAYBE, WORSE, UNTESTED = "best score", "may be the best", "worse", "not compared"
+FIRST, MAYBE, WORSE, UNTESTED = "best score", "tied with the best", "worse", "not compared"
 
 BYTES = 4  # size of a number of a vector as it is stored, float32
 
@@ -42,7 +42,7 @@ BYTES = 4  # size of a number of a vector as it is stored, float32
 AXES: tuple[tuple[str, str], ...] = (
     ("ms", "latency of one image, ms"),
     ("parameters", "parameters up to the layer, millions"),
-    ("dim", "numbers in a vector"),
+    ("dim", "dimensions of a vector"),
 )
 
 

@@ -57,8 +57,8 @@ def _lead(report: Report) -> str:
     layers = int(report.backbones["depth"].sum())
     return (
         f"{len(report.backbones)} frozen backbones, every one of their {layers:,} layers, "
-        f"{len(report.columns)} tasks. Higher is better, 100 is perfect; ± is half a 95 % interval, and who "
-        "cannot be told from the best is named with it."
+        f"{len(report.columns)} tasks. Higher is better, 100 is perfect; ± is the 95 % margin of error; "
+        "backbones statistically tied with the best are listed with it."
     )
 
 

@@ -29,7 +29,7 @@ def kind_of(metric: str) -> str:
 
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
-    """The mark of a score: the best one, one that cannot be told from it, or neither."""
+    """The mark of a score: the best one, one that is tied with it, or neither."""
     return "best" if best else "tied" if tied else "none"
 
 

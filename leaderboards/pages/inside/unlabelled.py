@@ -52,9 +52,9 @@ it, always: only their rank correlation says something of its own."""
 
 HOW = """\
 Criteria are of the images of the scores where there are some, else of those that `label-free` looked at; of
-the class token for scores of it, for all others of the mean of the patch tokens. ± is half a 95 % interval of
-the mean over {count} trained backbones, as if they were drawn from many like them. The best layer is known
-from the items that score it: any choice keeps some regret."""
+the class token for scores of it, for all others of the mean of the patch tokens. ± is the 95 % margin of
+error of the mean over {count} trained backbones, as if they were drawn from many like them. The best layer
+is known from the items that score it: any choice keeps some regret."""
 
 CORRELATED = """\
 Rank correlation over layers (Spearman; mean over backbones) of what a criterion likes and the score: 1 where

@@ -28,13 +28,13 @@ def test_a_lead_is_called_one_only_where_all_were_compared():
 
 def test_who_cannot_be_told_from_the_best_is_named():
     text = card(compared=3, rivals=("mini-clip", HOSTILE), layers=(1, 2))
-    assert "<strong>cannot be told from</strong> mini-clip, &lt;/script&gt;" in text
-    assert "layers 1 to 2 of it may be as good" in text or "layers 1, 2 of it may be as good" in text
+    assert "<strong>tied with the best:</strong> mini-clip, &lt;/script&gt;" in text
+    assert "tied with its layers 1 to 2" in text or "tied with its layers 1, 2" in text
     assert "better than" not in text
 
 
 def test_another_pooling_and_a_cost_are_told_where_they_are_known():
     text = card(better=Side("mini-dino", 2, 3, "mean", 64.04), milliseconds=6.0, device="cuda")
     assert "64.0 % from another pooling: mean of the patch tokens, layer 2" in text
-    assert "6 ms an image on cuda, 64 numbers a vector, about 600 M weights" in text
+    assert "6 ms an image on cuda, 64-dimensional vectors, about 600 M parameters" in text
     assert " ms an image" not in card()

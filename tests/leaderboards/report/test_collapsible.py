@@ -37,7 +37,7 @@ def test_marks_are_told_without_colour():
     found = read(table(backbone=["r"], a=[Cell("1", "best")], b=[Cell("2", "tied")], c=["3"]))
     assert {"scope": "row", "class": "left"} in found.named("th")
     assert len(found.named("strong")) == 1
-    assert found.named("abbr") == [{"title": "cannot be told from the best"}]
+    assert found.named("abbr") == [{"title": "statistically tied with the best"}]
     assert [one.get("scope") for one in found.named("th")] == ["col"] * 4 + ["row"]
     assert found.named("div")[0]["aria-label"] == "what it shows"
 

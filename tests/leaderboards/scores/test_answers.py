@@ -99,7 +99,7 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     assert next(iter(row)) == "task"
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
         assert cell in row.values()
-    assert [note.split(":")[0] for note in answer_notes(found)] == ["May be best, too", "Honest", "ms"]
+    assert [note.split(":")[0] for note in answer_notes(found)] == ["Tied with the best", "Honest", "ms"]
 
 
 def test_the_table_leaves_out_what_is_not_known() -> None:
@@ -124,7 +124,7 @@ def test_many_rivals_are_counted(tmp_path: Path) -> None:
         Board.of(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), items=tmp_path)
     )
     labels = {name: name for name in ("mini-dino", *names)}
-    (others,) = answer_table(found, labels)["may be best, too"]
+    (others,) = answer_table(found, labels)["tied with the best"]
     assert "5 of 5 others" in others
 
 
