@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Source
-from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
+from zoo.errors import UnreadableImageError
 from zoo.spec import Layer
 
 # why a layer has no scores: NaN or infinite values, or grids that hold one vector each

@@ -11,8 +11,8 @@ from pathlib import Path
 from tasks.base import Source, digest
 from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.classes import Classification, Unlabelled
-from tasks.datasets.files import UnreadableImageError
 from tasks.segmentation.augmented import AugmentedSample
+from zoo.errors import UnreadableImageError
 
 DIGITS = 8  # of a short digest, hexadecimal: of a thousand datasets two agree once in ten thousand times
 

@@ -17,6 +17,10 @@ class MissingDataError(InputError):
     """Data that is not there at all, as opposed to data that is wrong."""
 
 
+class UnreadableImageError(InputError):
+    """An image file that is missing, truncated or no image."""
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one that does, or all of them."""
     names = list(known)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import Source
-from tasks.datasets.files import UnreadableImageError
+from zoo.errors import UnreadableImageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
 from tasks.base import LayerOutcome
 from tasks.datasets.base import Sample
-from tasks.datasets.files import UnreadableImageError
 from tasks.examples import VERSION
+from zoo.errors import UnreadableImageError
 
 Arrays = dict[str, NDArray[np.generic]]
 

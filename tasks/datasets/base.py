@@ -7,8 +7,10 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from PIL import Image
 
-from tasks.datasets.files import UnreadableImageError, decoding, open_image, require_directory, stamp
+from tasks.datasets.files import open_image, require_directory, stamp
+from zoo.errors import UnreadableImageError
 from zoo.view.geometry import Box
+from zoo.view.photos import as_seen, decoding
 
 
 class Sample(Protocol):
@@ -30,7 +32,7 @@ class Sample(Protocol):
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """The decoded image in RGB; transparency is dropped, not blended."""
+    """The decoded image in RGB, as code of official datasets has it: not turned, no transparency blended."""
     if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
         image = image.convert("RGBA")  # the same colours, without Pillow's warning that alpha is lost
     image.load()
@@ -60,6 +62,19 @@ class FileSample:
     def signature(self) -> str:
         size, changed = self.stamp
         return f"{self.key}|{size}|{changed}|{self.box}"
+
+
+class PhotoSample(FileSample):
+    """An image of the user's own, which is read as people see it (`zoo.view.photos.as_seen`)."""
+
+    __slots__ = ()
+
+    def open(self) -> Image.Image:
+        with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
+            return as_seen(image)
+
+    def signature(self) -> str:
+        return f"{FileSample.signature(self)}|as seen"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ process. Readers of datasets go through these functions and do not see the diffe
 import errno
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -19,21 +17,13 @@ from PIL import Image
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
 from zoo.errors import InputError, MissingDataError
+from zoo.view.photos import decoding, open_file
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, in any case of letters
 
-# what images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it
-FORMATS = (
-    *("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF", "JPEG2000"),
-    *(("AVIF",) if find_spec("PIL.AvifImagePlugin") else ()),
-)
 LONGEST_NAME = 255  # bytes of the name of a file or folder; more than that no file system takes
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
 _opening = threading.Lock()
-
-
-class UnreadableImageError(InputError):
-    """An image file that is missing, truncated or no image."""
 
 
 def is_packed(path: Path | str) -> bool:
@@ -180,18 +170,9 @@ def require_inside(name: str, where: str) -> str:
     return name
 
 
-@contextmanager
-def decoding(what: str) -> Iterator[None]:
-    """Errors of Pillow and of a pack as UnreadableImageError, which says what could not be done."""
-    try:
-        yield
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UnreadableImageError(f"{what}: {error}") from error
-
-
 def open_image(path: Path | str) -> Image.Image:
-    """An image of one of the `FORMATS`, not decoded yet; raises as `read_bytes` and Pillow's `open` do."""
-    return Image.open(BytesIO(read_bytes(path)) if is_packed(path) else path, formats=FORMATS)
+    """An image, not decoded yet; raises as `read_bytes` and `zoo.view.photos.open_file` do."""
+    return open_file(BytesIO(read_bytes(path)) if is_packed(path) else path)
 
 
 def image_size(path: Path) -> tuple[int, int]:

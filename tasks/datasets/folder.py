@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from tasks.datasets import classes as classed
-from tasks.datasets.base import Count, Coverage, FileSample
+from tasks.datasets.base import Count, Coverage, PhotoSample
 from tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text, some
 from tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
@@ -36,9 +36,9 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
     name = require_text(folder.resolve().name, "the name of the folder of images")
     tree = read_tree(folder)
     if not tree.images:
-        ignored = f" but {'; '.join(tree.remarks)}" if tree.others else ""
+        ignored = f" but {'; '.join((*tree.notes, *tree.remarks))}" if tree.others else ""
         raise InputError(
-            f"expected images ({', '.join(IMAGE_EXTENSIONS)}) below {folder}, found none{ignored}"
+            f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
         )
     if labels == NO_LABELS:
         return _unlabelled(name, tree)
@@ -61,12 +61,12 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
 
 
 def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
-    samples = tuple(FileSample(path, f"{tree.root}/{path}") for path in tree.images)
+    samples = tuple(PhotoSample(path, f"{tree.root}/{path}") for path in tree.images)
     tables = (path for path in tree.others if path.endswith(".csv") and "/" not in path)
     table = next((path for path in tables if path not in METADATA), None)
     hint = [f"--labels {tree.root / table} would take classes from that file"] if table else []
     remarks = (NO_CLASSES, *hint, *tree.remarks)
-    return Unlabelled(name, samples, Coverage((Count("images", len(samples)),), remarks=remarks))
+    return Unlabelled(name, samples, Coverage((Count("images", len(samples)),), tree.notes, remarks))
 
 
 def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
@@ -148,7 +148,7 @@ def _classes(
         raise InputError(f"expected the splits of {root} to be {TRAIN} and {QUERY_SPLITS[0]}, found {what}")
     images = defaultdict[str, list[LabelledSample]](list)
     for file in files:
-        images[file.split or TRAIN].append((file.label, FileSample(file.path, f"{root}/{file.path}")))
+        images[file.split or TRAIN].append((file.label, PhotoSample(file.path, f"{root}/{file.path}")))
     train, classes = images[TRAIN], {label for label, _ in images[TRAIN]}
     classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
     if queries := next((split for split in QUERY_SPLITS if split in named), ""):
@@ -159,5 +159,5 @@ def _classes(
     else:
         train, val = classed.divide(train, [file.name for file in files], root)
         remarks.append(classed.MADE)
-    coverage = Coverage((), tuple(notes), (*remarks, *tree.remarks))
+    coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return classed.classification(name, train, val, f"{queries} of {root}", coverage)

@@ -8,13 +8,13 @@ from typing import Any
 from PIL import Image
 
 from tasks.datasets import classes as classed
-from tasks.datasets.base import Coverage, to_rgb
+from tasks.datasets.base import Coverage
 from tasks.datasets.classes import Classification, LabelledSample
-from tasks.datasets.files import FORMATS, UnreadableImageError, decoding
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
-from zoo.errors import InputError
+from zoo.errors import InputError, UnreadableImageError
 from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box
+from zoo.view.photos import as_seen, decoding, open_file
 
 QUERY_SPLITS = ("validation", "test", "val")  # names of the split of queries, in order of preference
 Table = Any  # a ``datasets.Dataset``; the library has no types of its own
@@ -36,11 +36,11 @@ class TableSample:
         source = stored.get("path") if stored.get("bytes") is None else io.BytesIO(stored["bytes"])
         if source is None:
             raise UnreadableImageError(f"cannot decode image {self.key}: the table has none in that row")
-        with decoding(f"cannot decode image {self.key}"), Image.open(source, formats=FORMATS) as image:
-            return to_rgb(image)
+        with decoding(f"cannot decode image {self.key}"), open_file(source) as image:
+            return as_seen(image)
 
     def signature(self) -> str:
-        return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}"
+        return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}|as seen"
 
 
 def read_hub_dataset(text: str) -> Classification:

@@ -1,13 +1,15 @@
 """All images below a folder, in any depth."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tasks.datasets.base import counted
-from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
+from tasks.datasets.files import require_text, some
 from zoo.errors import InputError
+from zoo.view.photos import ADDED, endings
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +17,41 @@ class ImageTree:
     """The files below a folder but hidden ones, by sorted paths relative to it, with ``/`` between."""
 
     root: Path
-    images: tuple[str, ...]  # files that end as images do (`IMAGE_EXTENSIONS`), in any case of letters
+    images: tuple[str, ...]  # files that end as images do (`endings`), in any case of letters
     others: tuple[str, ...]  # all other files; broken links are among them
     empty: tuple[str, ...]  # folders without a file or folder
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How many files and folders are ignored, in words; nothing where there are none."""
-        others = counted(len(self.others), "file that is no image", "files that are no images")
-        ignored = ((others, self.others), (counted(len(self.empty), "empty folder"), self.empty))
-        return tuple(f"{number} ignored ({some(paths, 2)})" for number, paths in ignored if paths)
+        """How many files, by ending, and folders are ignored, in words; nothing where there are none."""
+        others = [path for path in self.others if _ending(path) not in _lacking()]
+        empty = counted(len(self.empty), "empty folder")
+        return (
+            *([f"{counted(len(others), 'other file')} ignored ({_by_ending(others)})"] if others else []),
+            *([f"{empty} ignored ({some(self.empty, 2)})"] if self.empty else []),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How many images are left out since what reads them is not installed, in words."""
+        if not (unread := [path for path in self.others if _ending(path) in _lacking()]):
+            return ()
+        what = " ".join(sorted({f"'{ADDED[_ending(path)]}'" for path in unread}))
+        number = counted(len(unread), "image")
+        return (f"{number} left out ({_by_ending(unread)}): to have them read, pip install {what}",)
+
+
+def _lacking() -> set[str]:
+    return {*ADDED} - {*endings()}
+
+
+def _ending(path: str) -> str:
+    return PurePosixPath(path).suffix.lower()
+
+
+def _by_ending(paths: Iterable[str]) -> str:
+    counts = Counter(_ending(path) or "without an ending" for path in sorted(paths, key=_ending))
+    return some((f"{number:,} {ending}" for ending, number in counts.most_common()), 6)
 
 
 def read_tree(root: Path) -> ImageTree:
@@ -55,7 +82,7 @@ def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Ite
         if _is(entry, os.DirEntry.is_dir):
             yield from _paths(folder / name, f"{prefix}{name}/", (*above, identity))
         else:
-            image = name.lower().endswith(IMAGE_EXTENSIONS) and _is(entry, os.DirEntry.is_file)
+            image = name.lower().endswith(endings()) and _is(entry, os.DirEntry.is_file)
             yield "images" if image else "others", prefix + name
 
 

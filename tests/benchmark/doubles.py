@@ -11,8 +11,8 @@ from torch import Tensor
 from tasks.base import Group, Source
 from tasks.datasets.base import Coverage
 from tasks.datasets.classes import Unlabelled
-from tasks.datasets.files import UnreadableImageError
 from tasks.sources import Batches, ProbedImages
+from zoo.errors import UnreadableImageError
 from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
 from zoo.spec import BackboneSpec, Layer, Stage
 from zoo.view.views import ResizeCrop, View

@@ -12,7 +12,6 @@ from tasks.analyses.attention import AttentionDistance
 from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.davis import DavisEntry
-from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.clustering import kmeans_starts
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.propagation import decode
@@ -32,6 +31,7 @@ from tests.tasks.metrics.agreement.correspondence import match
 from tests.tasks.metrics.agreement.similarity import cka
 from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE, LayerPropagation
 from tests.tasks.test_sources import classification, labels, sources
+from zoo.errors import UnreadableImageError
 from zoo.spec import Layer
 
 LAYER = Layer(0)

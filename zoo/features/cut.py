@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -15,18 +16,27 @@ from zoo.features.backbone import Backbone
 from zoo.features.census import Census
 from zoo.features.hooked import HookedBackbone
 from zoo.spec import BackboneSpec, Layer
+from zoo.view.photos import as_seen, decoding, open_file
 from zoo.view.views import Tiles, View
 
 # What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
 # mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`).
 Pooled = Literal["cls", "mean", "grid", "patchwise"]
-Images = Image.Image | Sequence[Image.Image] | Tensor
+ImageOrPath = Image.Image | str | Path
+Images = ImageOrPath | Sequence[ImageOrPath] | Tensor
 
 BATCH = 32  # images that go through together where they are given as images
 
 
 class _Reached(Exception):  # noqa: N818  # no error: the forward has done its work
     """Ends a forward at the layer that is wanted."""
+
+
+def _seen(image: ImageOrPath) -> Image.Image:
+    if isinstance(image, Image.Image):
+        return as_seen(image)
+    with decoding(f"cannot decode image {image}"), open_file(image) as opened:
+        return as_seen(opened)
 
 
 class CutBackbone:
@@ -60,13 +70,13 @@ class CutBackbone:
     def __call__(self, images: Images) -> Tensor:
         """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
 
-        Images are one of Pillow, several, or uint8 RGB pixels [images 3 height width] that are shown as they
-        are, their sides multiples of ``spec.patch_size``. Raises InputError where the pixels are of another
-        kind, or the grids of the images are of different sizes.
+        Images are one of Pillow or the path of one, several, or uint8 RGB pixels [images 3 height width] that
+        are shown as they are, their sides multiples of ``spec.patch_size``. Raises InputError where one can
+        not be read, pixels are of another kind, or the grids of the images are of different sizes.
         """
         if isinstance(images, Tensor):
             return self._pooled(self._show(images))
-        vectors = [*self._of_images([images] if isinstance(images, Image.Image) else images)]
+        vectors = [*self._of_images([images] if isinstance(images, ImageOrPath) else images)]
         if not vectors:
             return torch.empty(0, self.dim, device=self._backbone.device)
         if len({part.shape[1:] for part in vectors}) > 1:
@@ -75,13 +85,11 @@ class CutBackbone:
             )
         return torch.cat(vectors)
 
-    def _of_images(self, images: Sequence[Image.Image]) -> Iterator[Tensor]:
+    def _of_images(self, images: Sequence[ImageOrPath]) -> Iterator[Tensor]:
         """What is given of images, in order; those that are shown at one size go through together."""
         for start in range(0, len(images), BATCH):
-            rendered = (
-                (self.view.render(image.convert("RGB")), image.size)
-                for image in images[start : start + BATCH]
-            )
+            seen = map(_seen, images[start : start + BATCH])
+            rendered = ((self.view.render(image), image.size) for image in seen)
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
                 if not isinstance(self.view, Tiles):

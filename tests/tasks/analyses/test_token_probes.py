@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tasks.analyses.token_probes import TokenProbes, kept_cells
 from tasks.base import Group, Measurements
-from tasks.datasets.files import UnreadableImageError
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tests.tasks.test_sources import VIEW, classification, probed, sources
+from zoo.errors import UnreadableImageError
 from zoo.spec import Layer
 
 CLASSES, EACH = 4, 13

@@ -8,10 +8,11 @@ import pytest
 from PIL import EpsImagePlugin, Image
 
 from tasks.datasets.base import Count, Coverage, FileSample
-from tasks.datasets.files import UnreadableImageError, image_size
+from tasks.datasets.files import image_size
 from tasks.datasets.hub import TableSample
 from tasks.datasets.masks import read_mask
 from tests.fakes import fake_image
+from zoo.errors import UnreadableImageError
 
 ROOT = Path(__file__).parents[3]
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n(x) print\n%%EOF\n"

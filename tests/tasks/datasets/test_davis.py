@@ -6,11 +6,10 @@ import pytest
 from PIL import Image
 
 from tasks.datasets.davis import DavisEntry, read_davis_results
-from tasks.datasets.files import UnreadableImageError
 from tasks.datasets.masks import read_mask, voc_palette, write_mask
 from tests.fakes import write_fake_davis
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.errors import InputError
+from zoo.errors import InputError, UnreadableImageError
 
 MINI = DavisEntry(sequences=2, frames=8, objects=4)
 

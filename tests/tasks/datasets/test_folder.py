@@ -123,7 +123,7 @@ def test_images_without_classes(tmp_path: Path) -> None:
     data = read_folder(tmp_path / "flat")
     assert isinstance(data, Unlabelled)
     assert keys(data.samples) == [f"{index}.png" for index in range(4)]
-    assert str(data.coverage) == f"4 images; {NO_CLASSES}; 1 file that is no image ignored (notes.TXT)"
+    assert str(data.coverage) == f"4 images; {NO_CLASSES}; 1 other file ignored (1 .txt)"
     assert not data.coverage.partial
     (tmp_path / "flat" / "mine.csv").write_text("file,label\n0,cat\n")
     assert "flat/mine.csv would take classes from that file" in str(read_folder(tmp_path / "flat").coverage)
@@ -152,7 +152,9 @@ def test_no_image_at_all(tmp_path: Path) -> None:
         read_folder(tmp_path)
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat" / "a.heic").write_text("")
-    with pytest.raises(InputError, match=r"found none but 1 file that is no image ignored \(cat/a.heic\)"):
+    with pytest.raises(
+        InputError, match=r"found none but 1 image left out \(1 \.heic\): to have them read, pip install"
+    ):
         read_folder(tmp_path)
 
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.files import UnreadableImageError
 from tasks.datasets.hub import TableSample, read_hub_dataset
 from tasks.datasets.hub_spec import parse_hub_spec
 from tests.fakes import fake_image
 from tests.tasks.datasets.helpers import keys
-from zoo.errors import InputError
+from zoo.errors import InputError, UnreadableImageError
 
 NAMES = ["zebra", "ant"]
 

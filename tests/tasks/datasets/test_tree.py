@@ -22,7 +22,7 @@ def test_what_is_an_image_and_what_is_not(tmp_path: Path) -> None:
     assert tree.images == ("a.png", "a/猫 1.jpg", "b/IMG.JPEG", "b/c/x.WebP")
     assert tree.others == ("a.jpg.part", "b/Thumbs.db", "notes.txt")
     assert tree.remarks == (
-        "3 files that are no images ignored (a.jpg.part, b/Thumbs.db and 1 more)",
+        "3 other files ignored (1 .db, 1 .part, 1 .txt)",
         "1 empty folder ignored (empty/)",
     )
     assert read_tree(tmp_path / "a").remarks == ()

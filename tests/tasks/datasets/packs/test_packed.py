@@ -18,7 +18,7 @@ from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.catalogue import DATASETS, State, inspect
 from tasks.datasets.coco import COCO_VAL2017
 from tasks.datasets.davis import DAVIS_2017_VAL
-from tasks.datasets.files import UnreadableImageError, data_root
+from tasks.datasets.files import data_root
 from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.masks import read_mask
 from tasks.datasets.packs.manifest import MANIFEST
@@ -29,7 +29,7 @@ from tasks.datasets.revisitop import ROXFORD5K
 from tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from tasks.datasets.spair import SPAIR_71K_TEST
 from tests.tasks.datasets.packs.conftest import NAMES, Packed, pack
-from zoo.errors import InputError, MissingDataError
+from zoo.errors import InputError, MissingDataError, UnreadableImageError
 
 
 def _pixels(samples: tuple[Any, ...]) -> list[tuple[str, object, bytes]]:

@@ -1,0 +1,154 @@
+"""Images as cameras and editors write them, through what users call: a folder, a table of the Hub, `load`."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import ExifTags, Image, ImageOps, PngImagePlugin
+
+import benchmark
+from tasks.datasets.catalogue import State, inspect_images
+from tasks.datasets.folder import read_folder
+from tasks.datasets.hub import TableSample
+from tests.fakes import fake_image
+from zoo.errors import InputError, UnreadableImageError
+from zoo.view import photos
+
+SCRIPTS = {"EPS", "WMF", "IPTC", "BUFR", "GRIB", "HDF5", "MPEG"}
+"""Formats of Pillow that are programs or vectors, hold files of any format, or that it cannot decode."""
+
+
+@pytest.fixture
+def picture() -> Image.Image:
+    return fake_image(1, (40, 32), np.random.default_rng(0))[0]
+
+
+@pytest.fixture
+def _fresh() -> Iterator[None]:
+    """What is installed is looked for anew, and again after the test."""
+    caches = (photos.formats, photos.endings)
+    for each in caches:
+        each.cache_clear()
+    yield
+    for each in caches:
+        each.cache_clear()
+
+
+def own(path: Path) -> Image.Image:
+    """The one image of a folder, as a run reads it, which is what a table of the Hub gives, too."""
+    data = read_folder(path.parent)
+    (sample,) = data.samples  # type: ignore[union-attr]
+    table = TableSample("a", 0, "image", "", [{"image": {"bytes": path.read_bytes()}}])
+    assert table.open().tobytes() == sample.open().tobytes()
+    return sample.open()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_photos_are_turned_as_their_camera_says(
+    tmp_path: Path, picture: Image.Image, kind: str, orientation: int
+) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    picture.save(tmp_path / "a.jpg", format=kind, exif=exif)
+    with Image.open(tmp_path / "a.jpg") as opened:
+        upright = ImageOps.exif_transpose(opened)
+    assert upright.size == ((40, 32) if orientation < 5 else (32, 40))
+    assert own(tmp_path / "a.jpg").tobytes() == upright.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
+def test_damaged_exif_is_none(tmp_path: Path, picture: Image.Image) -> None:
+    picture.save(tmp_path / "a.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff\x09")
+    assert own(tmp_path / "a.jpg").size == (40, 32)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
+def test_sixteen_bits_of_grey_are_scaled(tmp_path: Path, kind: str) -> None:
+    grey = np.arange(256, dtype=np.uint16).reshape(16, 16)
+    Image.fromarray(grey * 257).save(tmp_path / "a.png", format=kind)
+    np.testing.assert_array_equal(np.asarray(own(tmp_path / "a.png")), np.stack([grey] * 3, axis=-1))
+
+
+@pytest.mark.parametrize("values", [np.float32([[0, 0.5]]), np.int32([[0, 70_000]]), np.int32([[-1, 0]])])
+def test_pixels_of_no_known_range_are_left_out_with_the_reason(tmp_path: Path, values: np.ndarray) -> None:
+    Image.fromarray(values).save(tmp_path / "a.tif")
+    with pytest.raises(UnreadableImageError, match=r"image a: expected pixels of 8 or 16 bits, found"):
+        own(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "RGB"])
+def test_transparent_parts_show_white(tmp_path: Path, mode: str) -> None:
+    if mode in ("RGBA", "LA"):
+        image = Image.new("RGBA", (2, 1), (0, 0, 0, 0)).convert(mode)
+        image.putpixel((1, 0), (0, 0, 0, 255) if mode == "RGBA" else (0, 255))
+        image.save(tmp_path / "a.png")
+    else:
+        image = Image.new(mode, (2, 1), 0)
+        image.putpixel((1, 0), (1, 1, 1) if mode == "RGB" else 1)
+        image.save(tmp_path / "a.png", transparency=(0, 0, 0) if mode == "RGB" else 0)
+    seen = own(tmp_path / "a.png")
+    assert seen.getpixel((0, 0)) == (255, 255, 255)
+    assert max(seen.getpixel((1, 0))) <= 1  # type: ignore[type-var,arg-type]
+
+
+def test_formats_are_all_of_pillow_but_scripts_vectors_and_what_it_cannot_decode() -> None:
+    assert {*photos.formats()} == {*Image.OPEN} - SCRIPTS
+    assert {".jpg", ".jfif", ".jpe", ".tif", ".tiff", ".gif", ".avif", ".mpo"} <= {*photos.endings()}
+    assert not {".eps", ".ps", ".pdf", ".wmf", ".svg", ".txt", ".csv"} & {*photos.endings()}
+
+
+def test_load_takes_paths_and_turns_photos(tmp_path: Path, picture: Image.Image) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    picture.save(tmp_path / "photo.png", exif=exif)
+    encode = benchmark.load("mini-fs", layer=1, device="cpu")
+    expected = encode(picture.transpose(Image.Transpose.ROTATE_270))
+    for images in (tmp_path / "photo.png", str(tmp_path / "photo.png"), Image.open(tmp_path / "photo.png")):
+        assert encode(images).equal(expected)
+    assert encode([tmp_path / "photo.png", picture]).shape == (2, encode.dim)
+    with pytest.raises(InputError, match=r"cannot decode image gone\.jpg: No such file or directory"):
+        encode("gone.jpg")
+
+
+def photos_folder(folder: Path, picture: Image.Image, *names: str) -> Path:
+    folder.mkdir()
+    for name in ("a.jfif", "b.GIF", "c.tiff"):
+        picture.save(folder / name, format="PNG")
+    for name in names:
+        (folder / name).write_bytes(b"no image")
+    return folder
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_what_is_left_out_is_counted_by_ending(
+    tmp_path: Path, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    names = ("1.heic", "2.HEIC", "1.mov", "2.mov", "3.Mov", "1.eps", "README")
+    found = inspect_images(str(photos_folder(tmp_path / "photos", picture, *names)), None)
+    assert found.state is State.PARTIAL
+    assert "3 images" in found.text
+    assert "2 images left out (2 .heic): to have them read, pip install 'layerboard[heic]'" in found.text
+    assert "5 other files ignored (3 .mov, 1 without an ending, 1 .eps)" in found.text
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_heic_is_read_where_its_plug_in_is_installed(
+    tmp_path: Path, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def register() -> None:  # as the plug-in does, here with the reader of PNG
+        Image.register_open("HEIF", PngImagePlugin.PngImageFile)
+        Image.register_extension("HEIF", ".heic")
+
+    monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(register_heif_opener=register))
+    monkeypatch.setattr(Image, "OPEN", dict(Image.OPEN))
+    monkeypatch.setattr(Image, "EXTENSION", dict(Image.EXTENSION))
+    folder = photos_folder(tmp_path / "photos", picture)
+    picture.save(folder / "d.HEIC", format="PNG")
+    found = inspect_images(str(folder), None)
+    assert (found.state, found.text[:8]) == (State.COMPLETE, "4 images")
+    assert "HEIF" in photos.formats()
