@@ -1,40 +1,75 @@
 """Candidates for a choice, with what they cost, and what limits leave of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import nan
 
 import pandas as pd
 
+from leaderboards.display import score_text
 from leaderboards.facts import UNKNOWN, Facts, fits_licence
 from leaderboards.scores.column import Column
-from leaderboards.scores.frames import half_widths
+from leaderboards.scores.costs import UP_TO
+from leaderboards.scores.frames import candidates, half_widths, is_floor
 from zoo.spec import entry_name
 
 CANDIDATE = [
-    *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half"),
-    *("ms", "parameters", "gflops", "dim", "licence"),
+    *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half", "n", "unit"),
+    *("ms", "parameters", "gflops", "dim", "licence", "other_poolings"),
 ]
+LOADED = ("cls", "mean")  # poolings that any vectors can be loaded in, beside the one of the tables
 MOST_NAMED = 5  # backbones that a sentence names one by one
 
 
-def candidates_of(column: Column, costs: pd.DataFrame, facts: Mapping[str, Facts]) -> pd.DataFrame:
-    """Blocks of trained and untrained backbones with a score in a column, and what they cost.
+def candidates_of(
+    columns: Iterable[Column], costs: pd.DataFrame, facts: Mapping[str, Facts]
+) -> dict[Column, pd.DataFrame]:
+    """Blocks of trained and untrained backbones with a score, each in its best pooling, and what they cost.
 
-    Weights and channels are those that were measured; where nothing was, those of the facts, whose weights
-    are of the whole backbone. Costs have the columns `leaderboards.scores.costs.LAYER_COSTS`, facts are by
-    name of the entry; what comes back has the columns `CANDIDATE`.
+    Weights are those up to the layer where they were measured of all candidates. Otherwise they are those of
+    whole networks for all, by the facts or else by the deepest layer that was measured, since the two do not
+    compare. Costs have the columns `leaderboards.scores.costs.LAYER_COSTS`, facts are by name of the entry;
+    the frames have the columns `CANDIDATE`.
     """
-    rows = column.candidates
-    rows = rows.assign(half=half_widths(rows), layer=rows["layer"].astype(int))
+    costs = costs.astype({"layer": int, "input_size": int})
+    found = {column: _with_costs(_best_poolings(column), costs, facts) for column in columns}
+    if any(rows["parameters"].isna().any() for rows in found.values()):
+        measured = costs.groupby("backbone")["parameters"].max()
+        for rows in found.values():
+            known = rows["backbone"].map(lambda name: _known(name, facts).parameters).astype(float)
+            rows["parameters"] = known.fillna(rows["backbone"].map(measured))
+    return found
+
+
+def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
+    return facts.get(entry_name(name), UNKNOWN)
+
+
+def _best_poolings(column: Column) -> pd.DataFrame:
+    """The scored blocks of a column, each in its best pooling; the scores of others stand beside it."""
+    rows = candidates(column.scored[~is_floor(column.scored)])
+    rows = rows[rows["primary"].astype(bool) | rows["pooling"].isin(LOADED)]
+    rows = rows.sort_values(["value", "primary"], ascending=False, kind="stable")
+    later = rows.duplicated(["backbone", "layer"])
+    texts: dict[tuple[str, int], list[str]] = {}
+    for name, layer, pooling, value in rows.loc[later, ["backbone", "layer", "pooling", "value"]].to_numpy():
+        texts.setdefault((name, layer), []).append(f"{pooling} {score_text(value)}")
+    rows = rows[~later].sort_index()
+    places = zip(rows["backbone"], rows["layer"], strict=True)
+    return rows.assign(
+        half=half_widths(rows), other_poolings=[", ".join(texts.get(key, [])) for key in places]
+    )
+
+
+def _with_costs(rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts]) -> pd.DataFrame:
     keys = ["backbone", "input_size", "layer"]
-    rows = rows.merge(costs.astype({"layer": int, "input_size": int}), on=keys, how="left")
-    known = [facts.get(entry_name(name), UNKNOWN) for name in rows["backbone"]]
+    rows = rows.astype({"layer": int, "input_size": int}).merge(costs, on=keys, how="left")
+    known = [_known(name, facts) for name in rows["backbone"]]
     places = zip(known, rows["layer"], strict=True)
     widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
-    for name, values in (("dim", widths), ("parameters", [each.parameters for each in known])):
-        rows[name] = rows[name].astype(float).fillna(pd.Series(values, rows.index, dtype=float))
-    rows[["ms", "gflops"]] = rows[["ms", "gflops"]].astype(float)
-    return rows.assign(licence=[each.licence or "unknown" for each in known])[CANDIDATE]
+    rows = rows.astype(dict.fromkeys(UP_TO, float)).assign(
+        licence=[each.licence or "unknown" for each in known]
+    )
+    return rows.assign(dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)))[CANDIDATE]
 
 
 def within(

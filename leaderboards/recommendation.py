@@ -1,66 +1,84 @@
-"""What to use: backbones and layers that may be the best in every column, the cheapest first."""
+"""What to use: the cheapest backbones and layers that are shown to lose little in every column."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from leaderboards.display import count_text, fixed, ms_text, score_text
-from leaderboards.records.items import Place
 from leaderboards.scores.column import Column
-from leaderboards.scores.differences import SetTest, known_items, places_of
-from tasks.uncertainty import confidence_set
-
-HOPELESS = 2.0
-"""Intervals of two scores, added up, times this: what is so far below the best needs no test. Whatever the
-pairing, that is 3.9 standard errors of the difference."""
+from leaderboards.scores.costs import UP_TO
+from leaderboards.scores.differences import differences_of, sides_of
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
-    *("score", "half", "ms", "parameters", "gflops", "dim", "bytes", "licence", "loss", "other_layers"),
-    "reason",
+    *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
+    *("other_layers", "reason"),
 ]
 PARETO = [
     *("task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"),
-    *("score", "half", "ms", "parameters", "dim", "may_be_best"),
+    *("score", "half", "difference", "loss", "ms", "parameters", "dim"),
 ]
 
 
+COMPROMISE = (
+    "no backbone is shown to lose at most {lost} points in every task, and by its scores this one loses least"
+)
+COSTS = ("ms", "parameters")  # what picks are sorted by, where it is known of all of them
+
+
 @dataclass(frozen=True, slots=True)
-class Possible:
-    """Candidates of one column that may be the best, with 95 %, the best first, and what was not compared."""
+class Compared:
+    """Candidates of one column beside the best of them, which stands first.
+
+    ``difference`` is a candidate's score less the best one, in points. ``loss`` is what it loses at most: the
+    lower end of the paired 95 % interval of that difference, turned round; NaN where more than may be lost is
+    lost already, or where nothing says how sure the difference is.
+    """
 
     rows: pd.DataFrame
-    untested: tuple[tuple[str, int], ...] = ()  # backbones and blocks without items, or of others, or too few
+    may_lose: float  # points
 
     @property
-    def best(self) -> "pd.Series":
+    def best(self) -> pd.Series:
         return self.rows.iloc[0]
 
+    @property
+    def near(self) -> pd.DataFrame:
+        """Candidates that score no more than what may be lost below the best."""
+        return self.rows[self.rows["difference"] >= -self.may_lose]
 
-def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest = confidence_set) -> Possible:
-    """Which of at least one candidate of a column the data cannot tell from the best, each layer a rival."""
+    @property
+    def safe(self) -> pd.DataFrame:
+        """Candidates that are shown to lose no more than that."""
+        return self.near[self.near["loss"] <= self.may_lose]
+
+    def undecided(self, pick: pd.Series) -> pd.DataFrame:
+        """Those that are not, and cheaper than a pick, with the items that would do (``needed``), rising."""
+        rows = self.near[(self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)]
+        cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
+        reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose
+        needed = rows["n"] * (reach / room) ** 2  # an error falls with the square root of the items
+        cheaper: pd.DataFrame = rows.assign(needed=needed)[rows[cost] < pick[cost]]
+        return cheaper.sort_values("needed", kind="stable")
+
+
+def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
+    """At least one candidate of a column, each compared with the best where it may lose so little."""
     order = ["value", "layer", "backbone"]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
     top = rows.iloc[0]
-    reach = HOPELESS * (rows["half"] + top["half"])
-    near = rows[~(top["value"] - rows["value"] > reach)].reset_index(drop=True)
-    items = {
-        (str(name), layer): measured
-        for name, part in near.groupby("backbone", sort=True)
-        for layer, measured in known_items(column, str(name), places_of(part), folder).items()
-    }
-    rivals = [*zip(near["backbone"].astype(str), places_of(near), strict=True)]
-    tested = [rival for rival in rivals if rival in items]
-    verdicts: dict[tuple[str, Place], bool | None] = {}
-    if tested[:1] == rivals[:1] and len(tested) > 1:
-        verdicts |= zip(tested, test([[items[rival]] for rival in tested], column.metric), strict=True)
-    verdicts[rivals[0]] = True
-    possible = near[[verdicts.get(rival) is True for rival in rivals]].reset_index(drop=True)
-    untested = near[[verdicts.get(rival) is None for rival in rivals]]
-    return Possible(possible, tuple(zip(untested["backbone"], untested["layer"].astype(int), strict=True)))
+    (best,) = sides_of(rows[:1], top["backbone"])
+    rows = rows.assign(difference=rows["value"] - top["value"], loss=math.nan)
+    for name, part in rows[rows["difference"] >= -may_lose].groupby("backbone", sort=True):
+        part = part.sort_values("layer", kind="stable")
+        found = differences_of(column, sides_of(part, str(name)), best, items)
+        rows.loc[part.index, "difference"] = [each.value for each in found]
+        rows.loc[part.index, "loss"] = [-each.low for each in found]
+    rows.loc[0, ["difference", "loss"]] = 0.0
+    return Compared(rows.assign(loss=rows["loss"].clip(lower=0)), may_lose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +86,9 @@ class Pick:
     """A backbone, and the layer of it to take in each column: the same for all where there is one."""
 
     backbone: str
-    rows: Mapping[Column, pd.Series]  # the candidates, each the cheapest that may be the best
-    others: tuple[int, ...] = ()  # further blocks that may be the best in every column
-    loss: float = 0.0  # most points below the best of a column; 0 where it may be the best in all of them
+    rows: Mapping[Column, pd.Series]
+    others: tuple[int, ...] = ()  # further blocks that are shown to lose no more in any column
+    compromise: bool = False  # where no backbone is shown to lose so little in every column
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -81,50 +99,66 @@ class Pick:
         """The candidate that decides what it costs: one forward up to it reads all others."""
         return max(self.rows.values(), key=lambda row: int(row["layer"]))
 
-    @property
-    def rank(self) -> tuple[float, float, int, str]:
-        """Sort key: time, or where that is not known the weights, then the depth."""
-        row = self.deepest
-        cost = [math.inf if math.isnan(row[name]) else float(row[name]) for name in ("ms", "parameters")]
-        return cost[0], cost[1], int(row["layer"]), self.backbone
+    def beats(self, other: "Pick") -> bool:
+        """Whether it scores as much in every column."""
+        return all(row["value"] >= other.rows[column]["value"] for column, row in self.rows.items())
 
 
-def picks_of(possible: Mapping[Column, Possible]) -> tuple[Pick, ...]:
-    """Backbones that may be the best in every column, with one layer for all if any, the cheapest first."""
-    names = [{str(name) for name in rivals.rows["backbone"]} for rivals in possible.values()]
+def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
+    """Backbones that are shown to lose little in every column, with one layer for all if any, by cost.
+
+    Each stands with its cheapest layer that scores higher, in some column, than all that cost less.
+    """
+    safe = {column: found.safe for column, found in columns.items()}
     picks = []
-    for name in sorted(set.intersection(*names)):
-        layers = {column: rivals.rows[rivals.rows["backbone"] == name] for column, rivals in possible.items()}
-        common = sorted(set.intersection(*(set(rows["layer"].astype(int)) for rows in layers.values())))
-        taken = {
-            column: rows[rows["layer"] == (common[0] if common else rows["layer"].min())].iloc[0]
-            for column, rows in layers.items()
+    for name in sorted(set.intersection(*({*rows["backbone"].astype(str)} for rows in safe.values()))):
+        rows = {
+            column: own[own["backbone"] == name].set_index("layer", drop=False)
+            for column, own in safe.items()
         }
-        picks.append(Pick(name, taken, tuple(common[1:])))
-    return tuple(sorted(picks, key=lambda pick: pick.rank))
+        common = sorted(set.intersection(*({*own["layer"]} for own in rows.values())))
+        for layer in common or [None]:
+            taken = {
+                column: own.loc[own.index.min() if layer is None else layer] for column, own in rows.items()
+            }
+            picks.append(Pick(name, taken, tuple(other for other in common if other != layer)))
+    kept: dict[str, Pick] = {}
+    for pick in by_cost(picks):
+        if pick.backbone not in kept and not any(cheaper.beats(pick) for cheaper in kept.values()):
+            kept[pick.backbone] = pick
+    return tuple(kept.values())
 
 
-def least_loss(candidates: Mapping[Column, pd.DataFrame]) -> Pick | None:
+def by_cost(picks: Sequence[Pick]) -> list[Pick]:
+    """The cheapest first: by time if that of all is known, then by weights if these are, then by depth."""
+    known = [name for name in COSTS if all(pick.deepest[name] >= 0 for pick in picks)]
+    return sorted(
+        picks,
+        key=lambda pick: (*(pick.deepest[name] for name in known), pick.deepest["layer"], pick.backbone),
+    )
+
+
+def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
     """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
-    names = [{str(name) for name in rows["backbone"]} for rows in candidates.values()]
-    ordered = {
-        column: rows.sort_values(["value", "layer"], ascending=[False, True], kind="stable")
-        for column, rows in candidates.items()
-    }
-    picks = []
-    for name in sorted(set.intersection(*names)):
-        taken = {column: rows[rows["backbone"] == name].iloc[0] for column, rows in ordered.items()}
-        loss = max(float(ordered[column]["value"].iloc[0] - row["value"]) for column, row in taken.items())
-        picks.append(Pick(name, taken, loss=loss))
-    return min(picks, key=lambda pick: (pick.loss, pick.rank), default=None)
+    names = [{*found.rows["backbone"].astype(str)} for found in columns.values()]
+    picks = [
+        Pick(
+            name,
+            {column: found.rows[found.rows["backbone"] == name].iloc[0] for column, found in columns.items()},
+            compromise=True,
+        )
+        for name in sorted(set.intersection(*names))
+    ]
+    worst = {pick.backbone: min(row["difference"] for row in pick.rows.values()) for pick in picks}
+    return max(by_cost(picks), key=lambda pick: worst[pick.backbone], default=None)
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use, the cheapest first; where none may be the best in every column, what loses least."""
+    """What to use, the cheapest first; where none is shown to lose little everywhere, what loses least."""
 
     picks: tuple[Pick, ...]
-    possible: Mapping[Column, Possible]
+    columns: Mapping[Column, Compared]
     fronts: Mapping[Column, pd.DataFrame]  # layers above which none scores that takes no longer
     device: str  # where times were measured; "" where none were
     notes: tuple[str, ...]  # what a reader must know, one sentence each
@@ -139,7 +173,6 @@ class Recommendation:
                 **_layer_fields(column, row),
                 "bytes": float(4 * row["dim"]),
                 "licence": row["licence"],
-                "loss": pick.loss,
                 "other_layers": list(pick.others),
                 "reason": self.reason(pick),
             }
@@ -152,33 +185,29 @@ class Recommendation:
     def pareto(self) -> pd.DataFrame:
         """The fronts of all columns, columns `PARETO`."""
         rows = [
-            _layer_fields(column, row)
-            | {"may_be_best": (row["backbone"], row["layer"]) in _layers(self.possible[column])}
-            for column, front in self.fronts.items()
-            for _, row in front.iterrows()
+            _layer_fields(column, row) for column, front in self.fronts.items() for _, row in front.iterrows()
         ]
         return pd.DataFrame(rows, columns=PARETO)
 
     def reason(self, pick: Pick) -> str:
         """Why a pick is one, in a sentence without its end."""
-        if pick.loss:
-            return (
-                f"no backbone may be the best in every task; it loses least: at most {pick.loss:.1f} points "
-                "below the best"
-            )
         heads = {column: f"{column.heading}: " if len(pick.rows) > 1 else "" for column in pick.rows}
         texts = [f"{head}{self._compared(pick, column)}" for column, head in heads.items()]
         if len(pick.layers) > 1:
             layers = " and ".join(map(str, pick.layers))
             texts.append(f"no one of its layers will do for all, take layers {layers}")
+        if pick.compromise:
+            may_lose = next(iter(self.columns.values())).may_lose
+            texts.insert(0, COMPROMISE.format(lost=f"{may_lose:g}"))
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
-        best, row = self.possible[column].best, pick.rows[column]
+        best, row = self.columns[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             return f"scores best, {_score(best)}"
-        rival = f"cannot be told from {best['backbone']} layer {best['layer']} ({_score(best)})"
-        return f"{rival}, {_saving(row, best)}"
+        lost = f"loses at most {fixed(row['loss'], 1)} points against"
+        lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
+        return f"{lost} {best['backbone']} layer {best['layer']} ({_score(best)}), {_saving(row, best)}"
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
@@ -195,19 +224,20 @@ def _saving(row: pd.Series, best: pd.Series) -> str:
 
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
-    """The picks as text, with all layers that would do as well."""
+    """The picks as text."""
     return pd.DataFrame(
         {
             "backbone": pick.backbone,
             "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
-            "pooling": ", ".join(dict.fromkeys(str(layer["pooling"]) for layer in pick.rows.values())),
+            "pooling": ", ".join(dict.fromkeys(map(_pooling, pick.rows.values()))),
             **{column.heading: _score(layer) for column, layer in pick.rows.items()},
+            "loses at most": ", ".join(fixed(layer["loss"], 1) for layer in pick.rows.values()),
             "ms": ms_text(row["ms"]),
             "weights": count_text(row["parameters"]),
             "dim": fixed(row["dim"], 0),
             "GB a million": fixed(4 * row["dim"] / 1000, 2),
             "licence": str(row["licence"]),
-            "as good": ", ".join(map(str, pick.others)),
+            "other layers": ", ".join(map(str, pick.others)),
         }
         for pick in recommendation.picks
         for row in [pick.deepest]
@@ -215,13 +245,13 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
 
 
 def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame:
-    """The front of one column as text; ``≈`` marks what may be the best."""
-    may = _layers(recommendation.possible[column])
+    """The front of one column as text."""
     return pd.DataFrame(
         {
             "backbone": row["backbone"],
             "layer": f"{row['layer']}/{row['depth']}",
-            column.heading: _score(row) + (" ≈" if (row["backbone"], row["layer"]) in may else ""),
+            column.heading: _score(row),
+            "loses at most": fixed(row["loss"], 1),
             "ms": ms_text(row["ms"]),
             "weights": count_text(row["parameters"]),
         }
@@ -235,12 +265,13 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
         **{name: row[name] for name in ("backbone", "pooling")},
         **{name: int(row[name]) for name in ("layer", "depth")},
         "score": float(row["value"]),
-        **{name: float(row[name]) for name in ("half", "ms", "parameters", "gflops", "dim")},
+        **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
     }
 
 
-def _layers(possible: Possible) -> set[tuple[str, int]]:
-    return set(zip(possible.rows["backbone"], possible.rows["layer"], strict=True))
+def _pooling(row: pd.Series) -> str:
+    """The pooling, and the scores of others in brackets."""
+    return f"{row['pooling']} ({row['other_poolings']})" if row["other_poolings"] else str(row["pooling"])
 
 
 def _score(row: pd.Series) -> str:

@@ -16,6 +16,7 @@ from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
+from leaderboards.display import counted, score_text
 from zoo.errors import InputError, require_known
 from zoo.registry import all_specs
 from zoo.spec import split_size
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from leaderboards.board import Board
-    from leaderboards.recommendation import Pick, Possible, Recommendation
+    from leaderboards.recommendation import Compared, Pick, Recommendation
     from leaderboards.scores.column import Column
 
     Candidates = Mapping[Column, pd.DataFrame]
@@ -40,6 +41,7 @@ class RecommendRequest:
     _: KW_ONLY
     output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
+    may_lose: Plain[float] = Option(2.0, "Points that may be lost against the best, with 95 % confidence.")
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
@@ -58,13 +60,13 @@ class RecommendRequest:
 
 @command("recommend", RecommendRequest)
 def recommend_command(request: RecommendRequest) -> None:
-    """Say which backbones and layers the data cannot tell from the best, the cheapest first.
+    """Say which backbones and layers lose little against the best, the cheapest first.
 
-    With several tasks a backbone must do for every one of them. Scores come from a run, times from its task
-    `cost`. Each recommendation has its reason, and lines of Python that load the backbone, cut after the
-    layer.
+    A backbone is recommended where its paired 95 % interval shows that it loses at most `--may-lose` points;
+    with several tasks, in every one of them. Scores come from a run, times from its task `cost`. Each
+    recommendation has its reason, and lines of Python that load the backbone, cut after the layer.
 
-    Example: `python -m benchmark recommend --task knn spair --max-ms 10 --licence commercial`
+    Example: `python -m benchmark recommend --task knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
     from leaderboards.pages.markdown import table
     from leaderboards.recommendation import pareto_table, pick_table
@@ -110,7 +112,7 @@ def recommend(request: RecommendRequest) -> Advice:
     from leaderboards.recommendation import pick_table
 
     advice = recommended(request)
-    names = ", ".join(dict.fromkeys(column.heading for column in advice.possible))
+    names = ", ".join(dict.fromkeys(column.heading for column in advice.columns))
     return Advice(
         title=f"recommended for {names}",
         frame=advice.frame,
@@ -122,7 +124,7 @@ def recommend(request: RecommendRequest) -> Advice:
 
 
 def recommended(request: RecommendRequest) -> "Recommendation":
-    """The backbones and layers that may be the best in every task within the limits, cheapest first.
+    """The backbones and layers that lose little in every task within the limits, cheapest first.
 
     Raises InputError where there are no records, no such task, backbone or device, no times where they are
     limited, or nothing within the limits.
@@ -130,30 +132,31 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     from benchmark.plan.facts import known_facts
     from leaderboards.board import Board
     from leaderboards.limits import candidates_of
-    from leaderboards.recommendation import Recommendation, least_loss, may_be_best, picks_of
+    from leaderboards.recommendation import Recommendation, compared, least_loss, picks_of
     from leaderboards.scores.costs import find_device, layer_costs, pareto_front
 
-    records = chosen(records_of(request.output), request.backbones)
-    board = Board.of(records)
+    if request.may_lose < 0:
+        raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
+    board = Board.of(chosen(records_of(request.output), request.backbones))
     columns = _columns(board, request.tasks)
     device = find_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
-    every = {column: candidates_of(column, costs, facts) for column in columns}
+    every = candidates_of(columns, costs, facts)
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
     candidates, left_out = _within(every, request)
     items = request.output / "items"
-    possible = {column: may_be_best(rows, column, items) for column, rows in candidates.items()}
-    picks = picks_of(possible) or tuple(filter(None, [least_loss(candidates)]))
+    found = {column: compared(rows, column, items, request.may_lose) for column, rows in candidates.items()}
+    picks = picks_of(found) or tuple(filter(None, [least_loss(found)]))
     if not picks:
         raise InputError("no backbone within the limits has a score in every task; name fewer with --task")
     return Recommendation(
         picks,
-        possible,
-        {column: pareto_front(rows) for column, rows in candidates.items()},
+        found,
+        {column: pareto_front(each.rows) for column, each in found.items()},
         device or "",
-        (*left_out, *_notes(possible, device, command, request)),
+        (*left_out, *_notes(found, picks[0], device, command, request)),
         tuple(code_of(pick) for pick in picks),
     )
 
@@ -192,33 +195,52 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 
 def _notes(
-    possible: "Mapping[Column, Possible]", device: str | None, command: str, request: RecommendRequest
+    columns: "Mapping[Column, Compared]",
+    first: "Pick",
+    device: str | None,
+    command: str,
+    request: RecommendRequest,
 ) -> Iterator[str]:
     """On what the recommendation rests, and what is to be minded."""
-    from leaderboards.display import score_text
     from leaderboards.facts import NOTE
 
     if device:
         yield f"Milliseconds are of one image on {device}, up to the layer."
     if command:
-        lacking = "Some times are not known" if device else "No times are known: sorted by weights and depth"
-        yield f"{lacking}; `{command}` measures them."
-    for column, rows in possible.items():
-        name = str(rows.best["backbone"])
-        if choice := column.honest.get(name):
+        yield (
+            f"{'Not all' if device else 'No'} times are known: weights are those of whole networks, and what "
+            f"has no time is sorted by them and by depth; `{command}` measures the others."
+        )
+    for column, found in columns.items():
+        name = str(found.best["backbone"])
+        if choice := column.by_best_pooling.honest.get(name):
             yield (
                 f"{column.heading}: the best layer of {name} was found on what scores it, which is "
                 f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."
             )
-        if rows.untested:
-            places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in rows.untested)
-            yield f"{column.heading}: not tested against the best, for want of the same items: {places}."
-    if len(possible) > 1:
-        yield f"What may be the best is said with 95 % for each of the {len(possible)} columns by itself."
-    if any(column.partial for column in possible):
+        yield from _undecided(column.heading, found, first.rows[column])
+    if len(columns) > 1:
+        yield f"What is lost at most is said with 95 % for each of the {len(columns)} columns by itself."
+    if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if request.licence == "commercial":
         yield NOTE
+
+
+def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:
+    """Which cheaper layers than a pick the data of a column cannot decide about, and how many items would."""
+    rows, untested = found.undecided(pick), found.near[found.near["loss"].isna()]
+    if len(rows):
+        first = rows.iloc[0]
+        near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
+        items, needed = counted(int(first["n"]), str(first["unit"])), float(f"{first['needed']:.2g}")
+        rival = f"{first['backbone']} layer {first['layer']}"
+        decided = f"about {needed:,.0f} would of {rival}"
+        yield f"{heading}: {near}; {items} cannot show whether more is lost, {decided}."
+    if len(untested):
+        rivals = zip(untested["backbone"], untested["layer"], strict=True)
+        places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in rivals)
+        yield f"{heading}: not tested against the best, for want of the same items: {places}."
 
 
 def code_of(pick: "Pick") -> str:

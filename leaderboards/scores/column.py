@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -142,6 +142,15 @@ class Column(RecordGroup):
                 if value > known:
                     better[name] = Side(name, int(row["layer"]), int(row["depth"]), pooling, value)
         return better
+
+    @cached_property
+    def by_best_pooling(self) -> "Column":
+        """The column as it is where each backbone stands in the pooling of its best score."""
+        taken = self.poolings | {name: side.pooling for name, side in self.better_poolings.items()}
+        primary = (self.rows["metric"] == self.metric) & (
+            self.rows["pooling"] == self.rows["backbone"].map(taken)
+        )
+        return replace(self, rows=self.rows.assign(primary=primary)) if self.better_poolings else self
 
 
 def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:

@@ -6,8 +6,8 @@ from leaderboards.display import count_text, ms_text
 from leaderboards.recommendation import (
     PARETO,
     PICK,
+    Compared,
     Pick,
-    Possible,
     Recommendation,
     pareto_table,
     pick_table,
@@ -15,10 +15,10 @@ from leaderboards.recommendation import (
 )
 from leaderboards.scores.costs import pareto_front
 from tests.leaderboards.builder import NAN
-from tests.leaderboards.scores.test_picks import KNN, SPAIR, candidates
+from tests.leaderboards.scores.test_picks import KNN, SPAIR, shown
 
 
-def recommendation(*picks: Pick, **possible: Possible) -> Recommendation:
+def recommendation(*picks: Pick, **possible: Compared) -> Recommendation:
     columns = {"knn": KNN, "spair": SPAIR}
     found = {columns[name]: one for name, one in possible.items()}
     fronts = {column: pareto_front(one.rows) for column, one in found.items()}
@@ -30,59 +30,60 @@ def reasons(found: Recommendation) -> list[str]:
     return [found.reason(pick) for pick in found.picks]
 
 
-def test_the_reason_names_the_best_and_what_is_saved() -> None:
-    rows = candidates(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13))
-    assert reasons(recommendation(knn=Possible(rows))) == [
-        "cannot be told from clip-b16 layer 11 (61.2 ± 1.0), takes 4.13 ms instead of 9.80",
+def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
+    found = recommendation(knn=shown(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13)))
+    assert reasons(found) == [
+        "loses at most 0.8 points against clip-b16 layer 11 (61.2 ± 1.0), takes 4.13 ms instead of 9.80",
         "scores best, 61.2 ± 1.0",
     ]
+    assert pick_table(found)["loses at most"].tolist() == ["0.8", "0.0"]
 
 
 def test_without_times_weights_are_told_and_without_these_depths() -> None:
-    rows = candidates(("a", 11, 61, NAN), ("a", 8, 60, NAN), ("b", 3, 60, NAN), parameters=2e6)
-    rows.loc[2, "parameters"] = 86_600_000
-    small, large = reasons(recommendation(knn=Possible(rows)))
-    assert small == "cannot be told from a layer 11 (61.0 ± 1.0), ends at layer 8 instead of 11"
-    assert large == "cannot be told from a layer 11 (61.0 ± 1.0), has 86.6M weights instead of 2M"
+    rows = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6).rows
+    rows.loc[rows["backbone"] == "a", "parameters"] = 1_600_000
+    small, *_ = reasons(recommendation(knn=Compared(rows, 2)))
+    assert small == "loses at most 0.5 points against b layer 11 (61.0 ± 1.0), has 1.6M weights instead of 2M"
     rows["parameters"] = NAN
-    assert "ends at layer 3 of 12" in reasons(recommendation(knn=Possible(rows)))[0]
+    texts = reasons(recommendation(knn=Compared(rows, 2)))
+    assert texts[0].endswith("ends at layer 3 of 12")
+    (text,) = reasons(recommendation(knn=Compared(rows[rows["backbone"] == "b"], 2)))
+    assert text == "loses at most 1.0 points against b layer 11 (61.0 ± 1.0), ends at layer 8 instead of 11"
 
 
 def test_several_tasks_have_a_reason_each() -> None:
     found = recommendation(
-        knn=Possible(candidates(("a", 9, 61, 9))),
-        spair=Possible(candidates(("b", 2, 31, 3), ("a", 4, 30, 4))),
+        knn=shown(("a", 9, 61, 9)), spair=shown(("b", 2, 31, 3), ("a", 4, 30, 4), other_poolings="cls 3.0")
     )
     (reason,) = reasons(found)
     assert reason == (
-        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: cannot be told from b layer 2 (31.0 ± 1.0), "
-        "takes 4.00 ms against 3.00; no one of its layers will do for all, take layers 4 and 9"
+        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 "
+        "(31.0 ± 1.0), takes 4.00 ms against 3.00; no one of its layers will do for all, take layers 4 and 9"
     )
     (row,) = pick_table(found).to_dict("records")
-    assert row["layer"] == "4, 9/12"
+    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
     assert (row["ms"], row["dim"], row["GB a million"]) == ("9.00", "96", "0.38")
-    assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes"]].to_numpy().tolist() == [
-        [1, "a", "knn", 9, 9.0, 384.0],
-        [1, "a", "spair", 4, 4.0, 384.0],
+    assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes", "loss"]].to_numpy().tolist() == [
+        [1, "a", "knn", 9, 9.0, 384.0, 0.0],
+        [1, "a", "spair", 4, 4.0, 384.0, 1.0],
     ]
     assert list(found.frame.columns) == PICK
 
 
 def test_a_compromise_says_that_it_is_one() -> None:
-    rows = candidates(("a", 9, 61, 9))
-    found = recommendation(Pick("a", {KNN: rows.iloc[0]}, loss=3.14), knn=Possible(rows))
+    rows = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9)).rows.assign(loss=[0, math.nan])
+    found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=Compared(rows, 2.5))
     assert reasons(found) == [
-        "no backbone may be the best in every task; it loses least: at most 3.1 points below the best"
+        "no backbone is shown to lose at most 2.5 points in every task, and by its scores this one loses "
+        "least; is 3.1 points below b layer 9 (61.0 ± 1.0), takes 9.00 ms against 9.00"
     ]
-    assert found.frame["loss"].tolist() == [3.14]
 
 
-def test_the_front_marks_what_may_be_the_best() -> None:
-    rows = candidates(("a", 9, 61, 9), ("a", 8, 60, 8))
-    fronts = {KNN: candidates(("b", 1, 20, 1), ("a", 8, 60, 8), ("a", 9, 61, 9))}
-    found = Recommendation((), {KNN: Possible(rows)}, fronts, "", (), ())
-    assert pareto_table(found, KNN)["knn top-1"].tolist() == ["20.0 ± 1.0", "60.0 ± 1.0 ≈", "61.0 ± 1.0 ≈"]
-    assert found.pareto["may_be_best"].tolist() == [False, True, True]
+def test_the_front_says_what_each_layer_loses() -> None:
+    found = recommendation(knn=shown(("b", 1, 20, 1), ("a", 8, 60, 8), ("a", 9, 61, 9)))
+    assert pareto_table(found, KNN)["knn top-1"].tolist() == ["20.0 ± 1.0", "60.0 ± 1.0", "61.0 ± 1.0"]
+    assert pareto_table(found, KNN)["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
+    assert found.pareto["loss"].tolist() == [41, 1, 0]
     assert list(found.pareto.columns) == PARETO
     assert Recommendation((), {}, {}, "", (), ()).pareto.empty
 

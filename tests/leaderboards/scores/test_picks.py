@@ -1,7 +1,7 @@
 """Choices among planted layers with known answers: limits, confidence sets, Pareto fronts, several tasks."""
 
 import math
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +11,11 @@ import pytest
 from leaderboards.board import Board
 from leaderboards.facts import COMMERCIAL_USE, Facts, commercial_use
 from leaderboards.limits import CANDIDATE, candidates_of, within
-from leaderboards.recommendation import Possible, least_loss, may_be_best, picks_of
+from leaderboards.recommendation import Compared, compared, least_loss, picks_of
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from leaderboards.scores.column import Column
 from leaderboards.scores.costs import LAYER_COSTS, find_device, layer_costs, pareto_front
-from tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
 from zoo.errors import InputError
 from zoo.registry import all_specs
@@ -40,6 +39,9 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "gflops": NAN,
         "dim": 96.0,
         "licence": "MIT",
+        "n": 400,
+        "unit": "images",
+        "other_poolings": "",
     } | facts
     body = [
         {"backbone": name, "layer": layer, "value": value, "ms": ms, **usual}
@@ -90,7 +92,7 @@ def test_without_costs_there_is_no_device() -> None:
 # candidates and limits
 
 
-def test_candidates_have_what_was_measured_and_else_what_is_known() -> None:
+def test_weights_are_of_cut_backbones_only_where_all_were_measured() -> None:
     records = frame(
         unsure(layers([10.0, 20.0]), 2.0),
         layers([5.0, NAN], **CLIP),
@@ -98,23 +100,43 @@ def test_candidates_have_what_was_measured_and_else_what_is_known() -> None:
         floor([99.0]),
         cost("mini-dino", 1, 2.0),
     )
-    facts = {"mini-dino": Facts(licence="MIT", parameters=500.0, widths=(80, 80))}
-    (column,) = Board.of(records).columns
-    found = candidates_of(column, layer_costs(records, CPU), facts)
+    facts = {"mini-dino": Facts(licence="MIT", parameters=5000.0, widths=(80, 80))}
+    columns = Board.of(records).columns
+    (found,) = candidates_of(columns, layer_costs(records, CPU), facts).values()
     assert list(found.columns) == CANDIDATE
     found = found.set_index(["backbone", "layer"])
     assert sorted(found.index) == [("mini-clip", 1), ("mini-dino", 1), ("mini-dino", 2)]
-    assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "half"]].tolist() == [2, 96, 1000, 2]
-    assert found.loc[("mini-dino", 2), ["dim", "parameters", "licence"]].tolist() == [80, 500, "MIT"]
+    assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "half"]].tolist() == [2, 96, 5000, 2]
+    assert found.loc[("mini-dino", 2), ["dim", "parameters", "licence"]].tolist() == [80, 5000, "MIT"]
     assert math.isnan(found.loc[("mini-dino", 2), "ms"])
     assert found.loc[("mini-clip", 1), "licence"] == "unknown"
     assert found.loc[("mini-clip", 1), ["dim", "parameters", "ms"]].isna().all()
+    both = frame(cost("mini-dino", 1, 2.0), cost("mini-dino", 2, 4.0))
+    some = pd.concat([both, frame(cost("mini-clip", 2, 1.0))])
+    every = pd.concat([some, frame(cost("mini-clip", 1, 0.5))])
+    for costs, expected in (
+        (both, [NAN, 5000, 5000]),
+        (some, [2000, 5000, 5000]),
+        (every, [1000, 1000, 2000]),
+    ):
+        (found,) = candidates_of(columns, layer_costs(costs, CPU), facts).values()
+        own = found.sort_values(["backbone", "layer"])["parameters"]
+        assert own.tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_each_layer_stands_in_its_best_pooling_with_the_others_beside_it() -> None:
+    records = frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False))
+    records = pd.concat([records, frame(layers([90.0, 90.0], pooling="patchwise", primary=False))])
+    (found,) = candidates_of(Board.of(records).columns, layer_costs(records, None), {}).values()
+    assert found[["layer", "pooling", "value", "other_poolings"]].to_numpy().tolist() == [
+        [1, "mean", 30, "cls 10.0"],
+        [2, "cls", 20, "mean 5.0"],
+    ]
 
 
 def test_costs_of_another_input_size_are_not_those_of_a_score() -> None:
     records = frame(layers([10.0]), cost("mini-dino", 1, 2.0, input_size=128))
-    (column,) = Board.of(records).columns
-    found = candidates_of(column, layer_costs(records, CPU), {})
+    (found,) = candidates_of(Board.of(records).columns, layer_costs(records, CPU), {}).values()
     assert found["ms"].isna().all()
 
 
@@ -153,67 +175,77 @@ def test_every_licence_of_the_registry_has_an_answer_that_was_thought_of() -> No
     assert commercial_use("some licence") == "unknown"
 
 
-# what may be the best
+# what may be lost
 
 
-def near(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
-    """A test by which scores within one point of the first are tied, of the same images only."""
-    means = [float(one[0].values[metric].mean()) for one in rivals]
-    same = [one[0].keys == rivals[0][0].keys for one in rivals]
-    return [mean >= means[0] - 1 if alike else None for mean, alike in zip(means, same, strict=True)]
-
-
-def plant(folder: Path, backbone: str, values: dict[int, float], prefix: str = "") -> None:
-    items = {(layer, "block", "cls"): measured([value] * 2, prefix=prefix) for layer, value in values.items()}
+def plant(folder: Path, backbone: str, values: dict[int, np.ndarray], prefix: str = "") -> None:
+    items = {(layer, "block", "cls"): measured(list(own), prefix=prefix) for layer, own in values.items()}
     write_items(items, folder / scored_path(task_key(KNN.task, KNN.dataset, KNN.protocol), backbone))
 
 
-def test_each_layer_is_a_rival_of_its_own(tmp_path: Path) -> None:
-    rows = candidates(("a", 2, 50, 1), ("a", 3, 51, 2), ("b", 1, 50.5, 3), ("b", 2, 49, 4), ("c", 1, 10, 5))
-    plant(tmp_path, "a", {2: 50, 3: 51})
-    plant(tmp_path, "b", {1: 50.5, 2: 49})
-    found = may_be_best(rows, KNN, tmp_path, near)
-    assert list(zip(found.rows["backbone"], found.rows["layer"], strict=True)) == [
-        ("a", 3),
-        ("b", 1),
-        ("a", 2),
-    ]
-    assert found.untested == ()  # layer 1 of c, whose items are not there, is far below
-    assert (found.best["backbone"], found.best["layer"]) == ("a", 3)
+def hits(count: int, *, turned: int = 0) -> np.ndarray:
+    """400 images, the first so many of them right; of those, and of the others, some are turned round."""
+    found = np.arange(400) < count
+    found[:turned] ^= True
+    found[400 - turned :] ^= True
+    return 100.0 * found
 
 
-def test_what_cannot_be_tested_is_named_and_not_recommended(tmp_path: Path) -> None:
-    rows = candidates(("a", 3, 51, 2), ("b", 1, 50.5, 3), ("c", 1, 50, 5))
-    plant(tmp_path, "a", {3: 51})
-    plant(tmp_path, "b", {1: 50.5}, prefix="another ")
-    found = may_be_best(rows, KNN, tmp_path, near)
-    assert found.rows["backbone"].tolist() == ["a"]
-    assert found.untested == (("b", 1), ("c", 1))
-    alone = may_be_best(rows, KNN, tmp_path / "nowhere", near)
-    assert alone.rows["backbone"].tolist() == ["a"]
-    assert len(alone.untested) == 2
+@pytest.fixture
+def planted(tmp_path: Path) -> tuple[pd.DataFrame, Path]:
+    """The best, one that differs in 2 images, one as high that differs in 160, and one far below."""
+    values = {
+        ("a", 9): hits(240),
+        ("a", 3): hits(238),
+        ("b", 2): hits(240, turned=80) - 0.25,
+        ("c", 1): hits(100),
+    }
+    for name in "abc":
+        plant(tmp_path, name, {layer: own for (other, layer), own in values.items() if other == name})
+    rows = candidates(*((name, layer, own.mean(), float(layer)) for (name, layer), own in values.items()))
+    return rows, tmp_path
 
 
-def test_scores_without_intervals_are_all_tested_and_one_candidate_is_the_best(tmp_path: Path) -> None:
-    rows = candidates(("a", 1, 51, 2), ("b", 1, 1, 3), half=NAN)
-    assert may_be_best(rows, KNN, tmp_path, near).untested == (("b", 1),)
-    assert may_be_best(rows[:1], KNN, tmp_path, near).rows["backbone"].tolist() == ["a"]
+def places(rows: pd.DataFrame) -> list[tuple[str, int]]:
+    return list(zip(rows["backbone"], rows["layer"], strict=True))
 
 
-def test_by_the_real_test_layers_that_differ_by_chance_are_kept(tmp_path: Path) -> None:
-    first, second, other = (np.arange(400) < count for count in (240, 240, 180))
-    second[[0, 1, 2, 3, 4, 396, 397, 398, 399]] ^= True  # five hits lost, four won: 59.75 % instead of 60 %
-    hits = {("a", 1): first, ("a", 2): second, ("b", 1): other}
-    rows = candidates(
-        *((name, layer, 100 * own.mean(), 1.0) for (name, layer), own in hits.items()), half=4.8
-    )
-    for name in ("a", "b"):
-        own = {key[1]: values for key, values in hits.items() if key[0] == name}
-        items = {(layer, "block", "cls"): measured(100.0 * values) for layer, values in own.items()}
-        write_items(items, tmp_path / scored_path(task_key(KNN.task, KNN.dataset, KNN.protocol), name))
-    found = may_be_best(rows, KNN, tmp_path)
-    assert set(zip(found.rows["backbone"], found.rows["layer"], strict=True)) == {("a", 1), ("a", 2)}
-    assert found.untested == ()
+def test_only_what_is_shown_to_lose_little_is_recommended(planted: tuple[pd.DataFrame, Path]) -> None:
+    rows, folder = planted
+    found = compared(rows, KNN, folder, 2.0)
+    assert (found.best["backbone"], found.best["layer"]) == ("a", 9)
+    assert places(found.safe) == [("a", 9), ("a", 3)]  # b scores as much, and its interval reaches to -6
+    loss = found.rows.set_index(["backbone", "layer"])["loss"]
+    assert loss[("a", 9)] == 0
+    assert 0.5 < loss[("a", 3)] < 1.5
+    assert 5 < loss[("b", 2)] < 8
+    assert math.isnan(loss[("c", 1)])  # 35 points below: nothing to test
+    assert [pick.backbone for pick in picks_of({KNN: found})] == ["a"]
+    assert places(compared(rows, KNN, folder, 0.4).safe) == [("a", 9)]
+    assert {"b"} < {name for name, _ in places(compared(rows, KNN, folder, 10).safe)}
+
+
+def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.DataFrame, Path]) -> None:
+    rows, folder = planted
+    found = compared(rows, KNN, folder, 2.0)
+    (row,) = found.undecided(found.best).to_dict("records")
+    assert (row["backbone"], row["layer"]) == ("b", 2)
+    more = [np.tile(own, round(row["needed"] / 400)) for own in (hits(240), hits(240, turned=80) - 0.25)]
+    plant(folder, "a", {9: more[0]})
+    plant(folder, "b", {2: more[1]})
+    again = compared(rows[rows["layer"].isin([9, 2])], KNN, folder, 2.0)
+    assert again.rows["loss"].max() == pytest.approx(2, abs=0.1)
+    assert found.undecided(rows.assign(ms=0.5).iloc[0]).empty  # none is cheaper
+
+
+def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
+    rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5), half=NAN)
+    plant(tmp_path, "a", {3: hits(240)})
+    plant(tmp_path, "b", {1: hits(238)}, prefix="another ")
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        found = compared(rows, KNN, folder, 2.0)
+        assert places(found.safe) == [("a", 3)]
+        assert places(found.near[found.near["loss"].isna()]) == [("b", 1), ("c", 1)]
 
 
 # the Pareto front
@@ -232,30 +264,45 @@ def test_on_the_front_nothing_scores_as_much_in_less_time() -> None:
 # several tasks
 
 
-def possible(*rows: tuple[str, int, float, float]) -> Possible:
-    return Possible(candidates(*rows))
+def shown(*rows: tuple[str, int, float, float], **facts: object) -> Compared:
+    """Candidates that are all shown to lose at most what their scores say."""
+    found = candidates(*rows, **facts).sort_values("value", ascending=False, kind="stable")
+    difference = found["value"] - found["value"].max()
+    return Compared(found.assign(difference=difference, loss=-difference).reset_index(drop=True), 50.0)
 
 
 def test_the_cheapest_layer_of_each_backbone_comes_first() -> None:
-    found = picks_of({KNN: possible(("a", 9, 61, 9), ("a", 8, 60, 8), ("b", 5, 60, 4), ("c", 2, 60, NAN))})
+    found = picks_of({KNN: shown(("a", 9, 61, 9), ("a", 8, 60.5, 8), ("b", 5, 60, 4), ("c", 2, 62, 20))})
     assert [(pick.backbone, pick.layers, pick.others) for pick in found] == [
         ("b", (5,), ()),
         ("a", (8,), (9,)),
         ("c", (2,), ()),
     ]
-    assert found[0].deepest["ms"] == 4
+
+
+def test_nothing_is_recommended_that_costs_more_and_scores_no_more() -> None:
+    found = picks_of({KNN: shown(("a", 5, 60, 4), ("b", 5, 59, 5), ("b", 6, 60, 6), ("b", 7, 61, 7))})
+    assert [(pick.backbone, pick.layers) for pick in found] == [("a", (5,)), ("b", (7,))]
+
+
+def test_what_has_no_time_is_not_sorted_against_times_nor_weights_of_parts_against_wholes() -> None:
+    timed = shown(("a", 9, 61, 1.0), ("b", 5, 62, NAN))
+    timed.rows["parameters"] = [5e6, 9e6]  # the best, b, first
+    assert [pick.backbone for pick in picks_of({KNN: timed})] == ["b"]
+    timed.rows["parameters"] = [9e6, 5e6]
+    assert [pick.backbone for pick in picks_of({KNN: timed})] == ["a", "b"]
 
 
 def test_a_layer_that_does_for_all_tasks_is_taken_for_all() -> None:
-    knn = possible(("a", 8, 61, 8), ("a", 9, 60, 9), ("a", 10, 60, 10), ("b", 3, 60, 3))
-    spair = possible(("a", 4, 50, 4), ("a", 9, 50, 9), ("a", 10, 50, 10), ("c", 1, 50, 1))
+    knn = shown(("a", 8, 61, 8), ("a", 9, 60, 9), ("a", 10, 60, 10), ("b", 3, 60, 3))
+    spair = shown(("a", 4, 50, 4), ("a", 9, 50, 9), ("a", 10, 50, 10), ("c", 1, 50, 1))
     (pick,) = picks_of({KNN: knn, SPAIR: spair})
     assert (pick.backbone, pick.layers, pick.others) == ("a", (9,), (10,))
 
 
 def test_where_no_layer_does_for_all_each_task_has_its_own() -> None:
     (pick,) = picks_of(
-        {KNN: possible(("a", 9, 61, 9), ("a", 10, 61, 10)), SPAIR: possible(("a", 4, 50, 4), ("a", 3, 50, 3))}
+        {KNN: shown(("a", 9, 61, 9), ("a", 10, 61, 10)), SPAIR: shown(("a", 4, 50, 4), ("a", 3, 50, 3))}
     )
     assert (pick.layers, pick.others) == ((3, 9), ())
     assert pick.rows[SPAIR]["layer"] == 3
@@ -263,11 +310,12 @@ def test_where_no_layer_does_for_all_each_task_has_its_own() -> None:
 
 
 def test_without_one_for_all_tasks_the_least_loss_is_told() -> None:
-    knn = candidates(("a", 1, 60, 1), ("b", 1, 55, 1), ("b", 2, 56, 2), ("c", 1, 58, 1))
-    spair = candidates(("a", 1, 10, 1), ("b", 1, 30, 1), ("b", 2, 20, 2), ("c", 1, 24, 1))
-    assert picks_of({KNN: Possible(knn[:1]), SPAIR: Possible(spair[1:2])}) == ()
-    pick = least_loss({KNN: knn, SPAIR: spair})
+    knn = shown(("a", 1, 60, 1), ("b", 1, 55, 1), ("b", 2, 56, 2), ("c", 1, 58, 1))
+    spair = shown(("a", 1, 10, 1), ("b", 1, 30, 1), ("b", 2, 20, 2), ("c", 1, 24, 1))
+    strict = {column: replace(found, may_lose=1.0) for column, found in ((KNN, knn), (SPAIR, spair))}
+    assert picks_of(strict) == ()
+    pick = least_loss(strict)
     assert pick is not None
-    assert (pick.backbone, pick.loss) == ("b", 4)
+    assert (pick.backbone, pick.compromise) == ("b", True)
     assert (pick.rows[KNN]["layer"], pick.rows[SPAIR]["layer"]) == (2, 1)
-    assert least_loss({KNN: knn[:1], SPAIR: spair[1:]}) is None
+    assert least_loss({KNN: Compared(knn.rows[:1], 1), SPAIR: Compared(spair.rows[1:2], 1)}) is None
