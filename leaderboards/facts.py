@@ -30,12 +30,16 @@ COMMERCIAL_USE: dict[str, Use] = {  # by the licence's name in the registry; any
     "CC0-1.0": "allowed",
     "CC-BY-NC-4.0": "not allowed",
     "CC-BY-NC-SA-4.0": "not allowed",
-    "Apple AMLR": "not allowed",  # for research alone
+    "Apple AMLR (authors' repository: Apple sample code)": "not allowed",  # for research alone
     "RAIL, research only (Franca)": "not allowed",
     "FAIR Noncommercial Research License": "not allowed",
     "NVIDIA Open Model License": "allowed",
     "DINOv3": "unknown",  # terms of its own, with conditions
-    "Apache-2.0 (original files: CC-BY-NC-4.0)": "unknown",  # two licences of the same weights
+    # two licences of the same weights, the stricter first
+    "Apache-2.0 (authors' repository: MIT)": "allowed",
+    "CC-BY-4.0 (on the Hub: Apache-2.0)": "allowed",
+    "CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)": "not allowed",
+    "CC-BY-NC-4.0 (copy on the Hub: none)": "not allowed",
 }
 
 

@@ -172,6 +172,7 @@ class BackboneSpec:
     stages: tuple[Stage, ...]
     taps: tuple[Tap, ...] | None = None
     mlp_width: int | None = None  # channels inside the MLP of a plain ViT; None for 4 x the width
+    gated_mlp: bool = False  # whether its first half is a product of two projections of that width
     heads: int | None
     prefix_tokens: int
     has_cls: bool
@@ -184,7 +185,7 @@ class BackboneSpec:
     interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
-    licence: str = "unknown"  # SPDX id or name of the weights' licence
+    licence: str = "unknown"  # SPDX id or name of the weights'; of two the stricter, the other in brackets
     gated: bool = False  # whether the repository gives its files only to who has accepted its terms
     data: str = "unknown"
     seen: Training | None = None  # of the datasets of tasks; None where nobody has said

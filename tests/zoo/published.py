@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
-from tests.zoo.reduced import at_size
+from tests.zoo.reduced import at_size, halves
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Stage
 
@@ -80,7 +80,8 @@ def _reduced(spec: BackboneSpec) -> BackboneSpec:
         return replace(spec, stages=stages, stem_width=STEM, input_size=64, parameters=None)
     patch, channels = spec.patch_size, 8 if spec.family in today.ROTARY else 4
     stages = (Stage(3, channels * spec.heads, patch),)
-    return at_size(replace(spec, stages=stages, mlp_width=None, parameters=None), SIDE * patch)
+    inner = today.gated(stages[0].width) if halves(spec) else None
+    return at_size(replace(spec, stages=stages, mlp_width=inner, parameters=None), SIDE * patch)
 
 
 def _vit(spec: BackboneSpec) -> Shapes:

@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tests.zoo import hub_models, layouts, originals, today
+from tests.zoo.hub_models import native_side
 from tests.zoo.layouts import Tensors
 from zoo.spec import BackboneSpec, Stage
 
@@ -75,7 +76,9 @@ def shrunk(spec: BackboneSpec) -> BackboneSpec:
     if len(spec.stages) == 1:
         heads, patch = spec.heads or 1, spec.patch_size
         stage = Stage(3, 4 * heads, patch)
-        return at_size(replace(spec, stages=(stage,), mlp_width=None, parameters=None), SIDE * patch)
+        inner = today.gated(stage.width) if halves(spec) else None
+        small = at_size(replace(spec, stages=(stage,), mlp_width=inner, parameters=None), SIDE * patch)
+        return replace(small, trained_size=native_side(spec)) if spec.family == "DINOv2" else small
     factor = spec.width // (4 * spec.heads) if spec.heads else 16
     stages = tuple(Stage(min(s.blocks, 2), s.width // factor, s.stride) for s in spec.stages)
     stem = spec.stem_width and spec.stem_width // 8
@@ -86,6 +89,11 @@ def shrunk(spec: BackboneSpec) -> BackboneSpec:
 def at_size(spec: BackboneSpec, side: int) -> BackboneSpec:
     """The entry as one that was trained on, and is evaluated at, images of another size."""
     return replace(spec, input_size=side, trained_size=spec.trained_size and side)
+
+
+def halves(spec: BackboneSpec) -> bool:
+    """Whether its MLP is gated as DINOv2's is, with two thirds of the usual width."""
+    return spec.gated_mlp and spec.family in ("DINOv2", "Franca", "TIPS")
 
 
 def _resnet_shapes(spec: BackboneSpec) -> layouts.Shapes:

@@ -141,14 +141,15 @@ _AIMV2 = replace(
     supervision="images and texts, autoregressive",
     data="DFN-2B, COYO, HQITP (in part not public)",
     seen=WEB_TEXTS,
-    licence="Apple AMLR",
+    licence="Apple AMLR (authors' repository: Apple sample code)",
     paper="Fini et al., Multimodal Autoregressive Pre-training of Large Vision Encoders, CVPR 2025, "
     "arXiv:2411.14402",
     model_types=("aimv2_vision_model",),
     prefix_tokens=0,
+    trained_size=224,
 )
-_AIMV2_L = NetworkSize((24,), (1024,), 8, mlp=2816)
-_AIMV2_H = NetworkSize((24,), (1536,), 12, mlp=4096)
+_AIMV2_L = NetworkSize((24,), (1024,), 8, mlp=2816, gated=True)
+_AIMV2_H = NetworkSize((24,), (1536,), 12, mlp=4096, gated=True)
 
 # Perception Encoder: contrastive towers (core), tuned for language models or for dense tasks. Tokens have
 # learned absolute positions and rotary ones, so that any size works; towers are evaluated at 224 px here,
@@ -202,6 +203,7 @@ _TIPS = replace(
     seen=WEB_TEXTS,
     paper="Cao et al., TIPSv2: Advancing Vision-Language Pretraining with Enhanced Patch-Text Alignment, "
     "CVPR 2026, arXiv:2604.12012",
+    licence="CC-BY-4.0 (on the Hub: Apache-2.0)",  # all but code, says the authors' README
     model_types=("tipsv2_vision_model",),
     prefix_tokens=2,
 )

@@ -38,7 +38,7 @@ _DINO_RESNET = replace(
 _MOCO = replace(
     DINO,
     family="MoCo",
-    licence="unknown (original files: CC-BY-NC-4.0)",
+    licence="CC-BY-NC-4.0 (copy on the Hub: none)",
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.02057",
     checkpoint="original",
@@ -63,7 +63,7 @@ _IBOT = replace(
 _MSN = replace(
     DINO,
     family="MSN",
-    licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
+    licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
     # src/deit.py of the authors: one factor for both sides and no offset; for squares the same.
     interpolation="huggingface",
@@ -84,6 +84,7 @@ _DINOV2 = replace(
     "arXiv:2304.07193",
     model_types=("dinov2",),
     interpolation="dino",  # the authors' hub of models: interpolate_offset 0.1, no antialiasing
+    trained_size=518,
 )
 _REGISTERS = replace(
     _DINOV2,
@@ -142,8 +143,9 @@ _DINOV3 = replace(
     prefix_tokens=5,
 )
 _DINOV3_CONV = replace(_DINOV3, model_types=("dinov3_convnext",), prefix_tokens=0)
-_HUGE_PLUS = NetworkSize((32,), (1280,), 20)
-_7B = NetworkSize((40,), (4096,), 32, mlp=8192)
+_SMALL_PLUS = replace(SMALL, gated=True)
+_HUGE_PLUS = NetworkSize((32,), (1280,), 20, gated=True)
+_7B = NetworkSize((40,), (4096,), 32, mlp=8192, gated=True)
 
 # Franca: nested clustering on public images; DINOv2's networks, all with a gated MLP. RASA, a head in a file
 # of its own that takes position out of the last layer's patch tokens, is left out. B and one L end their
@@ -163,7 +165,12 @@ _FRANCA = replace(
     original="https://github.com/valeoai/Franca/releases/download/{0}",
     interpolation="dino",  # interpolate_offset 0.1, no antialiasing: FrancaConfig in franca/hub/backbones.py
 )
+_AT_224 = replace(_FRANCA, trained_size=224)
 _WEB = replace(_FRANCA, data="LAION-600M", seen=WEB)
+_WEB_224 = replace(_WEB, trained_size=224)
+_GATED_B = replace(BASE, mlp=2048, gated=True)
+_GATED_L = replace(LARGE, mlp=2736, gated=True)
+_FRANCA_L = "v1.1.0/franca_vitl14_Laion600M_224.pth"
 _FRANCA_G = "v1.0.0/franca_vitg14_Laion600M_chunked.tar.gz.part_aa"
 _TWIN = replace(
     _FRANCA,
@@ -209,7 +216,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_REGISTERS, "dinov2-l14-reg", "facebook/dinov2-with-registers-large", LARGE, 14, 304_372_736),
     entry(_REGISTERS, "dinov2-g14-reg", "facebook/dinov2-with-registers-giant", GIANT, 14, 1_136_486_912),
     entry(_DINOV3, "dinov3-s16", "vits16", SMALL, 16, 21_596_544),
-    entry(_DINOV3, "dinov3-s16plus", "vits16plus", SMALL, 16, 28_692_864),
+    entry(_DINOV3, "dinov3-s16plus", "vits16plus", _SMALL_PLUS, 16, 28_692_864),
     entry(_DINOV3, "dinov3-b16", "vitb16", BASE, 16, 85_660_416),
     entry(_DINOV3, "dinov3-l16", "vitl16", LARGE, 16, 303_129_600),
     entry(_DINOV3, "dinov3-h16plus", "vith16plus", _HUGE_PLUS, 16, 840_592_640),
@@ -223,11 +230,11 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_MSN, "msn-s16", "facebook/vit-msn-small", SMALL, 16, 21_665_664),
     entry(_MSN, "msn-b16", "facebook/vit-msn-base", BASE, 16, 85_798_656),
     entry(_MSN, "msn-l16", "facebook/vit-msn-large", LARGE, 16, 303_301_632),
-    entry(_FRANCA, "franca-b14-in21k", "v1.0.0/franca_vitb14_In21K.pth", BASE, 14, 86_592_768),
-    entry(_FRANCA, "franca-b14-in21k-224", "v1.1.0/franca_vitb14_In21K_224.pth", BASE, 14, 85_737_984),
-    entry(_WEB, "franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", LARGE, 14, 304_794_880),
-    entry(_WEB, "franca-l14-laion600m-224", "v1.1.0/franca_vitl14_Laion600M_224.pth", LARGE, 14, 303_655_168),
-    entry(_WEB, "franca-g14-laion600m", _FRANCA_G, GIANT, 14, 1_134_771_200),
-    entry(_TWIN, "franca-dinov2-b14-in21k", "vitb14_Dinov2_In21K", BASE, 14, 86_592_768),
-    entry(_TWIN, "franca-dinov2-l14-in21k", "vitl14_Dinov2_In21K", LARGE, 14, 304_794_880),
+    entry(_FRANCA, "franca-b14-in21k", "v1.0.0/franca_vitb14_In21K.pth", _GATED_B, 14, 86_592_768),
+    entry(_AT_224, "franca-b14-in21k-224", "v1.1.0/franca_vitb14_In21K_224.pth", _GATED_B, 14, 85_737_984),
+    entry(_WEB, "franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", _GATED_L, 14, 304_794_880),
+    entry(_WEB_224, "franca-l14-laion600m-224", _FRANCA_L, _GATED_L, 14, 303_655_168),
+    entry(_WEB_224, "franca-g14-laion600m", _FRANCA_G, GIANT, 14, 1_134_771_200),
+    entry(_TWIN, "franca-dinov2-b14-in21k", "vitb14_Dinov2_In21K", _GATED_B, 14, 86_592_768),
+    entry(_TWIN, "franca-dinov2-l14-in21k", "vitl14_Dinov2_In21K", _GATED_L, 14, 304_794_880),
 )

@@ -9,13 +9,15 @@ from zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 class NetworkSize:
     """Blocks and channels of each stage, of which a plain ViT has one, attention heads, and the MLP's inside.
 
-    Heads are those of the last stage, None for a ConvNet; ``mlp`` is None for 4 x the width.
+    Heads are those of the last stage, None for a ConvNet; ``mlp`` is None for 4 x the width. A
+    ``gated`` MLP has that width on either side of its gate.
     """
 
     blocks: tuple[int, ...]
     widths: tuple[int, ...]
     heads: int | None = None
     mlp: int | None = None
+    gated: bool = False
 
 
 SMALL = NetworkSize((12,), (384,), 6)
@@ -23,8 +25,7 @@ BASE = NetworkSize((12,), (768,), 12)
 LARGE = NetworkSize((24,), (1024,), 16)
 HUGE = NetworkSize((32,), (1280,), 16)
 SO400M = NetworkSize((27,), (1152,), 16, mlp=4304)
-# DINOv2's; where its MLP is gated, two thirds of 4 x the width are on either side of the gate.
-GIANT = NetworkSize((40,), (1536,), 24)
+GIANT = NetworkSize((40,), (1536,), 24, mlp=4096, gated=True)  # DINOv2's, of two thirds of 4 x the width
 
 WIDTHS_T = (96, 192, 384, 768)  # of ConvNeXt and Swin, and the next two
 WIDTHS_B = (128, 256, 512, 1024)
@@ -94,6 +95,7 @@ def entry(
         revision=_REVISIONS.get(name),
         stages=tuple(map(Stage, size.blocks, size.widths, strides)),
         mlp_width=size.mlp,
+        gated_mlp=size.gated,
         heads=size.heads,
         has_cls=family.has_cls and family.prefix_tokens > 0,
         parameters=parameters,

@@ -13,7 +13,7 @@ from zoo.spec import HALF, BackboneSpec
 _MAE = replace(
     DINO,
     family="MAE",
-    licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
+    licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
     model_types=("vit_mae", "vit"),  # the latter is the encoder alone

@@ -124,7 +124,7 @@ _CONVNEXT2 = replace(
     _CONVNEXT,
     supervision="images, then labels of ImageNet-1k",
     model_types=("convnextv2",),
-    licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
+    licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="Woo et al., ConvNeXt V2: Co-designing and Scaling ConvNets with Masked Autoencoders, CVPR 2023, "
     "arXiv:2301.00808",
 )
@@ -145,13 +145,16 @@ _SWIN = replace(
     "arXiv:2103.14030",
     prefix_tokens=0,
     model_types=("swin",),
+    licence="Apache-2.0 (authors' repository: MIT)",
     repository="microsoft/{0}",
+    trained_size=224,
 )
 _SWIN2 = replace(
     _SWIN,
     paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",
     model_types=("swinv2",),
     input_size=256,
+    trained_size=256,
 )
 _SWIN_T = NetworkSize((2, 2, 6, 2), WIDTHS_T, 24)
 _SWIN_S = NetworkSize((2, 2, 18, 2), WIDTHS_T, 24)

@@ -50,6 +50,7 @@ _SAM = replace(
     prefix_tokens=0,
     has_final=False,
     input_size=1024,
+    trained_size=1024,
 )
 
 ARCHITECTURES: tuple[Architecture, ...] = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import transformers
 from huggingface_hub.errors import StrictDataclassError
-from transformers import HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig
+from transformers import Aimv2VisionConfig, HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig
 
 from zoo.architecture import Architecture
 from zoo.entries import ARCHITECTURES
@@ -175,7 +175,11 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
         first, has_cls, lacks_norm = config.class_token, config.class_token, config.norm_after == "none"
     elif isinstance(config, RadioConfig):
         first, registers = config.num_cls_tokens, config.num_registers
-    mlp_width = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
+    inner = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
+    inner = int(config.hidden_size * config.mlp_ratio if inner is None else inner)
+    is_swiglu = getattr(config, "use_swiglu_ffn", False)
+    is_gated = is_swiglu or getattr(config, "use_gated_mlp", isinstance(config, Aimv2VisionConfig))
+    is_any_size = getattr(config, "is_native", False)  # of AIMv2: its positions are computed
     return replace(
         facts,
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
@@ -183,8 +187,9 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
         prefix_tokens=int(first) + int(registers),
         has_cls=has_cls,
         has_final=facts.has_final and not lacks_norm,
-        trained_size=_side(getattr(config, "image_size", None) or config.crop_size),
-        mlp_width=int(config.hidden_size * config.mlp_ratio if mlp_width is None else mlp_width),
+        trained_size=None if is_any_size else _side(getattr(config, "image_size", None) or config.crop_size),
+        mlp_width=(int(inner * 2 / 3) + 7) // 8 * 8 if is_swiglu else inner,  # as ``Dinov2SwiGLUFFN`` rounds
+        gated_mlp=bool(is_gated),
     )
 
 
@@ -256,10 +261,12 @@ def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
         "a class token": (spec.has_cls, facts.has_cls),
         "a final norm": (spec.has_final, facts.has_final),
         "channels of the stem": (spec.stage_of(Layer(0)).width, facts.stage_of(Layer(0)).width),
-        "pixels a side of its training images": (spec.trained_size, spec.trained_size and facts.trained_size),
     }
+    if spec.trained_size is not None:
+        pairs["pixels a side of its training images"] = spec.trained_size, facts.trained_size or "any"
     if facts.mlp_width is not None and len(spec.stages) == 1:
         pairs["width inside the MLP"] = spec.mlp_width or 4 * spec.width, facts.mlp_width
+        pairs["a gated MLP"] = spec.gated_mlp, facts.gated_mlp
     differences = [f"{what}: {has}, not {should}" for what, (should, has) in pairs.items() if should != has]
     if differences:
         raise InputError(

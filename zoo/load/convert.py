@@ -37,6 +37,11 @@ _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(la
 _OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|dino_head|ibot_head)\.")
 _TIMM_HEADS = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
 
+# Types of networks that `convert` makes; a file of any other needs the directory that transformers saved.
+CONVERTED = {"beit", "capi", "clip_vision_model", "deit", "dinov2", "dinov2_with_registers"} | {
+    *("perception_encoder", "resnet", "vit", "vit_mae")
+}
+
 # A configuration that was read from shapes, and a state dict under the names of transformers.
 Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
 

@@ -16,7 +16,7 @@ from zoo.features.hooked import Network
 from zoo.load.adapters import MapNorm, adapt
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from zoo.load.config import check_facts, model_class, read_facts, read_network
-from zoo.load.convert import convert, has_names_of_transformers, stated_heads
+from zoo.load.convert import CONVERTED, convert, has_names_of_transformers, stated_heads
 from zoo.load.hub import quiet
 from zoo.load.renaming import listed, needed, unwrap
 from zoo.spec import BackboneSpec
@@ -56,6 +56,13 @@ def _read(
     """What a checkpoint holds by its ``config.json`` or, where that is not transformers', by its names."""
     values = {} if checkpoint.config is None else read_json(checkpoint.config)
     tensors: dict[str, Tensor] = {}
+    is_described = "model_type" in values or "architectures" in values  # RADIO's authors have the latter
+    if not is_described and spec.model_types and CONVERTED.isdisjoint(spec.model_types):
+        raise InputError(
+            f"{spec.name}: this entry is read from a directory in Hugging Face format, config.json beside "
+            f"model.safetensors; {checkpoint.weights[0]} is of another: give such a directory, or no file of "
+            "your own, and the Hub's is taken."
+        )
     if "model_type" not in values:
         tensors = unwrap(read_weights(checkpoint.weights), spec)
     if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):

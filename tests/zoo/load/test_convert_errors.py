@@ -205,6 +205,27 @@ def test_another_kind_of_network(tmp_path: Path, loader: Loader) -> None:
         loader(replace(clip, name="openclip-b16"))
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("sam-b16", "a.pth"), ("tipsv2-b14", "a.npz"), ("ijepa-h14", "a.tar"), ("dinov3-b16", "a.pth")],
+)
+def test_an_entry_of_which_the_authors_files_are_not_read(
+    name: str, file: str, tmp_path: Path, loader: Loader
+) -> None:
+    """Whatever is in the file; a directory with timm's configuration is no other."""
+    published = publish("dinov2", tmp_path)
+    torch.save({"model": published.tensors}, tmp_path / file)
+    words = (
+        rf"^{name}: this entry is read from a directory in Hugging Face format, .*{file} is of another: give"
+    )
+    with pytest.raises(InputError, match=words):
+        loader(replace(find([name])[0], repository=str(tmp_path / file)))
+    save_file(published.tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit_base_patch16_224"}))
+    with pytest.raises(InputError, match=words.replace(file, "model.safetensors")):
+        loader(replace(find([name])[0], repository=str(tmp_path)))
+
+
 def test_a_program_of_torchscript_is_refused_and_says_how_to_export(tmp_path: Path, loader: Loader) -> None:
     published = publish("clip", tmp_path)
     path = tmp_path / "ViT-B-16.pt"

@@ -1,5 +1,6 @@
 """A checkpoint of another size of its family gives one sentence that names what was expected and found."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, permutations
@@ -8,11 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.conftest import Loader
+from tests.zoo.hub_models import of
 from tests.zoo.reduced import reduce
 from zoo.errors import InputError
+from zoo.load.config import check_facts, read_network
 from zoo.load.network import check_count
 from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec
+
+
+def described(spec: BackboneSpec, **options: object) -> BackboneSpec:
+    """What the configuration of an entry's repository says, with other options."""
+    values = json.loads(of(spec)[1].to_json_string(use_diff=False)) | options
+    return read_network(values, Path("config.json"))[2]
 
 
 def kind(spec: BackboneSpec) -> tuple[str, str, tuple[str, ...], bool]:
@@ -67,6 +76,40 @@ def test_a_gated_network_of_the_same_numbers(tmp_path: Path, loader: Loader) -> 
         check_count(plain, gated.parameters)
     assert plain.parameters is not None
     check_count(plain, round(1.09 * plain.parameters))
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "words"),
+    [
+        ("franca-b14-in21k", "dinov2-b14", "MLP: 2048, not 3072; a gated MLP: True, not False"),
+        ("dinov2-b14", "franca-b14-in21k", "MLP: 3072, not 2048; a gated MLP: False, not True"),
+        ("dinov3-s16plus", "dinov3-s16", "a gated MLP: True, not False"),
+        ("franca-b14-in21k-224", "franca-b14-in21k", "images: 224, not 518"),
+        ("franca-l14-laion600m", "franca-l14-laion600m-224", "images: 518, not 224"),
+    ],
+)
+def test_networks_of_nearly_as_many_weights(given: str, asked: str, words: str) -> None:
+    """At their full size, as their files describe them."""
+    found, (said,) = described(find([given])[0]), find([asked])
+    check_facts(find([given])[0], found)
+    with pytest.raises(InputError, match=f"differs from the entry: .*{words}"):
+        check_facts(said, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "words"),
+    [
+        ("aimv2-l14", {"image_size": 336}, "336, not 224"),
+        ("aimv2-l14", {"is_native": True}, "any, not 224"),
+        ("sam-b16", {"image_size": 512}, "512, not 1024"),
+        ("swin-b", {"image_size": 384}, "384, not 224"),
+    ],
+)
+def test_a_repository_for_other_images(name: str, option: dict[str, object], words: str) -> None:
+    (spec,) = find([name])
+    check_facts(spec, described(spec))
+    with pytest.raises(InputError, match=rf"pixels a side of its training images: {words}\."):
+        check_facts(spec, described(spec, **option))
 
 
 @pytest.mark.parametrize(("given", "asked"), [("vjepa2-g16-384", "vjepa2-g16"), ("siglip-l16", "siglip-b16")])
