@@ -49,7 +49,8 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
     if spec.is_floor:  # its layers are draws, and all of them are the floor
         return _select_blocks("all", spec)
     if not chosen:
-        raise InputError(f"layers {text!r} choose nothing of {spec.name}")
+        lacks = "has no final norm, and so no layer 'final'" if "final" in text else f"has none of {text!r}"
+        raise InputError(f"layers: {spec.name} {lacks}; its last block is {spec.depth}: give that number")
     return tuple(layer for layer in spec.layers if layer in chosen)
 
 

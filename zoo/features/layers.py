@@ -33,6 +33,8 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
             return f"{spec.name} has no attention."
         span = f"it has those of {Layer(1, missing.tap)} to {Layer(spec.depth, missing.tap)}"
         return f"{spec.name} has no attention probabilities of layer {missing}; {span}."
+    if missing.tap == "final" and not spec.has_final:
+        return f"{spec.name} has no final norm, and so no layer 'final'; its last block is {spec.depth}."
     names = ", ".join(str(layer) for layer in spec.layers)
     inside = f", and {in_words(spec.inside)} of every block" if spec.inside else ""
     return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."

@@ -28,8 +28,8 @@ This page is written by `python -m tests.benchmark.commands.backbones_page` from
   a layer `final`.
 - A **revision** that is pinned is a commit of the repository. Where none is, the newest is taken when the
   backbone is loaded, and recorded with the numbers.
-- What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP, its gate, prefix tokens,
-  class token, final norm) and refused where they differ.
+- What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP and gate,
+  prefix tokens, class token, final norm, size of training images) and refused where they differ.
 - **Has seen** says what the training has seen of the datasets of tasks: `images` and `labels` of their
   training split (or of a collection that holds it); images `by a teacher` that it was distilled from;
   `similar images`, which were looked for with the dataset's as queries; `images of its source`, of which some

@@ -26,7 +26,7 @@ def test_layers_of_an_option(text: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("4", "layers 0 to 3, there is no layer 4"), ("last", "found 'last'"), ("3-1", "choose nothing")],
+    [("4", "layers 0 to 3, there is no layer 4"), ("last", "found 'last'"), ("3-1", "has none of '3-1'")],
 )
 def test_wrong_layers_are_one_sentence(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -40,6 +40,13 @@ def test_the_floor_always_has_all_its_draws() -> None:
 
 def test_final_is_its_own_layer() -> None:
     assert select_layers("final", SPEC) == (Layer(3, "final"),)
+
+
+def test_the_final_norm_that_a_convnet_lacks() -> None:
+    convnet = replace(SPEC, has_final=False)
+    assert select_layers("1,final", convnet) == (Layer(1),)
+    with pytest.raises(InputError, match="no final norm, and so no layer 'final'; its last block is 3: give"):
+        select_layers("final", convnet)
 
 
 def test_a_long_text_is_shortened_in_its_sentence() -> None:
