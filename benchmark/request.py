@@ -34,7 +34,7 @@ LABELS = (
 )
 FOLDERS = "DIR/metadata.csv, or the folders"
 
-ELSEWHERE = ("devices", "engine", "address")  # options of a run alone: where its pieces are carried out
+ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
 Images = Option[str | Path | Sequence[str | Path], tuple[str, ...]]
 Cache = Option[str | Path | None, Path]
@@ -148,6 +148,7 @@ class Request:
     examples: Plain[bool] = Option(
         True, "Keep small pictures of a few images and what was predicted of them, to show failures."
     )
+    again: Plain[bool] = Option(False, "Measure costs again, also where they were measured on this device.")
     protocol: Words = Option(
         (),
         "Evaluation protocols, comma-separated: standard; paper, the code of Teaching Matters; or that of "

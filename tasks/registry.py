@@ -348,6 +348,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=(
             *("ms", "ms-batch", "parameters", "gflops", "dim", "bytes"),
             *("images-per-second", "best-batch", "largest-batch", "latency", "peak-memory"),
+            *("spread", "waiting"),
         ),
         asks="What does a layer cost on this machine, if the backbone is cut after it?",
         measures="ms: milliseconds of one image up to the layer",
@@ -358,7 +359,7 @@ TASKS: tuple[TaskEntry, ...] = (
 COST = "cost"  # the task that measures what layers cost, which has a page of its own
 DEPENDS_ON_LOAD = (  # metrics that no two runs measure alike
     *("ms", "ms-batch", "latency", "images-per-second"),
-    *("best-batch", "largest-batch", "peak-memory"),
+    *("best-batch", "largest-batch", "peak-memory", "spread", "waiting"),
 )
 WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)  # run by default on images without classes
 INSIDE = "inside"  # stands for the registry's analyses where tasks are named, but for `WITHOUT_LABELS`

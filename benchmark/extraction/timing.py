@@ -1,9 +1,13 @@
 """The cost of a backbone, measured: forwards of growing batches, timed at every layer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from math import nan
+from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,19 +23,26 @@ LARGEST_BATCH = 4096
 NO_LIMIT = "no largest batch: a CPU has no memory of its own that a batch could fill"
 NO_WEIGHTS = "no weights were seen: the forward reads no parameters of torch"
 NO_OPERATIONS = "no operations were counted: the forward makes no products or convolutions in torch"
+NO_WAITING = "no waiting for processors was seen: the system does not tell it, as Linux does"
 NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
-def measure_cost(backbone: Backbone, rule: CostConfig) -> MeasuredCosts:
+def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | None = None) -> MeasuredCosts:
     """Measure what a backbone costs on its device, while nothing else should compute; raises InputError.
 
     Batches of 1, 2, 4, ... images that lie on the device already are shown at the backbone's input size; the
     time of a layer is from the start of a forward, normalisation included, to the moment when it is there.
+    On a later visit one image and the best batch are timed once more; all else stays as it was found.
     """
     spec = backbone.spec
     layers = tuple(layer for layer in spec.layers if layer.index > 0)
+    begin, waited = perf_counter(), _waited()
+    timed = _again(backbone, layers, rule, former) if former else _growing(backbone, layers, rule)
+    threads = torch.get_num_threads() if backbone.device.type == "cpu" else 1
+    waiting = (_waited() - waited) / (perf_counter() - begin) / threads
+    if former:
+        return replace(former, timed=timed, waiting=float(np.fmin(former.waiting, waiting)))
     counts = count_up_to(backbone, _pixels(backbone, 1), layers)
-    timed = _growing(backbone, layers, rule)
     best = max(timed, key=lambda forwards: forwards.rate).batch
     peak = _peak(backbone, _pixels(backbone, best), layers)
     largest, reason = _largest(backbone, layers, timed[-1].batch, rule.seconds)
@@ -41,6 +52,7 @@ def measure_cost(backbone: Backbone, rule: CostConfig) -> MeasuredCosts:
         "peak-memory": "" if peak else NO_TENSORS,
         "parameters": "" if weights else NO_WEIGHTS,
         "gflops": "" if operations else NO_OPERATIONS,
+        "waiting": "" if waiting >= 0 else NO_WAITING,
     }
     return MeasuredCosts(
         timed,
@@ -50,6 +62,28 @@ def measure_cost(backbone: Backbone, rule: CostConfig) -> MeasuredCosts:
         peak or None,
         largest,
         {metric: reason for metric, reason in reasons.items() if reason},
+        waiting,
+    )
+
+
+def _waited() -> float:
+    """Seconds that the threads have waited for a processor so far; NaN where the system does not tell."""
+    try:
+        files = [folder / "schedstat" for folder in Path("/proc/self/task").iterdir()]
+        return sum(int(file.read_text().split()[1]) for file in files) / 1e9
+    except OSError:
+        return nan
+
+
+def _again(
+    backbone: Backbone, layers: Sequence[Layer], rule: CostConfig, former: MeasuredCosts
+) -> tuple[Timed, ...]:
+    """The forwards of former visits, with more of one image and of the best batch."""
+    return tuple(
+        each.joined(_timed(backbone, each.batch, layers, rule))
+        if each.batch in (1, former.best.batch)
+        else each
+        for each in former.timed
     )
 
 
@@ -66,7 +100,9 @@ def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostConfig) -> t
         if (forwards := within_memory(backbone.device, larger)) is None:
             break
         timed.append(forwards)
-        if timed[-1].rate < rule.gain * timed[-2].rate:
+        if max(each.rate for each in timed[-2:]) < rule.gain * max(
+            (each.rate for each in timed[:-2]), default=0
+        ):
             break
     return tuple(timed)
 

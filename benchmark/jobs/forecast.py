@@ -221,7 +221,7 @@ def _steps_apart(run: Prepared) -> Iterator[ForecastStep]:
         yield ForecastStep("", f"comparing {task.entry.name}", seconds=seconds)
     for job in run.costs:
         config, image = job.task.config, estimate.image_seconds(job.setup, ResizeCrop(256, 224))
-        seconds = LOAD + config.single_seconds + min(config.seconds, config.images * image)
+        seconds = config.visits * (LOAD + config.single_seconds) + min(config.seconds, config.images * image)
         yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=seconds)
 
 

@@ -83,7 +83,9 @@ def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.devic
     every = [_backbone(setup, comparisons, current) for setup in setups]
     backbones = tuple(jobs for jobs in every if jobs.passes or jobs.questions or jobs.scores)
     of_device = [task.on(device_name(devices[0])) for task in plan.tasks.needing("device")]
-    costs = tuple(job for setup in setups for job in _stale(setup, of_device, current))
+    if request.again and not of_device:
+        raise InputError("--again measures costs again, but cost is not among the tasks; add --tasks cost")
+    costs = tuple(job for setup in setups for job in _stale(setup, of_device, current, again=request.again))
     return Prepared(plan, suite, devices, backbones, comparisons, costs, tuple(failures), tuple(current))
 
 
@@ -117,10 +119,12 @@ def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Res
     return BackboneJobs(setup, jobs, questions, scores)
 
 
-def _stale(setup: Setup, tasks: Iterable[Task], current: list[ResultFiles]) -> tuple[ScoreJob, ...]:
+def _stale(
+    setup: Setup, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
+) -> tuple[ScoreJob, ...]:
     """Jobs whose records are not there, or of something else; the others are added to what is current."""
     jobs = [score_job(setup, task) for task in tasks if task.concerns(setup.spec)]
-    there = [is_current(job.kept) for job in jobs]
+    there = [not again and is_current(job.kept) for job in jobs]
     current += [job.kept for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)
 

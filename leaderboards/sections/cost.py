@@ -8,6 +8,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import count_text, fixed, ms_text
 from leaderboards.pages.tidy import inside_frame
+from leaderboards.scores.costs import DISTURBANCE, disturbance
 from leaderboards.scores.frames import BoardBackbone, backbones_of
 from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import provenance_blocks
@@ -16,11 +17,14 @@ from tasks.blocks import Block, Heading, Numbers, Page, Table, said
 MEGABYTE = 1e6
 
 NOTE = """\
-Times are **medians on the machine that is named**, measured while nothing else of the run computed: they tell
-backbones and depths apart there, and differ elsewhere. One forward is timed at every layer, so what stands at
-a layer is what a backbone costs that is cut after it. Images lie on the device already; decoding and resizing
-are not in the times. GFLOPs count additions and multiplications apart. Peak memory is of a forward at the
-best batch, weights included: what a graphics card's allocator tells; on a CPU, the tensors alive at once."""
+Times are **of the fastest forward on the machine that is named**, measured while nothing else of the run
+computed: they tell backbones and depths apart there, and differ elsewhere. Spread is by how much the
+lower quartile of the forwards is longer, waiting the share of the time in which threads waited for a
+processor; above 20 % or 5 % other work disturbed the times. One forward is timed at every layer, so what
+stands at a layer is what a backbone costs that is cut after it. Images lie on the device already;
+decoding and resizing are not in the times. GFLOPs count additions and multiplications apart. Peak memory
+is of a forward at the best batch, weights included: what a graphics card's allocator tells; on a CPU, the
+tensors alive at once."""
 
 _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image, at the best batch"}
 
@@ -42,6 +46,8 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
         return []
     whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
     blocks: list[Block] = [Heading(2, f"On {device}"), whole]
+    if disturbed := disturbance(rows, device):
+        blocks.append(said(DISTURBANCE, **disturbed))
     for metric, title in _TIMES.items():
         times = up_to_table(rows[rows["metric"] == metric])
         table = Table(times, caption=f"{title}, up to each layer, on {device}")
@@ -68,6 +74,8 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
         "at batch": fixed(costs["best-batch"], 0),
         "largest batch": fixed(costs["largest-batch"], 0),
         "latency, ms": ms_text(costs["latency"]),
+        "spread, %": fixed(costs["spread"], 0),
+        "waiting, %": fixed(costs["waiting"], 0),
         "peak memory, MB": fixed(peak, 0 if peak >= 100 else 1),
         "weights": count_text(costs["parameters"]),
         "GFLOPs": "" if math.isnan(gflops) else f"{gflops:.3g}",

@@ -7,8 +7,10 @@ fits); operations up to a depth are those of a backbone that is cut there.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import median
+from math import isnan, nan
 from typing import ClassVar
+
+import numpy as np
 
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from tasks.datasets.base import Coverage
@@ -17,6 +19,7 @@ from tasks.task import Task
 from zoo.spec import WHOLE_BACKBONE, Layer
 
 FLOAT32 = 4  # bytes of a number of a vector
+DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,10 @@ class CostConfig:
     rounds: int  # forwards that are, at least
     single_seconds: float  # of one image, as many more are timed as fit into so long
     most_rounds: int  # but no more of them than this
-    gain: float  # batches are doubled as long as that raises the images per second by this factor
+    gain: float  # batches are doubled until two in a row do not raise the images per second by this factor
     images: int  # too late: after the time that so many images take one by one
     seconds: float  # too late, too: after so long
+    visits: int  # times that one image and the best batch are timed, all backbones in turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +45,23 @@ class Timed:
 
     @property
     def whole(self) -> float:
-        """Median seconds of a forward until its last layer."""
-        return median([*self.seconds.values()][-1])
+        """Seconds of the fastest forward until its last layer."""
+        return min([*self.seconds.values()][-1])
 
     @property
     def rate(self) -> float:
         """Images a second."""
         return self.batch / self.whole
+
+    @property
+    def spread(self) -> float:
+        """By what share the lower quartile is longer than the fastest: near 0 where a visit was calm."""
+        return float(np.quantile([*self.seconds.values()][-1], 0.25)) / self.whole - 1
+
+    def joined(self, later: "Timed") -> "Timed":
+        return Timed(
+            self.batch, {layer: [*first, *later.seconds[layer]] for layer, first in self.seconds.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,7 @@ class MeasuredCosts:
     peak: int | None  # most bytes at once of a forward at the best batch; None where they are not seen
     largest: int | None  # largest batch, a power of two, that fits into memory; None where not known
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the metric that has no value
+    waiting: float = nan  # share of the time that threads waited for a processor, in the calmest visit
 
     @property
     def best(self) -> Timed:
@@ -73,7 +88,8 @@ class CostTask(Task):
     """What a backbone costs.
 
     As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of one
-    image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image. Up to each
+    image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image; ``spread`` and
+    ``waiting``, in percent, say whether other work disturbed the times (`DISTURBED`). Up to each
     layer: ``ms`` of one image, ``ms-batch`` an image at the best batch, ``parameters``, ``gflops``; of its
     vector in float32 ``dim`` and ``bytes``.
     """
@@ -82,7 +98,14 @@ class CostTask(Task):
     config: CostConfig
     configs: ClassVar = {
         "standard": CostConfig(
-            warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0
+            warm_up=2,
+            rounds=5,
+            single_seconds=0.2,
+            most_rounds=50,
+            gain=1.03,
+            images=250,
+            seconds=20.0,
+            visits=2,
         )
     }
     needs = "device"
@@ -96,7 +119,7 @@ class CostTask(Task):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("cost", 1, self.config)
+        return digest("cost", 2, self.config)
 
     def on(self, device: str) -> "CostTask":
         """The task on a device: each has files of its own."""
@@ -119,6 +142,10 @@ def _of_whole(costs: MeasuredCosts, last: Layer) -> Iterator[Score]:
     if costs.largest is not None:
         yield Score("largest-batch", costs.largest, 1, "forwards")
     yield Score("latency", 1000 * single.whole, len(single.seconds[last]), "forwards")
+    forwards = len(single.seconds[last]) + len(best.seconds[last])
+    yield Score("spread", 100 * max(single.spread, best.spread), forwards, "forwards")
+    if not isnan(costs.waiting):
+        yield Score("waiting", 100 * costs.waiting, forwards, "forwards")
     if costs.peak is not None:
         yield Score("peak-memory", costs.peak, 1, "forwards")
     yield from _counts(costs, last)
@@ -127,7 +154,7 @@ def _of_whole(costs: MeasuredCosts, last: Layer) -> Iterator[Score]:
 def _up_to(costs: MeasuredCosts, layer: Layer) -> Iterator[Score]:
     for name, timed in (("ms", costs.timed[0]), ("ms-batch", costs.best)):
         seconds = timed.seconds[layer]
-        yield Score(name, 1000 * median(seconds) / timed.batch, len(seconds), "forwards")
+        yield Score(name, 1000 * min(seconds) / timed.batch, len(seconds), "forwards")
     yield from _counts(costs, layer)
     yield Score("dim", costs.dims[layer], 1, "vectors")
     yield Score("bytes", FLOAT32 * costs.dims[layer], 1, "vectors")

@@ -23,7 +23,9 @@ from tests.benchmark.runs import Tally, run
 from zoo.errors import InputError
 from zoo.registry import find
 
-RULE = CostConfig(warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0)
+RULE = CostConfig(
+    warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0, visits=2
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +44,7 @@ def measure(place: Path, *backbones: str, **options: object) -> tuple[Tally, pd.
 def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
     tally, records = measure(place, data=data)
-    assert sorted(tally.loads) == sorted(BACKBONES)
+    assert tally.loads == [*BACKBONES, *BACKBONES]  # visited in turn
     assert set(records["dataset"]) == {device_name(torch.device("cpu"))}
     assert records["analysis"].all()
     assert "thread" in records["dataset"].iloc[0]
@@ -64,6 +66,12 @@ def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], 
     again, same = measure(place, data=data)
     assert again.loads == []
     assert same["value"].tolist() == pytest.approx(records["value"].tolist(), nan_ok=True)
+    again, other = measure(place, "mini-resnet", data=data, again=True)
+    assert again.loads == ["mini-resnet"] * 2
+    newer = other["date"].ne(records["date"].to_numpy())
+    assert set(other.loc[newer, "backbone"]) == {"mini-resnet"}
+    with pytest.raises(InputError, match="--again measures costs again, but cost is not among the tasks"):
+        run(place, ["mini-resnet"], "knn", data=data, again=True)
 
 
 def test_another_device_or_size_is_measured_again(
@@ -72,11 +80,11 @@ def test_another_device_or_size_is_measured_again(
     place = new_place()
     measure(place, "mini-resnet", data=data)
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
-    assert tally.loads == ["mini-resnet"]
+    assert tally.loads == ["mini-resnet"] * 2
     assert set(records["input_size"]) == {96}
     monkeypatch.setattr(prepare, "device_name", lambda device: "a card / of another maker")
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
-    assert tally.loads == ["mini-resnet"]
+    assert tally.loads == ["mini-resnet"] * 2
     assert len(set(records["dataset"])) == 2
     page = (place / "out" / "tables" / "standard.cost.md").read_text()
     assert page.count("## On ") == 2
@@ -86,7 +94,7 @@ def test_another_device_or_size_is_measured_again(
 def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(backbone: object, rule: object) -> None:
+    def fail(backbone: object, rule: object, former: object) -> None:
         raise InputError("broken")
 
     monkeypatch.setattr(questions, "measure_cost", fail)

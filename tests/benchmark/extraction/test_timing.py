@@ -14,7 +14,7 @@ from zoo.features import LayerFeatures, Visitor
 from zoo.spec import Layer
 
 RULE = CostConfig(
-    warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=10_000, seconds=1000.0
+    warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=10_000, seconds=1000.0, visits=2
 )
 
 
@@ -40,9 +40,9 @@ class Clocked(CountingBackbone):
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    def measure(backbone: Clocked, rule: CostConfig = RULE):  # type: ignore[no-untyped-def]
+    def measure(backbone: Clocked, rule: CostConfig = RULE, former=None):  # type: ignore[no-untyped-def]
         monkeypatch.setattr(timing, "perf_counter", lambda: backbone.now)
-        return measure_cost(backbone, rule)
+        return measure_cost(backbone, rule, former)
 
     return measure
 
@@ -56,21 +56,50 @@ def test_times_are_from_the_start_of_a_forward_to_each_layer(measured) -> None: 
 
 
 def test_batches_grow_until_that_does_not_pay(measured) -> None:  # type: ignore[no-untyped-def]
-    """Up to 8 images cost as much as one, so that 8 is the best and 16 the last that is tried."""
+    """Up to 8 images cost as much as one, so that 8 is the best, and two larger batches are tried."""
     backbone = Clocked(lambda batch: max(1, batch / 8))
     found = measured(backbone)
-    assert [one.batch for one in found.timed] == [1, 2, 4, 8, 16]
+    assert [one.batch for one in found.timed] == [1, 2, 4, 8, 16, 32]
     assert found.best.batch == 8
     assert found.best.rate == pytest.approx(8 / 4)
     assert backbone.batches.count(8) == 2 + 5 + 1  # warm-up, rounds, memory
 
 
+def test_one_batch_that_does_not_pay_is_not_the_end(measured) -> None:  # type: ignore[no-untyped-def]
+    found = measured(Clocked(lambda batch: {1: 1, 2: 2, 4: 2}.get(batch, batch)))
+    assert [one.batch for one in found.timed] == [1, 2, 4, 8, 16]
+    assert found.best.batch == 4
+
+
+def test_a_later_visit_finds_what_other_work_hid_and_says_how_calm_it_was(measured) -> None:  # type: ignore[no-untyped-def]
+    """On the first visit every forward takes another, longer time; on the second all take what they need."""
+    load = iter(range(1, 10_000))
+    first = measured(Clocked(lambda batch: max(1, batch / 4) * next(load)))
+    assert first.timed[0].spread > 0.2
+    calm = measured(Clocked(lambda batch: max(1, batch / 4)), former=first)
+    assert calm.timed[0].whole == calm.best.whole == 4
+    assert calm.timed[0].spread == 0
+    assert len(calm.timed[0].seconds[Layer(1)]) == 10
+    assert (calm.weights, calm.peak) == (first.weights, first.peak)
+    busy = measured(Clocked(lambda batch: max(1, batch / 4) * next(load)), former=calm)
+    assert busy.timed[0].whole == 4
+
+
+def test_waiting_for_processors_is_seen(measured, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    backbone = Clocked(lambda batch: 1.0)
+    monkeypatch.setattr(timing, "_waited", lambda: 0.5 * backbone.now)
+    assert measured(backbone).waiting == 0.25
+    monkeypatch.setattr(timing, "_waited", lambda: float("nan"))
+    assert measured(Clocked(lambda batch: 1.0)).reasons["waiting"] == timing.NO_WAITING
+
+
 @pytest.mark.parametrize(
     ("rule", "last"),
     [
-        (CostConfig(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0), 2),
-        (CostConfig(2, 5, 0.0, 9, 1.03, 7 * 3, 1000.0), 2),
-        (CostConfig(2, 5, 0.0, 9, 1.03, 0, 0.0), 1),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0, 2), 2),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 7 * 3, 1000.0, 2), 2),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 0, 0.0, 2), 1),
     ],
 )
 def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostConfig, last: int) -> None:  # type: ignore[no-untyped-def]
@@ -80,9 +109,9 @@ def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostConfig, 
 
 
 def test_one_image_is_timed_as_often_as_fits(measured) -> None:  # type: ignore[no-untyped-def]
-    rule = CostConfig(2, 5, 100.0, 9, 1.03, 0, 0.0)
+    rule = CostConfig(2, 5, 100.0, 9, 1.03, 0, 0.0, 2)
     assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 9
-    rule = CostConfig(2, 5, 8 * 4.0, 9, 1.03, 0, 0.0)
+    rule = CostConfig(2, 5, 8 * 4.0, 9, 1.03, 0, 0.0, 2)
     assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 6
 
 

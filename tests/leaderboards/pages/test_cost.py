@@ -17,6 +17,8 @@ WHOLE = {
     "images-per-second": 412.4,
     "best-batch": 32,
     "latency": 4.126,
+    "spread": 3.4,
+    "waiting": 0.2,
     "peak-memory": 123_456_789,
     "parameters": 1_367_136,
     "gflops": 0.194352,
@@ -48,6 +50,8 @@ def test_a_backbone_as_a_whole(costs: pd.DataFrame) -> None:
         "at batch": "32",
         "largest batch": "",
         "latency, ms": "4.13",
+        "spread, %": "3",
+        "waiting, %": "0",
         "peak memory, MB": "123",
         "weights": "1.37M",
         "GFLOPs": "0.194",
@@ -56,6 +60,15 @@ def test_a_backbone_as_a_whole(costs: pd.DataFrame) -> None:
         "GB a million vectors": "0.38",
     }
     assert set(table.loc["mini-clip"]) == {""}
+
+
+@pytest.mark.parametrize("metric", ["spread", "waiting"])
+def test_times_that_other_work_disturbed_are_flagged(costs: pd.DataFrame, metric: str) -> None:
+    assert "disturbed the times of" not in markdown_page(cost_page(Board.of(costs, "mini")))
+    costs.loc[costs["metric"] == metric, "value"] = 80.0
+    text = markdown_page(cost_page(Board.of(costs, "mini")))
+    assert f"Other work on the machine disturbed the times of mini-dino on {CPU}" in text
+    assert "`python -m benchmark run --tasks cost --again --backbones mini-dino`" in " ".join(text.split())
 
 
 def test_times_of_every_block(costs: pd.DataFrame) -> None:

@@ -6,13 +6,15 @@ from tasks.analyses.cost import CostConfig, CostTask, MeasuredCosts, Timed
 from tasks.base import Findings
 from zoo.spec import WHOLE_BACKBONE, Layer
 
-RULE = CostConfig(warm_up=1, rounds=3, single_seconds=0, most_rounds=3, gain=1.03, images=100, seconds=1)
+RULE = CostConfig(
+    warm_up=1, rounds=3, single_seconds=0, most_rounds=3, gain=1.03, images=100, seconds=1, visits=2
+)
 FIRST, LAST = Layer(1), Layer(2)
 
 
 def timed(batch: int, first: float, last: float) -> Timed:
-    """Three forwards, of which the slow one is no measure of anything."""
-    return Timed(batch, {FIRST: [first, 9, first / 2], LAST: [last, 10, last / 2]})
+    """Five forwards, of which the slow ones are no measure of anything."""
+    return Timed(batch, {FIRST: [9, first, 9, first, 8], LAST: [10, last * 1.1, 10, last, 9]})
 
 
 def costs(**changes) -> MeasuredCosts:
@@ -40,6 +42,7 @@ def test_a_backbone_as_a_whole_stands_at_its_best_batch() -> None:
             "best-batch": 2,
             "largest-batch": 64,
             "latency": 4,
+            "spread": 10,
             "peak-memory": 5000,
             "parameters": 30,
             "gflops": 0.003,
@@ -54,7 +57,7 @@ def test_a_layer_has_what_a_backbone_costs_that_ends_there() -> None:
         {"ms": 2, "ms-batch": 1.5, "parameters": 10, "gflops": 0.001, "dim": 8, "bytes": 32}
     )
     assert values(found, LAST)["ms"] == values(found, WHOLE_BACKBONE)["latency"]
-    assert {score.n for one in found.outcomes for score in one.outcome.scores} == {1, 3}
+    assert {score.n for one in found.outcomes for score in one.outcome.scores} == {1, 3, 5, 10}
 
 
 def test_what_was_not_measured_has_a_reason_and_no_number() -> None:
@@ -63,7 +66,7 @@ def test_what_was_not_measured_has_a_reason_and_no_number() -> None:
         costs(weights=none, operations=none, peak=None, largest=None, reasons={"largest-batch": "no memory"})
     )
     whole = found.outcomes[0].outcome
-    assert set(values(found, WHOLE_BACKBONE)) == {"images-per-second", "best-batch", "latency"}
+    assert set(values(found, WHOLE_BACKBONE)) == {"images-per-second", "best-batch", "latency", "spread"}
     assert whole.missing == {"largest-batch": "no memory"}
     assert set(values(found, FIRST)) == {"ms", "ms-batch", "dim", "bytes"}
 
@@ -75,4 +78,4 @@ def test_of_equal_rates_the_smaller_batch_is_the_best() -> None:
 def test_the_numbers_of_the_measurement_are_in_the_fingerprint() -> None:
     one = CostTask(None, RULE)
     assert one.fingerprint == CostTask(None, RULE).fingerprint
-    assert one.fingerprint != CostTask(None, CostConfig(2, 3, 0, 3, 1.03, 100, 1)).fingerprint
+    assert one.fingerprint != CostTask(None, CostConfig(2, 3, 0, 3, 1.03, 100, 1, 2)).fingerprint
