@@ -7,7 +7,7 @@ import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say_json
-from benchmark.commands.result import Result
+from benchmark.commands.result import Result, table_text
 from benchmark.option import OnePath, Option, Plain, Words
 from benchmark.request import GivenNetwork
 
@@ -39,8 +39,6 @@ def compare_command(request: CompareRequest) -> None:
 
     Example: `python -m benchmark compare dino-b16 clip-b16 --tasks knn spair`
     """
-    from leaderboards.pages.markdown import table
-
     comparison = _compared(request)
     if request.json:
         names = {"first": request.first, "second": request.second, "layers": request.layers}
@@ -48,7 +46,7 @@ def compare_command(request: CompareRequest) -> None:
         say_json(names | numbers | {"conclusion": comparison.conclusion})
         return
     assert comparison.table is not None
-    typer.echo(table(comparison.table) + "\n")
+    typer.echo(table_text(comparison.table) + "\n")
     for sentence in comparison.left_out:
         typer.echo(f"left out: {sentence}")
     typer.echo(comparison.conclusion)

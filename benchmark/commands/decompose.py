@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from benchmark.commands.command import command, ended_by_signals
+from benchmark.commands.result import table_text
 from benchmark.option import Option, Plain
 from benchmark.request import Request
 from tasks.transforms import parse_transform
@@ -55,7 +56,6 @@ def decompose_command(given: DecomposeRequest) -> int:
     Example: `python -m benchmark decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
-        from leaderboards.pages.markdown import table
         from leaderboards.sections.decomposition import changes_table
         from tasks.decompose import Given
         from tasks.protocols import find_protocol
@@ -64,7 +64,7 @@ def decompose_command(given: DecomposeRequest) -> int:
         second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
         changed, files, failures = decompose(given.request, given.task, (first, second), report)
     for backbone, rows in changed[changed["chosen"] == "best"].groupby("backbone", sort=False):
-        typer.echo(f"\n{backbone}\n\n{table(changes_table(rows), left=4)}")
+        typer.echo(f"\n{backbone}\n\n{table_text(changes_table(rows))}")
     for failure in failures:
         typer.echo(f"failed: {failure}", err=True)
     typer.echo("\n".join(["", *map(str, files)]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from benchmark.commands.command import command
+from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Words
 from zoo.errors import InputError
 
@@ -72,7 +73,6 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
     from leaderboards.check import moved_table, read_baseline, regression_check, tidy_records
-    from leaderboards.pages.markdown import table
     from leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
@@ -86,5 +86,5 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
         return 0
     rows = moved_table(moved)
     further = f", of which {len(rows)} are shown" if len(rows) < len(moved) else ""
-    typer.echo(f"{table(rows, left=3)}\n\n{len(moved)} of {count} numbers moved{further}.")
+    typer.echo(f"{table_text(rows)}\n\n{len(moved)} of {count} numbers moved{further}.")
     return 1

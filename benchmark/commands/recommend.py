@@ -14,7 +14,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.export import chosen
-from benchmark.commands.result import Result
+from benchmark.commands.result import Result, table_text
 from benchmark.option import OnePath, Option, Plain, Words
 from leaderboards.display import counted, score_text
 from zoo.errors import InputError, require_known
@@ -68,7 +68,6 @@ def recommend_command(request: RecommendRequest) -> None:
 
     Example: `python -m benchmark recommend --task knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
-    from leaderboards.pages.markdown import table
     from leaderboards.recommendation import pareto_table, pick_table
 
     advice = recommended(request)
@@ -76,13 +75,13 @@ def recommend_command(request: RecommendRequest) -> None:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
         say_json({**content, "device": advice.device, "notes": advice.notes, "python": advice.code})
         return
-    typer.echo(table(pick_table(advice)) + "\n")
+    typer.echo(table_text(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):
         typer.echo(f"{rank}. {pick.backbone}: {advice.reason(pick)}.")
     for column, front in advice.fronts.items():
         if len(front):
             typer.echo(f"\nPareto front, score against time, {column.heading}:\n")
-            typer.echo(table(pareto_table(advice, column)))
+            typer.echo(table_text(pareto_table(advice, column)))
     typer.echo(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     for note in advice.notes:
         typer.echo(note)

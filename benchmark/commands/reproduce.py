@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from benchmark.commands.command import command, records_of, say_json
+from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, Paths, Plain, Words
 from zoo.errors import InputError
 
@@ -42,7 +43,6 @@ def reproduce_command(request: ReproduceRequest) -> int:
     """
     from leaderboards.literature import all_published, read_published
     from leaderboards.pages.csv import inert
-    from leaderboards.pages.markdown import table
     from leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
     from leaderboards.sections.published import published_table
     from zoo.registry import all_specs
@@ -59,7 +59,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
         say_json({"counts": verdicts, "numbers": numbers, "disagreements": disputed})
     else:
         rows = frame if request.all else frame[~frame["verdict"].isin(NOT_MEASURED)]
-        text = f"{table(published_table(rows), left=3)}\n" if len(rows) else ""
+        text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
         typer.echo(text or "None of them was run. --all shows what they are.")
         for sentence in disputed:
             typer.echo(f"{sentence}\n")

@@ -1,9 +1,13 @@
 """What the functions of ``benchmark`` give: a table that shows itself, with the numbers behind it."""
 
+import re
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from leaderboards.display import counted
@@ -35,11 +39,12 @@ class Result:
         from tabulate import tabulate
 
         rows, rest = self._shown(most)
-        words = self.table is not None
-        text = tabulate(
-            rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g", disable_numparse=words
-        )
-        return "\n".join([self.title, "", text, "", *rest, *self.notes]).rstrip()
+        if self.table is None:
+            text = tabulate(rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g")
+        else:
+            text = table_text(rows)
+        notes = (_wrapped(note, _screen()) for note in (*rest, *self.notes))
+        return "\n".join([self.title, "", text, "", *notes]).rstrip()
 
     def _repr_html_(self) -> str:
         rows, rest = self._shown(MOST_ROWS)
@@ -52,6 +57,32 @@ class Result:
         table = self.frame if self.table is None else self.table
         more = len(table[most:]) if most else 0
         return table[:most], [f"{more} more rows: see frame."] if more else []
+
+
+def table_text(table: "pd.DataFrame") -> str:
+    """A table of texts for a terminal; where it is too wide, its widest columns are wrapped between words."""
+    from tabulate import tabulate
+
+    rows = [[*map(str, table)], *([*map(str, row)] for row in table.itertuples(index=False, name=None))]
+    columns = [[f"{head}  ", *body] for head, *body in zip(*rows, strict=True)]  # as `tabulate` pads heads
+    widths = [max(map(len, column)) for column in columns]
+    least = [
+        max(len(word) for text in column for word in re.findall(r"\S+ *$|\S*", text)) for column in columns
+    ]
+    while sum(widths) + 2 * len(widths) - 2 > _screen() and widths != least:
+        spare = [width - limit for width, limit in zip(widths, least, strict=True)]
+        widths[spare.index(max(spare))] -= 1
+    head, *body = [[*map(_wrapped, row, widths)] for row in rows]
+    return tabulate(body, head, disable_numparse=True)
+
+
+def _screen() -> int:
+    """How many characters a line of the terminal has; without one there is no limit."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+
+
+def _wrapped(text: str, width: int) -> str:
+    return text if len(text) <= width else fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from benchmark.commands.command import command, ended_by_signals, exit_code, say_json
-from benchmark.commands.result import Result
+from benchmark.commands.result import Result, table_text
 from benchmark.commands.show import answers_to
 from benchmark.option import Option, Plain, called_with
 from benchmark.request import Request
@@ -88,8 +88,6 @@ def run_command(given: RunForm) -> int:
 
 def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
-        from tabulate import tabulate
-
         from benchmark.jobs.forecast import forecast
 
         foreseen = forecast(given.request, report)
@@ -98,8 +96,7 @@ def _plan(given: RunForm) -> None:
         return
     planned = _planned(foreseen)
     assert planned.table is not None
-    table = tabulate(planned.table.to_dict("list"), headers="keys", disable_numparse=True)
-    typer.echo("\n".join([table, "", *planned.notes]))
+    typer.echo("\n".join([table_text(planned.table), "", *planned.notes]))
 
 
 def _summary(summary: "RunSummary") -> Iterator[str]:

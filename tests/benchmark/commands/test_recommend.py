@@ -58,7 +58,7 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     found = command(capsys, "recommend", "-o", out, "--task", "knn")
     assert found.code == 0
     lines = found.out.splitlines()
-    assert lines[0].startswith("| backbone")
+    assert lines[0].startswith("backbone ")
     assert any(line.startswith("1. mini-") for line in lines)
     assert "import benchmark" in lines
     assert "Milliseconds are of one image on Fast CPU, 2 threads, up to the layer." in lines

@@ -37,6 +37,18 @@ def test_texts_are_shown_as_they_are() -> None:
     assert "31.0" in repr(Result(title="t", frame=pd.DataFrame(), table=texts))
 
 
+def test_a_table_fits_the_screen_and_breaks_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "mini-dino; mini-resnet; layers 5 to 7"
+    texts = pd.DataFrame({"task": ["knn top-1"], "score": ["31.0 ± 1.0"], "tied with the best": [names]})
+    result = Result(title="t", frame=pd.DataFrame(), table=texts, notes=("Tied with the best: a note. " * 3,))
+    assert max(map(len, repr(result).splitlines())) > 60
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = repr(result)
+    assert max(map(len, shown.splitlines())) <= 40
+    assert {*names.split(), "top-1", "31.0"} <= {*shown.split()}
+
+
 def test_a_run_shows_answers_and_keeps_records(whole: Whole) -> None:
     found = benchmark.best(output=whole.place / "out", tasks=["knn", "davis"])
     assert set(found.frame["task"]) == {"knn", "davis"}
