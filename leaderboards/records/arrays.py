@@ -10,11 +10,24 @@ from numpy.typing import NDArray
 
 from zoo.atomic import whole_file
 
+UNPACKED = 2**28  # bytes that any array may have
+RATIO = 100  # most bytes of a larger one for each byte that is stored
+
 
 def write_arrays(arrays: Mapping[str, NDArray[np.generic]], path: Path) -> None:
     """Write named arrays so that a reader sees either all of the file or none."""
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def require_bounded(archive: "np.lib.npyio.NpzFile") -> None:
+    """Raise ValueError for an array that is read as far more bytes than are stored."""
+    for member in archive.zip.infolist() if archive.zip else ():
+        if member.file_size > max(UNPACKED, RATIO * member.compress_size):
+            raise ValueError(
+                f"{member.filename} unpacks from {member.compress_size:,} bytes to {member.file_size:,}, "
+                f"more than {RATIO} times as many; np.savez writes it as it is"
+            )
 
 
 def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np.generic]]:
@@ -26,6 +39,7 @@ def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            require_bounded(archive)
             return {name: archive[name] for name in names or archive.files}
     except (ValueError, BadZipFile, KeyError, EOFError, zlib.error, AttributeError, TypeError) as error:
         raise ValueError(f"expected arrays in {path}: {error}") from error

@@ -5,7 +5,7 @@ import pickle
 import pickletools
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,25 @@ class _Dtype:
         return np.dtype(self.name).newbyteorder("=" if self.order == "|" else self.order)  # type: ignore[arg-type]
 
 
+_ATOMS = (str, bytes, int, float, type(None))
+
+
+def _require_atoms(keys: Iterable[object]) -> None:
+    """Raise UnpicklingError for keys that somebody can make collide, so that each is compared with all."""
+    if not all(isinstance(key, _ATOMS) for key in keys):
+        raise pickle.UnpicklingError("keys that are no text and no number")
+
+
+def _set(items: Iterable[object] = ()) -> set[object]:
+    _require_atoms(items)
+    return {*items}
+
+
+def _ordered(pairs: Iterable[Sequence[object]] = ()) -> OrderedDict[object, object]:
+    _require_atoms(pair[0] for pair in pairs)
+    return OrderedDict(pairs)
+
+
 def _from_bytes(data: object, dtype: object, shape: object, order: str) -> NDArray[Any]:
     if not isinstance(dtype, _Dtype) or not isinstance(shape, tuple):
         raise pickle.UnpicklingError("an array without type or shape")
@@ -100,21 +119,24 @@ _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): "numpy.ndarray",
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,
-    ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "OrderedDict"): _ordered,
 }
 for _core in ("numpy.core", "numpy._core"):
     _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = lambda *_: np.ndarray.__new__(_Array, (0,), np.int8)
     _ADMITTED[f"{_core}.multiarray", "scalar"] = lambda dtype, data: _from_bytes(data, dtype, (1,), "C")[0]
     _ADMITTED[f"{_core}.numeric", "_frombuffer"] = _from_bytes
 for _builtins in ("builtins", "__builtin__"):
-    _ADMITTED[_builtins, "set"] = set
-    _ADMITTED[_builtins, "frozenset"] = frozenset
+    _ADMITTED[_builtins, "set"] = _set
+    _ADMITTED[_builtins, "frozenset"] = lambda items=(): frozenset(_set(items))
     _ADMITTED[_builtins, "bytes"] = _bytes
     _ADMITTED[_builtins, "bytearray"] = _bytearray
 
 # what libraries raise for a pickle that is none
 _DAMAGED = (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
+# where keys are among what an instruction takes
+_KEYS = {"DICT": slice(0, None, 2), "SETITEM": slice(1, None, 2), "SETITEMS": slice(1, None, 2)}
+_KEYS |= {"ADDITEMS": slice(1, None), "FROZENSET": slice(None)}
 _GROW = ("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS", "BUILD")
 _REMEMBER = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
 _RECALL = ("GET", "BINGET", "LONG_BINGET")
@@ -166,21 +188,27 @@ def require_limits(content: bytes) -> None:
         elif operation.name == "MARK":
             stack.append(_Value(values=0))
         else:
-            taken = _taken(stack, operation.stack_before)
+            taken = _taken(stack, operation, argument)
             if operation.name in _GROW:
                 stack.append(taken[0].take(taken[1:]))
             elif operation.stack_after:
                 stack.append(_Value().take(taken))
 
 
-def _taken(stack: list[_Value], wanted: list[pickletools.StackObject]) -> list[_Value]:
+def _taken(stack: list[_Value], operation: pickletools.OpcodeInfo, argument: object) -> list[_Value]:
+    if isinstance(argument, int) and argument.bit_length() > 64:  # any number of these share a hash
+        raise pickle.UnpicklingError("a number of more than 64 bits")
     above: list[_Value] = []
+    wanted = operation.stack_before
     if pickletools.markobject in wanted:
         wanted = wanted[: wanted.index(pickletools.markobject)]
         while (top := stack.pop()).values:
             above.append(top)
     below = [stack.pop() for _ in wanted]
-    return below[::-1] + above[::-1]
+    taken = below[::-1] + above[::-1]
+    if any(key.depth for key in taken[_KEYS.get(operation.name, slice(0))]):
+        raise pickle.UnpicklingError("keys that are no text and no number")
+    return taken
 
 
 class _Unpickler(pickle.Unpickler):

@@ -23,6 +23,7 @@ WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
+LONGEST_LIST = 2**22  # bytes in which a file says what its tensors are: some 40,000 of them
 SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, where they are there
 
 
@@ -75,6 +76,9 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
             tensors |= _read_pickle(path)
             continue
         try:
+            with path.open("rb") as file:
+                listed = int.from_bytes(file.read(8), "little")
+            _require_short(listed if listed < path.stat().st_size else 0)
             tensors |= load_file(path)
         except Exception as error:
             reason = f"is not a readable safetensors file ({first_line(error)})"
@@ -82,19 +86,25 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
     return tensors
 
 
+def _require_short(listed: int) -> None:
+    if listed > LONGEST_LIST:
+        raise ValueError(f"its list of tensors has {listed:,} bytes, of at most {LONGEST_LIST:,}")
+
+
 def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
         with zipfile.ZipFile(path) as archive:
-            is_program = any(name.endswith("/constants.pkl") for name in archive.namelist())
+            sizes = {info.filename.rpartition("/")[2]: info.file_size for info in archive.infolist()}
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        is_program = False  # no zip that can be read: loading says so
-    if is_program:  # as OpenAI publishes CLIP: loading it would run it
+        sizes = {}  # no zip that can be read: loading says so
+    if "constants.pkl" in sizes:  # as OpenAI publishes CLIP: loading it would run it
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
             f"torch.save(torch.jit.load('{path.name}', map_location='cpu').state_dict(), 'weights.pth') and "
             "give that file."
         )
     try:
+        _require_short(sizes.get("data.pkl", 0))
         with (
             warnings.catch_warnings(action="ignore", category=UserWarning),
             torch.serialization.safe_globals([Namespace]),  # Options of a training: plain data.

@@ -8,6 +8,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from leaderboards.records.arrays import require_bounded
 from tasks.checks import unusable
 from tasks.datasets.files import some
 from zoo.errors import InputError
@@ -25,6 +26,7 @@ def read_archive(path: Path, names: Sequence[str]) -> dict[str, Array]:
                 f"expected an .npz archive with {', '.join(names)} at {path}, found a single array; "
                 "write it with np.savez"
             )
+        require_bounded(content)
         missing = [name for name in names if name not in content.files]
         if missing:
             raise InputError(

@@ -171,6 +171,28 @@ def test_key_that_takes_for_ever_to_hash_is_refused(tmp_path: Path) -> None:
         restricted_load(tmp_path / "gnd.pkl")
 
 
+MERSENNE = 2**61 - 1  # whole numbers have it as their modulus when they are hashed
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({number * MERSENNE: 0 for number in range(100)}, "a number of more than 64 bits"),
+        ({number * MERSENNE for number in range(100)}, "a number of more than 64 bits"),
+        ({(number, 0): 0 for number in range(100)}, "keys that are no text and no number"),
+        ({(number, 0) for number in range(100)}, "keys that are no text and no number"),
+        (frozenset({(number, 0) for number in range(100)}), "keys that are no text and no number"),
+    ],
+)
+def test_keys_that_may_collide_are_refused(
+    tmp_path: Path, content: object, message: str, protocol: int
+) -> None:
+    (tmp_path / "gnd.pkl").write_bytes(pickle.dumps({"gnd": content}, protocol=protocol))
+    with pytest.raises(InputError, match=message):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
 def deep(levels: int) -> bytes:
     return b"\x80\x02" + b"]" * levels + b"a" * (levels - 1) + b"."
 

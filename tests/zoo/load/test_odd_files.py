@@ -188,3 +188,13 @@ def test_dictionaries_inside_each_other_without_end(tmp_path: Path, loader: Load
     (spec,) = find(["dino-s16"])
     with pytest.raises(InputError, match="have names of no known layout: none"):
         loader(replace(spec, repository=str(tmp_path / "endless.pth"), checkpoint="original"))
+
+
+@pytest.mark.parametrize("name", ["many.safetensors", "many.pth"])
+def test_a_list_of_very_many_tensors_is_refused_unread(tmp_path: Path, name: str) -> None:
+    tensors = {"weight" * 1_000_000: torch.zeros(1)}
+    save_file(tensors, tmp_path / name) if name.endswith("safetensors") else torch.save(
+        tensors, tmp_path / name
+    )
+    with pytest.raises(InputError, match=r"its list of tensors has 6,000,\d+ bytes, of at most 4,194,304"):
+        read_weights([tmp_path / name])

@@ -11,6 +11,7 @@ from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
 import benchmark
 from tasks.datasets.catalogue import State, inspect_images
+from tasks.datasets.files import image_size
 from tasks.datasets.folder import read_folder
 from tasks.datasets.hub import TableSample
 from tests.fakes import fake_image
@@ -112,6 +113,20 @@ def test_load_takes_paths_and_turns_photos(tmp_path: Path, picture: Image.Image)
     assert encode([tmp_path / "photo.png", picture]).shape == (2, encode.dim)
     with pytest.raises(InputError, match=r"cannot decode image gone\.jpg: No such file or directory"):
         encode("gone.jpg")
+
+
+def test_an_image_of_very_many_pixels_is_refused_before_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.new("1", (13_000, 13_000)).save(tmp_path / "a.png")
+    monkeypatch.setattr(PngImagePlugin.PngImageFile, "load", lambda image: pytest.fail("decoded"))
+    encode = benchmark.load("mini-fs", layer=1, device="cpu")
+    readers = (lambda: own(tmp_path / "a.png"), lambda: image_size(tmp_path / "a.png"))
+    for read in (*readers, lambda: encode(tmp_path / "a.png")):
+        with pytest.raises(
+            InputError, match="it has 169,000,000 pixels, of at most 134,217,728; make it smaller"
+        ):
+            read()
 
 
 def photos_folder(folder: Path, picture: Image.Image, *names: str) -> Path:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmark.scores.exported.arrays import as_floats, read_archive, read_array
+from leaderboards.records.arrays import read_arrays
 from zoo.errors import InputError
 
 
@@ -105,3 +106,17 @@ def test_numbers_of_all_types_become_native_floats():
         as_floats(np.ones(4), "x", "[n ...]")
     with pytest.raises(InputError, match="found the type bool"):
         as_floats(np.ones((2, 2), bool), "x", "[n dim]")
+
+
+def test_an_array_of_far_more_bytes_than_are_stored_is_refused_unread(tmp_path):
+    np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1000))
+    content = bytearray((tmp_path / "bomb.npz").read_bytes())
+    said = content.index(b"PK\x01\x02") + 24  # its bytes, in the directory at the end
+    content[said : said + 4] = (3 << 30).to_bytes(4, "little")
+    (tmp_path / "bomb.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.npy unpacks from .* to 3,221,225,472, more than 100 times"):
+        read_archive(tmp_path / "bomb.npz", ["a"])
+    with pytest.raises(ValueError, match=r"more than 100 times"):
+        read_arrays(tmp_path / "bomb.npz")
+    np.savez_compressed(tmp_path / "small.npz", a=np.zeros(1_000_000))
+    assert read_archive(tmp_path / "small.npz", ["a"])["a"].size == 1_000_000
