@@ -5,7 +5,7 @@ import pickle
 import pickletools
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def _set(items: Iterable[object] = ()) -> set[object]:
     return {*items}
 
 
-def _ordered(pairs: Iterable[Sequence[object]] = ()) -> OrderedDict[object, object]:
+def _ordered(pairs: Iterable[tuple[object, object]] = ()) -> OrderedDict[object, object]:
     _require_atoms(pair[0] for pair in pairs)
     return OrderedDict(pairs)
 
