@@ -132,7 +132,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     from leaderboards.board import Board
     from leaderboards.limits import candidates_of
     from leaderboards.recommendation import Recommendation, compared, least_loss, picks_of
-    from leaderboards.scores.costs import find_device, layer_costs, pareto_front
+    from leaderboards.scores.costs import DISTURBANCE, disturbances, find_device, layer_costs, pareto_front
 
     if request.may_lose < 0:
         raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
@@ -145,6 +145,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
     candidates, left_out = _within(every, request)
+    left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
     items = request.output / "items"
     found = {column: compared(rows, column, items, request.may_lose) for column, rows in candidates.items()}
     picks = picks_of(found) or tuple(filter(None, [least_loss(found)]))

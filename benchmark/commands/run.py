@@ -80,7 +80,10 @@ def run_command(given: RunForm) -> int:
     for line in _summary(summary):
         report.say(line)
     if len((answered := answers_to(summary.board)).frame):
-        pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
+        names = [f"{page_name(summary.suite)}{of}.md" for of in ("", ".cost")]
+        pages = sorted(
+            (page for page in summary.pages if page.name in names), key=lambda page: len(page.name)
+        )
         where = f"{_short(pages[0])} has every layer" if pages else ""
         typer.echo(f"\n{answered.text()}\nRead on: {where}; `python -m benchmark show` prints this again.")
     return exit_code(summary.done.failures)

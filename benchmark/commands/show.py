@@ -96,20 +96,42 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
     require_known("task", request.tasks, sorted(set(records["task"])))
     answered = {board.suite: answers_to(board, request.tasks) for board in boards}
     answered = {name: each for name, each in answered.items() if len(each.frame)}
+    answered = {name: each for name, each in answered.items() if "task" in each.frame} or answered
     if not answered:
         raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
     return answered
 
 
 def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
-    """For each task of a suite, or each of some, the best backbone and layer; no rows where no score is."""
+    """For each task of a suite, or each of some, the best backbone and layer; no rows where no score is.
+
+    Where costs alone were measured, or are asked for, what each backbone costs as a whole.
+    """
     from leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
+    from leaderboards.scores.costs import DISTURBANCE, disturbances, find_device
+    from leaderboards.sections.cost import whole_table
     from tasks.registry import COST
 
     if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])
-    if board is None or not (answers := answers_of(board)):
-        return Result(title="no scores", frame=answer_frame(()), table=answer_frame(()))
-    frame, table = answer_frame(answers), answer_table(answers, board.labels)
+    if board is None:
+        return Result(title="no scores", frame=answer_frame(()))
+    answers, costs = answers_of(board), board.costs.records
+    device = find_device(costs)
+    costs = costs[(costs["dataset"] == device) & costs["value"].notna()]
+    if answers:
+        title, frame, table = (
+            f"suite {board.suite}",
+            answer_frame(answers),
+            answer_table(answers, board.labels),
+        )
+        costs = costs[costs["backbone"].isin(frame["backbone"])]
+    elif len(costs) and (not tasks or COST in tasks):
+        frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
+        table = whole_table(costs).drop(columns=["bytes a vector", "GB a million vectors"])
+        title, table = f"suite {board.suite}, on {device}", table.loc[:, (table != "").any()]
+    else:
+        return Result(title="no scores", frame=answer_frame(()))
     frame.insert(0, "suite", board.suite)
-    return Result(title=f"suite {board.suite}", frame=frame, table=table, notes=answer_notes(answers))
+    disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
+    return Result(title=title, frame=frame, table=table, notes=(*answer_notes(answers), *disturbed))

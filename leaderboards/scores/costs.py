@@ -9,9 +9,10 @@ from tasks.analyses.cost import DISTURBED
 from zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # numbers of a layer that a choice looks at
-DISTURBANCE = """\
-Other work on the machine disturbed the times of {names} on {device}, which are too long: `{again}` measures
-them again, best while nothing else runs."""
+DISTURBANCE = (
+    "Other work on the machine disturbed the times of {names} on {device}, which are too long: `{again}` "
+    "measures them again, best while nothing else runs."
+)
 LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
 
 
@@ -38,12 +39,12 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
     return wide.reindex(columns=list(UP_TO)).reset_index()[LAYER_COSTS]
 
 
-def disturbance(costs: pd.DataFrame, device: str | None) -> dict[str, str]:
-    """What `DISTURBANCE` says of the backbones whose times on a device other work disturbed; {} without."""
+def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]]:
+    """What `DISTURBANCE` says of backbones whose times on a device other work disturbed, if there are any."""
     rows = newest(costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)])
     names = sorted(set(rows.loc[rows["value"] > rows["metric"].map(DISTURBED), "backbone"]))
     again = f"python -m benchmark run --tasks cost --again --backbones {shlex.join(names)}"
-    return {"names": ", ".join(names), "device": str(device), "again": again} if names else {}
+    return [{"names": ", ".join(names), "device": str(device), "again": again}] if names else []
 
 
 def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:

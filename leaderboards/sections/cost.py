@@ -8,7 +8,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import count_text, fixed, ms_text
 from leaderboards.pages.tidy import inside_frame
-from leaderboards.scores.costs import DISTURBANCE, disturbance
+from leaderboards.scores.costs import DISTURBANCE, disturbances
 from leaderboards.scores.frames import BoardBackbone, backbones_of
 from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import provenance_blocks
@@ -46,8 +46,7 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
         return []
     whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
     blocks: list[Block] = [Heading(2, f"On {device}"), whole]
-    if disturbed := disturbance(rows, device):
-        blocks.append(said(DISTURBANCE, **disturbed))
+    blocks += [said(DISTURBANCE, **disturbed) for disturbed in disturbances(rows, device)]
     for metric, title in _TIMES.items():
         times = up_to_table(rows[rows["metric"] == metric])
         table = Table(times, caption=f"{title}, up to each layer, on {device}")

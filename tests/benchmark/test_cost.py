@@ -1,5 +1,6 @@
 """Runs that measure cost: each device has records of its own, measured once, which no check compares."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tasks import registry
 from tasks.analyses.cost import CostConfig, CostTask
 from tasks.registry import TASKS
 from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.runs import Tally, run
+from tests.benchmark.runs import Tally, command, run
 from zoo.errors import InputError
 from zoo.registry import find
 
@@ -72,6 +73,19 @@ def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], 
     assert set(other.loc[newer, "backbone"]) == {"mini-resnet"}
     with pytest.raises(InputError, match="--again measures costs again, but cost is not among the tasks"):
         run(place, ["mini-resnet"], "knn", data=data, again=True)
+
+
+def test_where_costs_alone_were_measured_they_are_the_answer(
+    new_place: Callable[[], Path], data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, options = new_place(), ("--data", data, "-b", "mini-resnet", "-t", "cost", "--workers", "1")
+    ended = command(capsys, "run", *options, "-o", place / "out", "--cache", place / "cache")
+    assert ended.code == 0
+    assert "latency, ms" in ended.out
+    assert "409K" in ended.out
+    assert "standard.cost.md has every layer" in ended.out
+    (suite,) = json.loads(command(capsys, "show", "-o", place / "out", "--json").out)
+    assert suite["answers"][0]["parameters"] == find(["mini-resnet"])[0].parameters
 
 
 def test_another_device_or_size_is_measured_again(

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,17 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert result["device"] == "Fast CPU, 2 threads"
     assert all(row["score"] == pytest.approx(best) or 0 <= row["loss"] <= 2 for row in rows)
     assert "loses at most" in rows[0]["reason"] or "scores best" in rows[0]["reason"]
+
+
+def test_times_that_other_work_disturbed_are_flagged(capsys: Capture, out: Path, tmp_path: Path) -> None:
+    assert "disturbed the times" not in command(capsys, "recommend", "-o", out, "--task", "knn").out
+    shutil.copytree(out, tmp_path / "out")
+    facts = cost("mini-fs", -1, 0.0)[0]
+    disturbed = to_frame([replace(facts, metric=name, value=80.0) for name in ("spread", "waiting")])
+    write_checked(disturbed, tmp_path / "out" / "records" / "mini-fs" / "cost.disturbed.parquet")
+    found = command(capsys, "recommend", "-o", tmp_path / "out", "--task", "knn")
+    assert "Other work on the machine disturbed the times of mini-fs on Fast CPU, 2 threads" in found.out
+    assert "`python -m benchmark run --tasks cost --again --backbones mini-fs`" in found.out
 
 
 def test_tasks_may_be_named_as_elsewhere(capsys: Capture, out: Path) -> None:
