@@ -26,6 +26,10 @@ _ORDER: tuple[Tap, ...] = get_args(Tap)
 
 # How absolute position embeddings are fitted to another grid: zoo.load.adapters.
 Interpolation = Literal["huggingface", "dino", "timm"]
+# Types of networks whose positions are relative, rotary or fitted inside (RADIO): no rule changes them.
+OWN_POSITIONS = frozenset(
+    ("beit", "capi", "data2vec-vision", "dinov3_vit", "focalnet", "radio", "swin", "swinv2", "vjepa2")
+)
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 

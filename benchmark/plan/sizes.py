@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.plan.plan import Plan, view_for
 from benchmark.request import InterpolationChoice
 from zoo.errors import InputError
-from zoo.spec import BackboneSpec, sized_name, split_size
+from zoo.spec import OWN_POSITIONS, BackboneSpec, sized_name, split_size
 from zoo.view.geometry import nearest_multiple
 
 
@@ -83,5 +83,7 @@ def shown_alike(plan: Plan) -> Iterator[str]:
 
 
 def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> BackboneSpec:
-    """A backbone with another rule for position embeddings; the random floor has none."""
-    return spec if interpolation == "auto" or spec.is_floor else replace(spec, interpolation=interpolation)
+    """A backbone with another rule for position embeddings, where it has some that a rule fits."""
+    if interpolation == "auto" or spec.is_floor or not OWN_POSITIONS.isdisjoint(spec.model_types):
+        return spec
+    return replace(spec, interpolation=interpolation)

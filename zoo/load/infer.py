@@ -40,6 +40,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
         name=f"{repository}@{revision}" if revision else repository,
         repository=repository,
         revision=revision,
+        model_types=(architecture.model_type,),
         trained_size=None,
         input_size=max(patch, patch * round(evaluated / patch)),
         mean=normalisation.mean,

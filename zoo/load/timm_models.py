@@ -15,6 +15,7 @@ from zoo.load.module.hints import ModuleHints
 from zoo.load.module.network import Examined, examine
 
 MARK = "timm:"  # begins the names of timm's networks
+_OPTION = re.compile(r"\b[a-z_]+=")  # of `benchmark.from_module`, as an error names it
 # What torch says of a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
 
@@ -31,7 +32,12 @@ def timm_network(text: str) -> Examined:
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
     licence = str(settings.get("license") or "unknown")
     supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
-    examined = examine(net, ModuleHints(name=text, family=kind, supervision=supervision, licence=licence))
+    try:
+        examined = examine(net, ModuleHints(name=text, family=kind, supervision=supervision, licence=licence))
+    except InputError as error:
+        made = f"timm.create_model({_name(text)!r}, pretrained=True)"
+        where = f", to benchmark.from_module({made}, ...), since {MARK} takes no options"
+        raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
     repository = str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else ""
     spec = replace(
         examined.spec,

@@ -197,6 +197,29 @@ def test_networks_without_absolute_positions_are_the_same(name: str, loader: Loa
     assert all(torch.equal(plain, other) for other in others)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("beit-b16", "data2vec-b16", "swin-t", "swinv2-t", "dinov3-s16", "capi-l14-in1k", "c-radio-v3-h16"),
+        *("vjepa2-l16", "mae-b16", "sam-b16", "hiera-t", "tipsv2-b14", "pe-core-b16", "aimv2-l14"),
+    ],
+)
+def test_no_record_names_a_rule_that_changes_nothing(
+    name: str, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    """Asked of an entry, and of its directory alone, which tells its type."""
+    reduced = small(name).spec
+    side = reduced.patch_size
+    images = pixels(1, 9 * side, 7 * side)
+    specs = (
+        [reduced] if reduced.checkpoint == "original" else [reduced, infer(reduced.repository, None, None)]
+    )
+    for spec in specs:
+        asked = with_rule(spec, "timm")
+        changes = not torch.equal(*(first_layer(each, images, loader) for each in (spec, asked)))
+        assert changes == (asked != spec) == (replace(spec, interpolation="timm") == asked)
+
+
 def test_fingerprints_tell_rules_apart_and_keep_weights(cache: Path, loader: Loader) -> None:
     (spec,) = find(["mini-dino"])
     own, other, larger = (

@@ -52,6 +52,19 @@ def create_model(
     return net
 
 
+@pytest.mark.usefixtures("double")
+def test_what_timm_names_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network whose blocks are in no list, such as a RegNet's."""
+    net = nn.Sequential(nn.Conv2d(3, 4, 8, 8))
+    monkeypatch.setattr(sys.modules["timm"], "create_model", lambda name, **options: net)
+    words = (
+        r"^timm:plain: no row of repeated modules .*; give blocks=, .*, to "
+        r"benchmark.from_module\(timm.create_model\('plain', pretrained=True\), \.\.\.\), since timm"
+    )
+    with pytest.raises(InputError, match=words):
+        find(["timm:plain"])
+
+
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     """Nothing that was found out of another library is remembered."""
