@@ -9,8 +9,8 @@ from tasks.base import OF_PIXELS, Items, Over, Statistic
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import best_set
 from tasks.metrics.class_ratios import Averaged, ClassRatios
-from tasks.metrics.resampling import Index, Partitions, Ratios, Trials, WeightedScores
 from tasks.metrics.uncertainty import Differences, choose_on_halves, differences, intervals
+from tasks.metrics.weighted import Index, Partitions, Ratios, Trials, WeightedScores
 
 HIT = 100.0  # value of a hit in the columns of items; nothing else but 0 is in a column of hits and misses
 SHARED = 0.95  # share of their items that two scores must have in common to be compared

@@ -21,8 +21,8 @@ from scipy.special import ndtri
 
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import best_set
-from tasks.metrics.resampling import Partitions, Ratios, Trials
 from tasks.metrics.uncertainty import intervals
+from tasks.metrics.weighted import Partitions, Ratios, Trials
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
@@ -134,7 +134,7 @@ def lost(
     """Share of the samples in which one of equal candidates is left out; cells have samples of their own."""
     wrong = 0
     for seed in range(samples):
-        inside = best_set(make(np.random.default_rng((seed, *cell))), seed=seed, resamples=DRAWS)
+        inside = best_set(make(np.random.default_rng((seed, *cell))), seed=seed, draws=DRAWS)
         wrong += inside is not None and not inside.all()
     return wrong / samples
 
@@ -158,9 +158,9 @@ def lost_backbones(samples: int, rivals: int, count: int, *, alike: bool) -> flo
         random = np.random.default_rng((seed, rivals, count))
         measured = hits(random, "independent", count, shares.ravel().tolist())
         layers = [np.flatnonzero(owner == one) for one in range(rivals)]
-        sets = [best_set(measured.columns(one), seed=seed, resamples=DRAWS) for one in layers]
+        sets = [best_set(measured.columns(one), seed=seed, draws=DRAWS) for one in layers]
         kept = np.concatenate([one[inside] for one, inside in zip(layers, sets, strict=True)])
-        inside = best_set(measured.columns(kept), owner[kept].tolist(), seed=seed, resamples=DRAWS)
+        inside = best_set(measured.columns(kept), owner[kept].tolist(), seed=seed, draws=DRAWS)
         wrong += inside is not None and not inside.all()
     return wrong / samples
 
@@ -171,7 +171,7 @@ def power(size: Size, rivals: int, count: int, points: int) -> float:
     apart = 0.0
     for seed in range(size.few):
         measured = hits(np.random.default_rng((seed, rivals, count)), "independent", count, shares)
-        inside = best_set(measured, seed=seed, resamples=DRAWS)
+        inside = best_set(measured, seed=seed, draws=DRAWS)
         apart += 0.0 if inside is None else 1 - float(inside[1:].mean())
     return apart / size.few
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtri, stdtr
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.resampling import Ratios, WeightedScores
-from tasks.metrics.uncertainty import influence, sample
+from tasks.metrics.uncertainty import DIGITS, Spread
+from tasks.metrics.weighted import WeightedScores, members_of
 
-DRAWS = 5_000  # of the largest difference, where scores are means
-RESAMPLES = 1_000  # of partitions
-ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
-FEWER = 2  # degrees of freedom that units of several items lose: found by simulation of about ten of them
-HOPELESS = 1e-4  # one-sided p of a difference from the highest score that no other test needs to look at
+DRAWS = 5_000  # of the largest difference
+# by how many of its standard errors a layer may be nearer to the best one of its backbone than was measured,
+# where that is a rival, and further from it, where that is the candidate: both found by simulation
+NEARER, FURTHER = -2.0, 0.5
+HOPELESS = 4.0  # standard errors below the highest score at which a candidate is no rival any more
 
 
 def best_set(
@@ -26,7 +26,7 @@ def best_set(
     candidate: Sequence[int] | None = None,
     level: float = 0.95,
     seed: int = 0,
-    resamples: int | None = None,
+    draws: int = DRAWS,
 ) -> NDArray[np.bool_] | None:
     """Which candidates may be the best: [candidates], the one of the highest score always among them.
 
@@ -35,11 +35,13 @@ def best_set(
     ``candidate`` says of each score, from 0, is as good as the best of them, and that choice, on the same
     units, too, is allowed for.
 
-    Every candidate's strongest score is compared with all scores of its rivals. The largest of those
-    differences, each in units of its paired standard error, is held against the distribution that it has
-    where all are equal: of normal draws with the scores' covariance where scores are means, of resamples
-    where they are partitions, widened to the tails of Student's t. Candidates beyond it are out, and what is
-    left is tested again, since fewer differences reach less far.
+    How far each rival's best score is above a candidate's, in standard errors of their difference, is held
+    against draws of what it is where all are equal: normal numbers with the covariance of the scores, of the
+    tails of Student's t. In a draw the best of several scores counts, as it does in what was measured: a
+    rival's are nearer to each other than they were measured, so that the best of them is as lucky as it can
+    have been, and a candidate's further apart, so that it is not luckier than it was (`NEARER`, `FURTHER`).
+    Candidates beyond what the draws reach are out, and what is left is tested again, since fewer differences
+    reach less far.
 
     None where units are too few to vary. Raises ValueError where candidates are not as many as scores, or the
     level is outside (0, 1).
@@ -51,96 +53,86 @@ def best_set(
     if owner.shape != (measured.scores,) or not 0 < level < 1:
         values = f"{len(owner)} and {level}"
         raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {values}")
-    units, strata = sample(measured)
-    if units <= strata:
-        return None
-    covariance, draws = _spread(measured, seed, resamples)
-    if not len(draws):
+    if (spread := Spread.of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
-    lead, error = _lead(scores, covariance, owner)
-    rivals = np.flatnonzero(lead[:, np.argmax(scores)] <= stdtrit(units - strata, 1 - HOPELESS))
-    strongest = _strongest(lead[:, rivals].max(axis=1), owner)
-    inside = np.isin(np.arange(len(strongest)), owner[rivals])
+    layers = members_of(owner)
+    top = np.array([places[np.argmax(scores[places])] for places in layers])
+    errors, freedom = spread.pairs()
+    error, freedom = errors[np.ix_(top, top)], freedom[np.ix_(top, top)]
+    height = _heights(scores[top], error, freedom)
+    inside = height[:, np.argmax(scores[top])] <= HOPELESS
     kept = np.flatnonzero(inside)
-    height = lead[np.ix_(strongest[kept], rivals)].max(axis=1)
-    reach = _reach(draws, error, strongest[kept], rivals)
-    inside[kept] = _steps(height, reach, level, _freedom(measured, strata))
+    normal = _normal(spread.covariance, draws, seed)
+    rival, lucky = (
+        np.stack([_highest(normal, scores, layers[each], errors, further) for each in kept], axis=1)
+        for further in (NEARER, FURTHER)
+    )
+    pairs = np.ix_(kept, kept)
+    inside[kept] = _steps(height[pairs], error[pairs], rival, lucky, level)
     return inside
 
 
-def _freedom(measured: WeightedScores, strata: int) -> float:
-    """Degrees of freedom of a variance among units, fewer where few hold most of what counts; at least 1.
+def _heights(scores: Floats, error: Floats, freedom: Floats) -> Floats:
+    """How far the column's score is above the row's: [candidates candidates].
 
-    Source: Kish, Survey Sampling, 1965 (the effective number of units of unequal weight).
+    In standard errors of a normal number of the same tail as Student's; infinitely far where they differ and
+    never vary.
     """
-    counts = measured.counts
-    return max(1.0, float(counts.sum() ** 2 / (counts**2).sum()) - strata - FEWER * (counts > 1).any())
+    value = scores - scores[:, None]
+    value[np.abs(value) < np.abs(scores).max(initial=1) * 10.0**-DIGITS] = 0
+    with np.errstate(divide="ignore"):
+        return np.asarray(-ndtri(stdtr(freedom, -value / np.where(value == 0, 1, error))), np.float64)
 
 
-def _reach(draws: Floats, error: Floats, rows: Integers, rivals: Integers) -> Floats:
-    """How far each draw puts the furthest rival above each of these scores, in standard errors: [R rows]."""
-    others = draws[:, rivals]
-    largest = [((others - draws[:, [row]]) / error[row, rivals]).max(axis=1) for row in rows]
-    return np.stack(largest, axis=1)
+def _normal(covariance: Floats, draws: int, seed: int) -> Floats:
+    """Draws [R scores] around 0 of normal numbers with a covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    # the symmetric root, which is unique: no sign of an eigenvector changes the draws
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return np.asarray(np.random.default_rng(seed).normal(size=(draws, len(root))) @ root)
 
 
-def _steps(height: Floats, reach: Floats, level: float, freedom: float) -> NDArray[np.bool_]:
-    """Whether candidates of these heights stay below what the draws [R candidates] reach: [candidates]."""
+def _highest(normal: Floats, scores: Floats, layers: Integers, error: Floats, further: float) -> Floats:
+    """The highest score of one candidate's layers in each draw: [R].
+
+    The layers are as far below the best one as they were measured, and by so many standard errors ``further``.
+    """
+    top = layers[np.argmax(scores[layers])]
+    gap = np.maximum(0, scores[top] - scores[layers] + further * error[top, layers])
+    return np.asarray((normal[:, layers] - gap).max(axis=1), np.float64)
+
+
+def _steps(
+    height: Floats, error: Floats, rival: Floats, candidate: Floats, level: float
+) -> NDArray[np.bool_]:
+    """Which candidates stay below what the draws reach: [candidates].
+
+    Args:
+        height: How far the column's candidate is above the row's, in standard errors.
+        error: These standard errors, [candidates candidates].
+        rival: Each candidate's score in each draw where it is a rival, [R candidates].
+        candidate: The same where it is the one that is compared with its rivals.
+        level: With which the set holds all that are as good as the best.
+    """
+    scale = np.where((error > 0) & ~np.eye(len(error), dtype=bool), error, np.inf)
     inside = np.ones(len(height), dtype=bool)
     # the place where what was measured would be among the draws, itself one of them: no finite number of
     # draws makes the error larger (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
-    rank = math.ceil((len(reach) + 1) * level) - 1
-    while True:
-        if rank >= len(reach):
-            return inside
-        normal = np.sort(reach[:, inside].max(axis=1))[rank]
-        # every error is estimated by itself: a normal bound becomes the one of Student's t of the same tail
-        bound = max(0.0, -float(stdtrit(freedom, ndtr(-normal))))
-        staying = inside & (height <= bound)
+    rank = math.ceil((len(rival) + 1) * level) - 1
+    while rank < len(rival):
+        reach = np.max(
+            [
+                ((rival[:, inside] - candidate[:, [row]]) / scale[row, inside]).max(axis=1)
+                for row in np.flatnonzero(inside)
+            ],
+            axis=0,
+        )
+        staying = inside & (height[:, inside].max(axis=1) <= max(0.0, float(np.sort(reach)[rank])))
         if (staying == inside).all():
-            return inside
+            break
         inside = staying
-
-
-def _spread(measured: WeightedScores, seed: int, resamples: int | None) -> tuple[Floats, Floats]:
-    """Covariance [scores scores] of the scores, and draws [R scores] around 0 that have it."""
-    if isinstance(measured, Ratios):
-        added = influence(measured)
-        covariance = added.T @ added
-        values, vectors = np.linalg.eigh(covariance)
-        # the symmetric root, which is unique: no sign of an eigenvector changes the draws
-        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        return covariance, np.random.default_rng(seed).normal(size=(resamples or DRAWS, len(root))) @ root
-    units, strata = sample(measured)
-    resampled = measured.resample(resamples or RESAMPLES, seed)
-    resampled = resampled[np.isfinite(resampled).all(axis=1)]
-    draws = (resampled - resampled.mean(axis=0)) * np.sqrt(units / (units - strata))
-    return draws.T @ draws / len(draws), draws
-
-
-def _lead(scores: Floats, covariance: Floats, owner: Integers) -> tuple[Floats, Floats]:
-    """How far the column's score is above the row's, in standard errors, and these: [scores scores] each.
-
-    Infinitely far where they never vary and differ, 0 among the scores of one candidate; an error is infinite
-    where both are one, or of one candidate.
-    """
-    own = np.diag(covariance)
-    variance = own[:, None] + own - 2 * covariance
-    error = np.sqrt(np.where(variance > ALIKE * own.max(initial=0), variance, 0))
-    value = scores - scores[:, None]
-    value[np.abs(value) < np.abs(scores).max(initial=1) * 1e-12] = 0
-    value[owner[:, None] == owner] = 0
-    error[owner[:, None] == owner] = np.inf
-    with np.errstate(divide="ignore"):
-        studentised = value / np.where(value == 0, 1, error)
-    return studentised, np.where(error > 0, error, np.inf)
-
-
-def _strongest(worst: Floats, owner: Integers) -> Integers:
-    """For each candidate the score that the rivals are least above: [candidates]."""
-    order = np.lexsort((np.arange(len(owner)), worst, owner))
-    return order[np.unique(owner[order], return_index=True)[1]]
+    return inside
 
 
 def holm(p: Floats) -> Floats:

@@ -5,6 +5,7 @@ Source of labels and scores of cells: Balazevic et al., Towards In-Context Scene
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
 import torch
@@ -12,7 +13,6 @@ from torch import Tensor
 
 from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 from tasks.metrics.bilinear import image_places
-from tasks.metrics.resampling import generator_of
 
 
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
@@ -59,6 +59,12 @@ def chosen_cells(counts: Integers, usable: Mask, draws: Floats, most: int) -> In
     score = (there @ there.sum(0)) * draws
     cells = np.flatnonzero(usable)
     return np.sort(cells[np.argsort(score[cells], kind="stable")[:most]])
+
+
+def generator_of(*facts: object) -> np.random.Generator:
+    """A generator whose numbers follow from some facts alone, such as an image's name and a seed."""
+    state = blake2b(repr(facts).encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(state, "little")))
 
 
 def cell_draws(key: str, grid: tuple[int, int], seed: int) -> Floats:

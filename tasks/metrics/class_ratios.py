@@ -7,9 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.resampling import as_weights, check_ids, check_resamples, draws
-
-RESAMPLES = 1_000
+from tasks.metrics.weighted import Part, as_weights, check_ids
 
 Averaged = Literal["shown", "seen", "all"]
 """Classes that are averaged: those that the truth shows, those of which there is anything of the whole (they
@@ -64,6 +62,17 @@ class ClassRatios:
             np.divide(share.sum(axis=1), count, out=scores[:, score], where=there.any(axis=1))
         return scores
 
-    def resample(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-        check_resamples(resamples)
-        return np.concatenate([self.evaluate(weights) for _, weights in draws(self.stratum, resamples, seed)])
+    def slopes(self) -> Floats:
+        total = self.whole.sum(axis=1, keepdims=True)  # [scores 1 classes]
+        there = self.shown.any(axis=0) & (total > 0)
+        safe = np.where(total > 0, total, 1)
+        ratio = self.part.sum(axis=1, keepdims=True) / safe
+        counted = {"shown": self.shown.any(axis=0), "seen": self.shown.any(axis=0) | (total > 0), "all": True}
+        classes = np.broadcast_to(counted[self.averaged], total.shape).sum(axis=2)
+        slopes = np.where(there, (self.part - ratio * self.whole) / safe, 0).sum(axis=2) / np.maximum(
+            classes, 1
+        )
+        return np.asarray(slopes.T, np.float64)
+
+    def chance(self) -> list[Part]:
+        return []

@@ -190,6 +190,47 @@ def _ari(tables: Contingency, total: Floats) -> Floats:
     return np.where((split == 0) & (merged == 0), 1.0, result)
 
 
+def slopes(index: Literal["purity", "NMI", "ARI"], classes: Integers, clusters: Integers) -> Floats:
+    """How much an index rises with the weight of each item, where all have weight 1: [items].
+
+    Of classes that are equally frequent in a cluster the first one counts for purity.
+    """
+    _check(classes, clusters)
+    names, column = np.unique(classes, return_inverse=True)
+    groups, row = np.unique(clusters, return_inverse=True)
+    table = np.zeros((len(groups), len(names)))
+    np.add.at(table, (row, column), 1.0)
+    items = float(len(classes))
+    if index == "purity":
+        hits = table.argmax(axis=1)[row] == column
+        return np.asarray((hits - hits.mean()) / items, np.float64)
+    cell, cluster, label = table[row, column], table.sum(axis=1)[row], table.sum(axis=0)[column]
+    if index == "NMI":
+        gain, row_surprise, column_surprise = (
+            np.log(items * cell / (cluster * label)),
+            *(np.log(items / count) for count in (cluster, label)),
+        )
+        entropies = row_surprise.mean() + column_surprise.mean()
+        if entropies == 0:
+            return np.zeros(len(classes))
+        ratio = 2 * gain.mean() / entropies
+        return np.asarray((2 * gain - ratio * (row_surprise + column_surprise)) / (entropies * items))
+    # the sums of ``_ari``, and how they rise with the weight of an item
+    both, rows, columns = cell.sum(), cluster.sum(), label.sum()
+    together, split, merged = both - items, rows - both, columns - both
+    apart = items**2 - rows - columns + both
+    to_together, to_split, to_merged = 2 * cell - 1, 2 * (cluster - cell), 2 * (label - cell)
+    to_apart = 2 * (items - cluster - label + cell)
+    scale = (together + split) * (split + apart) + (together + merged) * (merged + apart)
+    if scale == 0:
+        return np.zeros(len(classes))
+    value = 2 * (together * apart - split * merged)
+    to_value = 2 * (to_together * apart + together * to_apart - to_split * merged - split * to_merged)
+    to_scale = (to_together + to_split) * (split + apart) + (together + split) * (to_split + to_apart)
+    to_scale += (to_together + to_merged) * (merged + apart) + (together + merged) * (to_merged + to_apart)
+    return np.asarray((to_value * scale - value * to_scale) / scale**2, np.float64)
+
+
 def shown_classes(weights: Floats, shares: Floats) -> Integers:
     """The class that the cells of each region show most, as its place among the classes: [regions].
 

@@ -1,19 +1,21 @@
 """How sure a score is: intervals, paired differences, and a choice that is reported honestly.
 
-Intervals of shares of hits are exact ones, which hold near 0 and 100 %, too; others come from a bootstrap.
-What each unit does to a mean (its influence) gives covariances without any resample.
+How much each unit moves a score (its influence) gives errors and covariances of any score without a resample.
+Intervals of shares of hits are exact ones, which hold near 0 and 100 %, too; others are Student's.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, stdtr, stdtrit
 
 from tasks.metrics.arrays import Floats
-from tasks.metrics.resampling import Ratios, Trials, WeightedScores, halves, members_of
+from tasks.metrics.weighted import Part, Ratios, Trials, WeightedScores, halves, members_of
 
 DIGITS = 12  # decimal places of a score's size that rounding leaves intact
+ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
+FEWER = 1  # degree of freedom that units of several items lose: found by simulation of about ten of them
 PRIOR = (
     1.0  # units that count for the trials of a unit being all alike, beside those that show whether they are
 )
@@ -25,12 +27,11 @@ def sample(measured: WeightedScores) -> tuple[int, int]:
     return int(counting.sum()), len(np.unique(measured.stratum[counting]))
 
 
-def influence(measured: Ratios) -> Floats:
+def influence(measured: WeightedScores) -> Floats:
     """What the units that count add to each score, linearised: [units scores].
 
     Rows are centred in their strata and widened by sqrt(units / (units - strata)), so that ``z.T @ z`` is the
-    covariance of the scores as the bootstrap finds it, less its shortfall in few units. Raises ValueError
-    where there are no more units than strata.
+    covariance of the scores. Raises ValueError where there are no more units than strata.
 
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
     """
@@ -38,16 +39,63 @@ def influence(measured: Ratios) -> Floats:
     if units <= strata:
         raise ValueError(f"expected more units than strata, found {units} and {strata}")
     counting = measured.counts > 0
-    group, stratum, counts = measured.group[counting], measured.stratum[counting], measured.counts[counting]
-    added: Floats = measured.totals[counting].astype(np.float64)
-    groups = members_of(group)
-    for members in groups:
-        count = counts[members].sum()
-        ratio = added[members].sum(axis=0) / count
-        added[members] = (added[members] - counts[members, None] * ratio) / (count * len(groups))
-    for members in members_of(stratum):
+    added = measured.slopes()[counting]
+    for members in members_of(measured.stratum[counting]):
         added[members] -= added[members].mean(axis=0)
     return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How several scores vary, in parts that are independent of each other: by the units, and by chance."""
+
+    parts: list[Part]
+
+    @classmethod
+    def of(cls, measured: WeightedScores) -> "Spread | None":
+        """That of some scores; None where units are too few to vary.
+
+        Degrees of freedom are those of the effective number of units of unequal weight, less the strata.
+
+        Source: Kish, Survey Sampling, 1965 (the effective number of units).
+        """
+        units, strata = sample(measured)
+        if units <= strata:
+            return None
+        counts = measured.counts
+        effective = float(counts.sum() ** 2 / (counts**2).sum())
+        freedom = max(1.0, effective - strata - FEWER * (counts > 1).any())
+        return cls([(influence(measured), freedom), *measured.chance()])
+
+    @property
+    def covariance(self) -> Floats:
+        """[scores scores]."""
+        return np.asarray(sum(rows.T @ rows for rows, _ in self.parts), np.float64)
+
+    def errors(self, reference: int | None = None) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom [scores] of all scores, or of their differences from one."""
+        parts = [rows if reference is None else rows - rows[:, [reference]] for rows, _ in self.parts]
+        return self._welch([(rows**2).sum(axis=0) for rows in parts])
+
+    def pairs(self) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom of all differences of two: [scores scores] each."""
+        variances = []
+        for rows, _ in self.parts:
+            covariance = rows.T @ rows
+            each = np.diag(covariance)
+            variances.append(each[:, None] + each - 2 * covariance)
+        return self._welch(variances)
+
+    def _welch(self, variances: list[Floats]) -> tuple[Floats, Floats]:
+        """Errors and freedom of sums of variances; source: Welch, Biometrika 34, 1947."""
+        largest = max((rows**2).sum(axis=0).max(initial=0) for rows, _ in self.parts)
+        total = np.sum(variances, axis=0)
+        total = np.where(total > ALIKE * largest, total, 0)
+        per_freedom = sum(
+            variance**2 / freedom for variance, (_, freedom) in zip(variances, self.parts, strict=True)
+        )
+        freedom = np.divide(total**2, per_freedom, out=np.full_like(total, self.parts[0][1]), where=total > 0)
+        return np.sqrt(total), freedom
 
 
 def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -119,144 +167,85 @@ class Differences:
         return np.asarray((self.low <= 0) & (self.high >= 0))
 
 
-def intervals(
-    measured: WeightedScores, level: float = 0.95, seed: int = 0, resamples: int | None = None
-) -> tuple[Floats, Floats]:
+def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Floats]:
     """Ends of intervals [scores], in the scores' unit; NaN where units are too few to vary.
 
-    Shares of hits have those of ``hit_intervals``. Others have centred, expanded percentile intervals of the
-    bootstrap, which may leave the scores' range: the score plus what the quantiles of the resampled scores
-    are away from their mean. Centring does nothing to a mean; it matters for purity, which duplicates in a
-    resample raise. The quantiles are taken further out where units are few (see ``_quantiles``). With None
-    there are 10,000 resamples, or 1,000 of partitions. Raises ValueError where there is none, or the level is
-    outside (0, 1).
+    Shares of hits have those of ``hit_intervals``. Others are Student's, of the linearised standard error,
+    and may leave the scores' range. Raises ValueError where the level is outside (0, 1).
 
-    In simulations at 95 % the intervals hold the expected score in 92 to 98 % of the samples for purity, ARI
-    (more near chance) and means of 8 units or more, in 87 % for a mean of 4 units, and for NMI in as few as
-    84 % where most cells of the table hold one item or none, since duplicates make rare cells look certain:
-    take NMI intervals there as too narrow.
-
-    Source: Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015,
-    section 4 (the expanded percentile interval).
+    docs/protocols.md says how often they hold the expected score in simulations. NMI of clusters that hold
+    only a few items of each class is to be taken with care: it falls with the number of items.
     """
-    if not isinstance(measured, Ratios) or measured.trials is None:
-        return _percentiles(measured, level, seed, resamples)
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, found {level}")
     low, high = (np.full(measured.scores, np.nan) for _ in range(2))
-    hits = np.isfinite(measured.trials.hit)
-    if (places := np.flatnonzero(hits)).size:
-        low[places], high[places] = hit_intervals(measured.columns(places), level)
-    if (places := np.flatnonzero(~hits)).size:
-        low[places], high[places] = _percentiles(measured.columns(places), level, seed, resamples)
+    if (spread := Spread.of(measured)) is None:
+        return low, high
+    error, freedom = spread.errors()
+    score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + level) / 2) * error
+    low, high = score - reach, score + reach
+    if isinstance(measured, Ratios) and measured.trials is not None:
+        hits = np.flatnonzero(np.isfinite(measured.trials.hit))
+        low[hits], high[hits] = hit_intervals(measured.columns(hits), level)
     return low, high
 
 
-def _percentiles(
-    measured: WeightedScores, level: float, seed: int, resamples: int | None
-) -> tuple[Floats, Floats]:
-    """Centred, expanded percentile intervals."""
-    resampled, score = _resampled(measured, seed, resamples), measured.evaluate()[0]
-    low, high = _quantiles(_deviations(resampled, score), *sample(measured), level)
-    return score + low, score + high
+def differences(measured: WeightedScores, reference: int, level: float = 0.95) -> Differences:
+    """Differences of all scores from that of the reference, with Student's paired intervals and p.
 
-
-def differences(
-    measured: WeightedScores, reference: int, level: float = 0.95, seed: int = 0, resamples: int | None = None
-) -> Differences:
-    """Differences of all scores from that of the reference, on common resamples.
-
-    The intervals are those of ``intervals``. p is the share of the centred resampled differences, and of the
-    value itself, that are at least as far from 0 as the value; as the interval's, its normal quantile is
-    turned into one of Student's t, which leaves it as it is where units are many. Raises ValueError where
-    there is no such reference or no resample, or the level is outside (0, 1).
+    p is 1 for a difference of 0, and 0 for another one that does not vary. Raises ValueError where there is
+    no such reference, or the level is outside (0, 1).
     """
-    if not 0 <= reference < measured.scores:
-        raise ValueError(f"expected a reference below {measured.scores}, found {reference}")
+    if not 0 <= reference < measured.scores or not 0 < level < 1:
+        raise ValueError(
+            f"expected a reference below {measured.scores} and a level between 0 and 1, "
+            f"found {reference} and {level}"
+        )
     scores = measured.evaluate()[0]
-    if isinstance(measured, Ratios):
-        paired = measured.minus(reference)
-        resampled, value = _resampled(paired, seed, resamples), paired.evaluate()[0]
-    else:
-        resampled, value = _resampled(measured, seed, resamples), scores - scores[reference]
-        resampled = resampled - resampled[:, [reference]]
-    value = _without_rounding(value, scores)
-    deviations = _deviations(resampled, scores)
-    units, strata = sample(measured)
-    low, high = _quantiles(deviations, units, strata, level)
-    beyond = (np.abs(deviations) >= np.abs(value)).sum(axis=0)
-    share = (beyond + 1) / (len(deviations) + 1)
-    return Differences(value, value + low, value + high, _expanded(share, value, units, strata))
+    value = _without_rounding(scores - scores[reference], scores)
+    if (spread := Spread.of(measured)) is None:
+        nothing = np.full(measured.scores, np.nan)
+        return Differences(value, nothing, nothing, np.where(value == 0, 1.0, np.nan))
+    error, freedom = spread.errors(reference)
+    reach = stdtrit(freedom, (1 + level) / 2) * error
+    with np.errstate(divide="ignore"):
+        p = 2 * stdtr(freedom, -np.abs(value) / np.where(value == 0, 1, error))
+    return Differences(value, value - reach, value + reach, p)
 
 
 def choose_on_halves(
     measured: WeightedScores, splits: int = 100, seed: int = 0
 ) -> tuple[Floats, Floats, int]:
-    """Choose the best score on one half of the units and report it on the other, over random splits.
+    """Choose the best score on one half of the units and report it on the other, both ways, over many splits.
 
-    Purity of a half is larger than of the whole. So that sizes do not matter, a held-out score is the score
-    on all units plus what the second half is above the mean of all halves. Splits are stratified, the same
-    for all scores; those in which a half has nothing that counts are left out. Ties go to the lower index.
+    Purity of a half is larger than of the whole. So that sizes do not matter, what each score is above its
+    score on all units, in the mean of all halves, is taken off first. Splits are stratified, the same for all
+    scores; those in which a half has nothing that counts are left out. Ties go to the lower index.
 
     Returns:
-        The share of the splits that chose each score, [scores]; its mean held-out score in those, [scores];
-        and the best score on all units, the first one where nothing counts. NaN where there is none.
+        The share of the choices that fell on each score, [scores]; its mean held-out score in those,
+        [scores]; and the best score on all units, the first one where nothing counts. NaN where none is.
     """
     full = measured.evaluate()[0]
     mask = halves(measured.stratum, splits, seed)
     first, second = (measured.evaluate(half.astype(np.float64)) for half in (mask, ~mask))
-    kept = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
-    first, second = first[kept], second[kept]
+    counting = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+    both = np.stack([first[counting], second[counting]])
     best = int(np.argmax(_rounded(full)))
-    if not len(first):
+    if not both.size:
         return np.full(len(full), np.nan), np.full(len(full), np.nan), best
-    reported = full + second - (first + second).mean(axis=0) / 2
-    pick = np.argmax(_rounded(first), axis=1)
-    times = np.bincount(pick, minlength=len(full))
-    sums = np.bincount(pick, weights=reported[np.arange(len(pick)), pick], minlength=len(full))
+    both += full - both.mean(axis=(0, 1))
+    pick = np.argmax(_rounded(both), axis=2)
+    held_out = np.take_along_axis(both[::-1], pick[..., None], axis=2)
+    times = np.bincount(pick.ravel(), minlength=len(full))
+    sums = np.bincount(pick.ravel(), weights=held_out.ravel(), minlength=len(full))
     held_out = np.divide(sums, times, out=np.full(len(full), np.nan), where=times > 0)
-    return times / len(pick), held_out, best
-
-
-def _resampled(measured: WeightedScores, seed: int, resamples: int | None) -> Floats:
-    """Resampled scores; resamples without anything that counts are left out."""
-    drawn = measured.resample(seed=seed) if resamples is None else measured.resample(resamples, seed)
-    return drawn[np.isfinite(drawn).all(axis=1)]
-
-
-def _deviations(resampled: Floats, scores: Floats) -> Floats:
-    """Resampled scores from their mean."""
-    return _without_rounding(resampled - resampled.mean(axis=0), scores) if len(resampled) else resampled
+    return times / pick.size, held_out, best
 
 
 def _without_rounding(values: Floats, scores: Floats) -> Floats:
     """Differences of scores; 0 where rounding alone parts them."""
     return np.where(np.abs(values) < np.abs(scores).max(initial=1) * 10.0**-DIGITS, 0, values)
-
-
-def _quantiles(deviations: Floats, units: int, strata: int, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper end of an interval, from the score.
-
-    The bootstrap's spread is too small by sqrt((n - 1) / n), and its quantiles are those of a normal where
-    Student's t is due. With strata the degrees of freedom are units - strata.
-    """
-    if units <= strata or not len(deviations):
-        return (np.full(deviations.shape[1], np.nan),) * 2
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, found {level}")
-    freedom = units - strata
-    tail = float(ndtr(-np.sqrt(units / freedom) * stdtrit(freedom, (1 + level) / 2)))
-    low, high = np.quantile(deviations, [tail, 1 - tail], axis=0)
-    return low, high
-
-
-def _expanded(share: Floats, value: Floats, units: int, strata: int) -> Floats:
-    """p from the share of resamples that are as far from 0; 1 where the value is 0."""
-    freedom = units - strata
-    if freedom <= 0:
-        return np.where(value == 0, 1.0, np.nan)
-    p: Floats = 2 * np.asarray(stdtr(freedom, ndtri(share / 2) / np.sqrt(units / freedom)), np.float64)
-    p[np.isnan(value)] = np.nan
-    p[value == 0] = 1
-    return p
 
 
 def _rounded(scores: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageEnhance
 
 from tasks.datasets.base import Sample
-from tasks.metrics.resampling import generator_of
+from tasks.metrics.cell_labels import generator_of
 from zoo.view.geometry import Box
 
 HUES = 256  # values of a hue in 8 bits, a full turn

@@ -1,0 +1,254 @@
+"""Scores as functions of weighted units, which is what errors and a split into halves need.
+
+A unit is what was sampled (an image, a query, a video, a pair); its weight is how often it counts. How much a
+score moves with the weight of each unit says how much it varies among samples, without any resample.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import comb
+from typing import Literal, Protocol, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.clustering import Contingency, agreement, slopes
+
+
+def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:
+    """Random halves, True for the first: [splits units]. Each stratum is halved.
+
+    An odd one out falls to either side at random, and so does the only unit of a stratum.
+    """
+    generator = np.random.default_rng(seed)
+    first = np.zeros((splits, len(stratum)), dtype=bool)
+    for members in members_of(stratum):
+        size = len(members)
+        taken = size // 2 + generator.integers(2, size=(splits, 1)) * (size % 2)
+        first[:, members] = generator.permuted(np.arange(size) < taken, axis=1)
+    return first
+
+
+def members_of(names: Integers) -> list[Integers]:
+    """Places of each name, by name."""
+    order = np.argsort(names, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(names[order])) + 1) if len(order) else []
+
+
+Index = Literal["purity", "NMI", "ARI"]
+
+CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a temporary
+
+Part = tuple[Floats, float]
+"""A part of how scores vary, rows [rows scores] whose ``rows.T @ rows`` is its covariance, and its degrees of
+freedom."""
+
+
+class WeightedScores(Protocol):
+    """Several scores (layers) as functions of the same weighted units."""
+
+    @property
+    def scores(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def counts(self) -> Floats:
+        """How much of what is scored each unit holds, [units]; 0 where it does not count."""
+        ...
+
+    @property
+    def stratum(self) -> Integers:
+        """What each unit is sampled within, [units], from 0."""
+        ...
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Scores of units with weights [R units], or all of weight 1: [R scores], NaN where there is none."""
+        ...
+
+    def slopes(self) -> Floats:
+        """How much each score rises with the weight of each unit, where all have weight 1: [units scores]."""
+        ...
+
+    def chance(self) -> list[Part]:
+        """How scores vary by what was drawn beside the units, such as where k-means starts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What hits and misses are behind scores."""
+
+    count: Floats  # [units] how many trials a unit holds
+    hit: Floats  # [scores] the value of a hit, 1 or 100; NaN where values are not hits and misses
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Several scores (layers) that are means over groups of sum(totals) / sum(counts), on the same units.
+
+    Groups whose count is 0 are left out. Where scores are means over random draws (of the images that a probe
+    learns from), ``draws`` has those of each draw. Raises ValueError where shapes do not fit, a count or an
+    id is negative, or a value is not finite.
+    """
+
+    totals: Floats  # [units scores] float64
+    counts: Floats  # [units] float64 >= 0: how many items a unit holds; 0 where it does not count
+    group: Integers  # [units] from 0
+    stratum: Integers  # [units] from 0
+    trials: Trials | None = None  # None where nothing is known of hits and misses
+    draws: Floats | None = None  # [draws scores] scores by each of at least two draws
+
+    def __post_init__(self) -> None:
+        shape = self.counts.shape
+        if self.totals.ndim != 2 or not (
+            self.totals.shape[:1] == shape == self.group.shape == self.stratum.shape
+        ):
+            shapes = f"{self.totals.shape}, {shape}, {self.group.shape} and {self.stratum.shape}"
+            raise ValueError(f"expected totals [units scores] and three arrays [units], found {shapes}")
+        if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
+            raise ValueError("totals must be finite, and counts finite and not negative")
+        check_ids(self.group, self.stratum)
+        trials = self.trials
+        if trials is not None and (trials.count.shape != shape or trials.hit.shape != self.totals.shape[1:]):
+            shapes = f"{trials.count.shape} and {trials.hit.shape}"
+            raise ValueError(f"expected trials [units] and hits [scores], found {shapes}")
+
+    @property
+    def scores(self) -> int:
+        return int(self.totals.shape[1])
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Scores [R scores] of units with weights [R units]; NaN where nothing that counts has one."""
+        weights = as_weights(weights, len(self.counts))
+        total, groups = np.zeros((len(weights), self.scores)), np.zeros((len(weights), 1))
+        for members in members_of(self.group):
+            weight = weights[:, members]
+            count = weight @ self.counts[members, None]
+            sums = weight @ self.totals[members]
+            total += np.divide(sums, count, out=np.zeros_like(sums), where=count > 0)
+            groups += count > 0
+        return np.divide(total, groups, out=np.full_like(total, np.nan), where=groups > 0)
+
+    def slopes(self) -> Floats:
+        slopes = np.zeros_like(self.totals)
+        groups = [members for members in members_of(self.group) if self.counts[members].any()]
+        for members in groups:
+            counts = self.counts[members, None]
+            ratio = self.totals[members].sum(axis=0) / counts.sum()
+            slopes[members] = (self.totals[members] - counts * ratio) / (counts.sum() * len(groups))
+        return slopes
+
+    def chance(self) -> list[Part]:
+        if self.draws is None:
+            return []
+        count = len(self.draws)
+        return [((self.draws - self.draws.mean(axis=0)) / np.sqrt(count * (count - 1)), count - 1)]
+
+    def columns(self, scores: Integers) -> Self:
+        hits = None if self.trials is None else Trials(self.trials.count, self.trials.hit[scores])
+        draws = None if self.draws is None else self.draws[:, scores]
+        return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws)
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Several clusterings (layers) of the same items, each by k-means from several starts.
+
+    Its scores are every layer by the first index, then every layer by the next; the best start counts. Raises
+    ValueError where shapes do not fit, a unit has no stratum, or an id is negative.
+    """
+
+    labels: Integers  # [items] class of each item, from 0
+    starts: Integers  # [layers starts items] clusters from 0; the starts by inertia, best first
+    indices: tuple[Index, ...]  # agreements of clusters and classes, fractions
+    unit: Integers  # [items] from 0: what an item is sampled with (its image)
+    stratum: Integers  # [units] from 0
+
+    def __post_init__(self) -> None:
+        items = self.labels.shape
+        if self.starts.ndim != 3 or self.starts.shape[2:] != items or self.unit.shape != items:
+            shapes = f"{self.starts.shape}, {items} and {self.unit.shape}"
+            raise ValueError(
+                f"expected starts [layers starts items], labels and unit [items], found {shapes}"
+            )
+        if not self.starts.shape[1] or not self.indices or set(self.indices) - set(get_args(Index)):
+            raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.indices}")
+        check_ids(self.labels, self.starts, self.unit, self.stratum)
+        if self.unit.max(initial=-1) >= len(self.stratum):
+            raise ValueError(f"unit {self.unit.max()} is not among the {len(self.stratum)} of stratum")
+
+    @property
+    def scores(self) -> int:
+        return len(self.starts) * len(self.indices)
+
+    @cached_property
+    def counts(self) -> Floats:
+        return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Indices of the best start with weights [R units]: [R scores]; NaN where no item has one."""
+        weights = as_weights(weights, len(self.stratum))
+        return np.concatenate([self._evaluate(part, 0) for part in self._blocks(weights)])
+
+    def slopes(self) -> Floats:
+        each = [slopes(index, self.labels, clusters[0]) for index in self.indices for clusters in self.starts]
+        summed: Floats = self._sums(np.arange(len(self.labels))).T @ np.stack(each, axis=1)
+        return summed
+
+    def chance(self) -> list[Part]:
+        """How the index of the best start varies, by one part a score.
+
+        It is the variance of the best of half as many starts, from all ways to part them into halves, which
+        the best of all does not exceed. None of a single start.
+        """
+        half = self.starts.shape[1] // 2
+        if not half:
+            return []
+        one = np.ones((1, len(self.stratum)))
+        scores = np.concatenate([self._evaluate(one, start) for start in range(2 * half)])
+        # the best of all is in one half, and the best of the other half has this rank so often
+        ways = np.array([comb(2 * half - rank, half - 1) for rank in range(2, half + 2)], np.float64)
+        gaps = (scores[0] - scores[1 : half + 1]) ** 2
+        variance = ways @ gaps / (2 * comb(2 * half - 1, half))
+        return [(row[None], 2 * half - 1.0) for row in np.diag(np.sqrt(variance))]
+
+    def _blocks(self, weights: Floats) -> list[Floats]:
+        # a contingency table has no more cells in use than items
+        return np.array_split(weights, max(1, -(-len(weights) * self.labels.size // CELLS)))
+
+    def _evaluate(self, weights: Floats, start: int) -> Floats:
+        """Indices of one start of every layer with weights [R units]: [R scores]."""
+        columns = np.ascontiguousarray(weights.T)
+        classes = self._sums(self.labels) @ columns
+        tables = [self._tables(clusters[start], classes, columns) for clusters in self.starts]
+        return np.stack([agreement(index, table) for index in self.indices for table in tables], axis=1)
+
+    def _tables(self, clusters: Integers, classes: Floats, columns: Floats) -> Contingency:
+        """Tables of one partition with weights [units R] and their sums [classes R]."""
+        width = self.labels.max(initial=0) + 1
+        cells, cell = np.unique(clusters * width + self.labels, return_inverse=True)
+        first = np.unique(cells // width, return_index=True)[1]
+        return Contingency(self._sums(cell) @ columns, first, classes)
+
+    def _sums(self, names: Integers) -> csr_array:
+        """[names units] how many items of each unit have each name."""
+        ones = np.ones(len(names))
+        shape = (int(names.max(initial=-1)) + 1, len(self.stratum))
+        return coo_array((ones, (names, self.unit)), shape=shape).tocsr()
+
+
+def as_weights(weights: Floats | None, units: int) -> Floats:
+    """Weights [R units]: those given, or one row of ones."""
+    weights = np.ones((1, units)) if weights is None else weights
+    if weights.ndim != 2 or weights.shape[1] != units:
+        raise ValueError(f"expected weights [R {units}], found shape {weights.shape}")
+    return weights
+
+
+def check_ids(*ids: Integers) -> None:
+    """Raise ValueError unless all are whole numbers from 0."""
+    if any(not np.issubdtype(array.dtype, np.integer) or array.min(initial=0) < 0 for array in ids):
+        raise ValueError("ids must be whole numbers from 0")
