@@ -24,10 +24,6 @@ from zoo.errors import InputError, require_known
 Which = Literal["best", "same"]
 
 LEVEL = 0.05  # corrected p-values below it are differences that these data show
-MEANS = ("items", "clusters", "strata")  # statistics over these are cheap to resample
-RESAMPLES, FEWER_RESAMPLES = 10_000, 1_000  # of these, and of all others
-PER_COMPARISON = 60
-"""Resamples for each comparison that is made, at least: with fewer, no corrected p can be below the level."""
 
 OPTIMISTIC = (
     "Each backbone stands at the layer that scores best on the very items that are compared, which is "
@@ -93,17 +89,11 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
     rows = rows[rows["backbone"].isin(names)]
     pair = board.only(rows[rows["task"].isin(tasks)] if tasks else rows)
     left_out: list[str] = []
-    planned: list[_Plan] = []
+    compared: list[Versus] = []
     for column in pair.columns:
         try:
-            planned.append(_planned(pair, column, names, which))
-        except InputError as error:
-            left_out.append(f"{column.heading}: {error}")
-    count = sum(len(pairs) for _, pairs, _ in planned)
-    compared: list[Versus] = []
-    for column, pairs, items in planned:
-        try:
-            compared += [_compared(column, sides, items, which, count) for sides in pairs]
+            pairs, items = _planned(pair, column, names, which)
+            compared += [_compared(column, sides, items, which) for sides in pairs]
         except InputError as error:
             left_out.append(f"{column.heading}: {error}")
     if not compared:
@@ -177,18 +167,11 @@ def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place
 
 
 def _compared(
-    column: Column,
-    sides: tuple[Side, Side],
-    places: Sequence[Mapping[Place, Items]],
-    which: Which,
-    count: int,
+    column: Column, sides: tuple[Side, Side], places: Sequence[Mapping[Place, Items]], which: Which
 ) -> Versus:
-    """One of so many comparisons; raises InputError where the items are others."""
+    """One comparison; raises InputError where the items are others."""
     items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
-    resamples = None
-    if statistic := items[0].statistics.get(column.metric):
-        resamples = max(RESAMPLES if statistic.over in MEANS else FEWER_RESAMPLES, PER_COMPARISON * count)
-    difference = paired_differences(items, column.metric, reference=1, resamples=resamples)
+    difference = paired_differences(items, column.metric, reference=1)
     if difference is None:
         raise InputError("the backbones were scored on different items")
     honest = column.honest if which == "best" else {}

@@ -94,11 +94,13 @@ class Score:
         return self.metric if self.head < 0 else f"{self.metric} of head {self.head}"
 
 
-Over = Literal["items", "clusters", "strata", "partition", "classes", "seen classes", "all classes", "pixels"]
-"""What a score is taken over: all items alike; clusters, each the mean of its items; strata, each the mean of
-its items; a partition of the items, of which it is no mean; classes of pixels, each the ratio of two sums
-over the items, be they those that the truth shows, those that it or the prediction shows, or all; or all
-pixels, as one such ratio."""
+Over = Literal[
+    "items", "draws", "clusters", "strata", "partition", "classes", "seen classes", "all classes", "pixels"
+]
+"""What a score is taken over: all items alike; all items by each of several random draws (of the images that
+a probe learns from); clusters, each the mean of its items; strata, each the mean of its items; a partition of
+the items, of which it is no mean; classes of pixels, each the ratio of two sums over the items, be they those
+that the truth shows, those that it or the prediction shows, or all; or all pixels, as one such ratio."""
 
 OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")  # ratios of sums of these
 
@@ -107,11 +109,12 @@ OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels
 class Statistic:
     """How a score follows from the items that were measured; those without a value are left out.
 
-    It is the mean of a ``column`` of `Items.values`. For a partition that names the index (purity, NMI or
-    ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by k-means from several
-    starts, best first. For classes and pixels it is two names, such as ``inter/union``: the columns
-    ``inter 0``, ``inter 1``, ... hold what is summed for each class, and ``union 0``, ... what its sum is
-    divided by. ``truth 0``, ... say which classes an item shows.
+    It is the mean of a ``column`` of `Items.values`; for draws, that of ``COLUMN draw 1``, ``COLUMN draw 2``,
+    ..., too. For a partition it names the index (purity, NMI or ARI) of the columns ``label`` and ``start
+    1``, ``start 2``, ...: the partitions by k-means from several starts, best first. For classes and pixels
+    it is two names, such as ``inter/union``: the columns ``inter 0``, ``inter 1``, ... hold what is summed
+    for each class, and ``union 0``, ... what its sum is divided by. ``truth 0``, ... say which classes an
+    item shows.
     """
 
     column: str
@@ -132,7 +135,7 @@ class Items:
 
     unit: str  # what an item is
     keys: tuple[str, ...]  # unique names of the items
-    clusters: tuple[str, ...]  # what each is sampled and resampled with: its video, pair, image, or itself
+    clusters: tuple[str, ...]  # what each is sampled with: its video, pair, image, or itself
     strata: tuple[str, ...]  # what each cluster is sampled within (a category); "" where nothing
     values: Mapping[str, NDArray[np.float64]]  # columns of a value an item; NaN where the item has none
     statistics: Mapping[str, Statistic]  # for each metric, how it follows from the columns

@@ -38,12 +38,20 @@ class LabelledVectors:
     def outcome(
         self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None
     ) -> Outcome:
-        """Scores in percent, one a metric, of how often each test image was given its class, [m], 0 to 1."""
-        values = {metric: 100.0 * shares for metric, shares in correct.items()}
-        scores = (
-            Score(metric, float(shares.mean()), len(shares), "images") for metric, shares in values.items()
-        )
-        statistics = {metric: Statistic(metric) for metric in values}
+        """Scores in percent, one a metric, of whether each test image was given its class.
+
+        It was, 1, or not, 0: [m], or [draws m] of several random draws of the training images.
+        """
+        values: dict[str, NDArray[np.float64]] = {}
+        for metric, right in correct.items():
+            values[metric] = 100.0 * np.mean(np.atleast_2d(right), axis=0)
+            if right.ndim == 2:
+                values |= {f"{metric} draw {row}": 100.0 * draw for row, draw in enumerate(right, start=1)}
+        scores = [Score(metric, float(values[metric].mean()), len(self.keys), "images") for metric in correct]
+        statistics = {
+            metric: Statistic(metric, "draws" if right.ndim == 2 else "items")
+            for metric, right in correct.items()
+        }
         items = Items("images", self.keys, self.keys, ("",) * len(self.keys), values, statistics)
         return Outcome(tuple(scores), items if values else None, missing=missing or {})
 
@@ -132,7 +140,7 @@ class FewShotTask(LabelledTask):
             draws = (draw_shots(labelled.labels, classes, shots, seed) for seed in self.config.seeds)
             probes = (fit_few_shot(as_tensor(labelled.train[rows], device), self.config) for rows in draws)
             right = [probe.correct(test, truth) for probe in probes]
-            correct[metric_of(shots)] = np.asarray(np.mean(right, axis=0), np.float64)
+            correct[metric_of(shots)] = np.asarray(right, np.float64)
         return labelled.outcome(correct, missing)
 
 

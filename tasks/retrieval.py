@@ -130,8 +130,21 @@ class RetrievalTask(VectorTask):
             return Outcome((), empty="no query has a positive image")
         keys = tuple(sample.key for sample in self.data.queries)
         statistics = {metric: Statistic(metric) for metric in values}
-        items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
+        items = Items("queries", keys, self._landmarks, ("",) * len(keys), values, statistics)
         return Outcome(tuple(scores), items, predicted=self._predicted(ranks, values["mAP medium"]))
+
+    @cached_property
+    def _landmarks(self) -> tuple[str, ...]:
+        """What each query shows, by the name of the first query with the same positives.
+
+        Queries of one landmark share what is easy and hard about it: they are sampled together.
+        """
+        first: dict[frozenset[int], str] = {}
+        names = []
+        for query, easy, hard in zip(self.data.queries, self.data.easy, self.data.hard, strict=True):
+            positives = frozenset([*map(int, easy), *map(int, hard)])
+            names.append(first.setdefault(positives, query.key) if positives else query.key)
+        return tuple(names)
 
     @cached_property
     def places(self) -> tuple[int, ...]:

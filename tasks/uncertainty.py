@@ -1,6 +1,7 @@
-"""How sure the scores of a task are: its per-item measurements as units that are resampled and split."""
+"""How sure the scores of a task are: its per-item measurements as units that vary and are split."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -47,7 +48,7 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
     """For every metric the ends of the 95 % interval of each layer; NaN where units are too few to vary.
 
-    Layers with the same items, and metrics that are taken over the same things, share their resamples. NaN,
+    Layers with the same items, and metrics that are taken over the same things, are measured together. NaN,
     too, where a layer lacks the metric.
     """
     alike: dict[object, list[int]] = {}
@@ -71,7 +72,7 @@ def _gaps(items: Items, statistic: Statistic) -> bytes:
 
 
 def _together(items: Items) -> list[list[str]]:
-    """Metrics that are resampled together: those over the same things, of the same items.
+    """Metrics that are measured together: those over the same things, of the same items.
 
     Retrieval has queries without a positive of one difficulty, which count in the metrics of another.
     """
@@ -108,18 +109,15 @@ def _comparable(items: Sequence[Items], metric: str) -> bool:
     return len(shared) >= SHARED * max(len(layer.keys) for layer in items)
 
 
-def paired_differences(
-    items: Sequence[Items], metric: str, reference: int = 0, resamples: int | None = None
-) -> Differences | None:
+def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
     """Paired differences of several scores from one of them, in their unit.
 
-    They are taken on the items that all have; None where those are fewer than 95 % of any. ``resamples`` of
-    None are 10,000, or 1,000 of partitions.
+    They are taken on the items that all have; None where those are fewer than 95 % of any.
     """
     if not _comparable(items, metric):
         return None
     scale = _scale(items, metric)
-    paired = differences(measure(_common(items), metric), reference, resamples=resamples)
+    paired = differences(measure(_common(items), metric), reference)
     return Differences(scale * paired.value, scale * paired.low, scale * paired.high, paired.p)
 
 
@@ -143,8 +141,15 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
         return _classes(items, statistics, unit, stratum)
     if over == "partition":
         return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
-    columns = [layer.values[statistic.column] for statistic in statistics for layer in items]
-    return _ratios(columns, over, unit, stratum)
+    columns = [(layer, statistic.column) for statistic in statistics for layer in items]
+    measured = _ratios([layer.values[name] for layer, name in columns], over, unit, stratum)
+    drawn = [name for name in first.values if name.startswith(f"{statistics[0].column} draw ")]
+    if over != "draws" or len(drawn) < 2:
+        return measured
+    draws = [
+        [layer.values[f"{name} draw {row}"] for layer, name in columns] for row in range(1, len(drawn) + 1)
+    ]
+    return replace(measured, draws=np.mean(draws, axis=2))
 
 
 def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers) -> Ratios:

@@ -96,7 +96,7 @@ def _normal(covariance: Floats, draws: int, seed: int) -> Floats:
 def _highest(normal: Floats, scores: Floats, layers: Integers, error: Floats, further: float) -> Floats:
     """The highest score of one candidate's layers in each draw: [R].
 
-    The layers are as far below the best one as they were measured, and by so many standard errors ``further``.
+    They are as far below the best one as they were measured, and by ``further`` standard errors more.
     """
     top = layers[np.argmax(scores[layers])]
     gap = np.maximum(0, scores[top] - scores[layers] + further * error[top, layers])

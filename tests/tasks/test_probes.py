@@ -61,7 +61,9 @@ def test_few_shot_scores_are_means_over_three_draws() -> None:
         metric = f"top1-{shots}shot"
         assert outcome.items.values[metric] == pytest.approx(100 * np.mean(right, axis=0))
         assert values(outcome)[metric] == pytest.approx(100 * np.mean(right))
-        assert outcome.items.statistics[metric] == Statistic(metric)
+        assert outcome.items.statistics[metric] == Statistic(metric, "draws")
+        by_draw = [outcome.items.values[f"{metric} draw {row}"] for row in (1, 2, 3)]
+        assert np.array_equal(by_draw, 100.0 * np.array(right))
     assert outcome.items.keys == tuple(sample.key for sample in DATA.val.samples)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tasks.metrics.best_set import best_set
-from tasks.metrics.resampling import Partitions, Ratios
+from tasks.metrics.weighted import Partitions, Ratios
 
 
 def zeros(n):
@@ -40,7 +40,7 @@ def test_rows_of_equal_layers_rarely_lose_one(rivals):
     for seed in range(300):
         g = np.random.default_rng(seed)
         values = g.normal(size=(60, 1)) + g.normal(size=(60, rivals))
-        lost += not best_set(ratios(values), seed=seed, resamples=500).all()
+        lost += not best_set(ratios(values), seed=seed, draws=500).all()
     assert lost / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
@@ -50,7 +50,7 @@ def test_columns_of_equal_backbones_rarely_lose_one_though_their_layers_were_cho
     worse = np.where((owner == 0) & (np.arange(24) > 0), 3.0, 0.0)
     for seed in range(200):
         values = np.random.default_rng(seed).normal(size=(80, 24)) - worse
-        lost += not best_set(ratios(values), owner.tolist(), seed=seed, resamples=500).all()
+        lost += not best_set(ratios(values), owner.tolist(), seed=seed, draws=500).all()
     assert lost / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
@@ -96,12 +96,12 @@ def test_truly_worse_layers_are_told_apart():
 def test_few_draws_make_the_set_larger_never_smaller():
     """The bound is a draw: with 19 the furthest one, with fewer there is none."""
     values = whitened(40, 2) + np.array([0.0, 0.8])
-    assert best_set(ratios(values), resamples=18).tolist() == [True, True]
-    assert best_set(ratios(values), resamples=19).tolist() == [False, True]
+    assert best_set(ratios(values), draws=18).tolist() == [True, True]
+    assert best_set(ratios(values), draws=19).tolist() == [False, True]
     lost = 0
     for seed in range(400):
         g = np.random.default_rng((seed, 1))
-        lost += not best_set(ratios(g.normal(size=(200, 2))), seed=seed, resamples=19).all()
+        lost += not best_set(ratios(g.normal(size=(200, 2))), seed=seed, draws=19).all()
     assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
@@ -124,8 +124,8 @@ def test_partitions_hold_equal_layers_and_lose_worse_ones():
     lost, apart = 0, []
     for seed in range(40):
         g = np.random.default_rng(seed)
-        lost += not best_set(clusterings(g, [0.4] * 4), seed=seed, resamples=200).all()
-        inside = best_set(clusterings(g, [0.2, 0.45, 0.45], starts=2), seed=seed, resamples=200)
+        lost += not best_set(clusterings(g, [0.4] * 4), seed=seed, draws=200).all()
+        inside = best_set(clusterings(g, [0.2, 0.45, 0.45], starts=2), seed=seed, draws=200)
         assert inside[0]
         apart.append(1 - inside[1:].mean())
     assert lost <= 6
