@@ -114,12 +114,10 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
     require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
 
 
-_Plan = tuple[Column, list[tuple[Side, Side]], list[Mapping[Place, Items]]]
-"""What is compared in a column, and the items of both backbones."""
-
-
-def _planned(board: Board, column: Column, names: tuple[str, str], which: Which) -> _Plan:
-    """What is compared in a column; raises InputError where nothing can be."""
+def _planned(
+    board: Board, column: Column, names: tuple[str, str], which: Which
+) -> tuple[list[tuple[Side, Side]], list[Mapping[Place, Items]]]:
+    """What is compared in a column, and the items of both; raises InputError where nothing can be."""
     first, second = (sides_of(column.candidates, name) for name in names)
     if not first or not second:
         name = names[1] if first else names[0]
@@ -130,7 +128,7 @@ def _planned(board: Board, column: Column, names: tuple[str, str], which: Which)
         raise InputError(f"{name} has no score")
     best = (best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))
     pairs = equal_shares(first, second) if which == "same" else [best]
-    return column, pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
+    return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 
 
 def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:

@@ -1,73 +1,76 @@
 """How often intervals and confidence sets of the best keep their promise, in simulated data.
 
-    python -m tests.simulate_uncertainty              most of an hour on one core
-    python -m tests.simulate_uncertainty --only rows    one of the four parts
+    python -m tests.simulate_uncertainty              half an hour on one core
+    python -m tests.simulate_uncertainty --only rows    one of the parts
     python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
 
-Prints Markdown: coverage of the intervals of hits; how often a row of layers or a column of backbones loses
-one that is as good as the best; and how often truly worse layers are told apart. Every sample of every cell
-of rows and tables has a seed of its own. Items are hits where a normal number lies below a bound, which makes
-the share exact; numbers of the items of a cluster are correlated by 0.3, and those of different layers of one
-item by 0.8.
+Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, and of few
+shots; how often a row of layers or a column of backbones loses one that is as good as the best, also where
+their clusters are those of k-means; and how often truly worse layers and backbones are told apart. Every
+sample of every cell of rows and tables has a seed of its own. Items are hits where a normal number lies below
+a bound, which makes the share exact; numbers of the items of a cluster are correlated by 0.3, and those of
+different layers of one item by 0.8, or by 0.5 where power of backbones is asked. Shots and k-means see the
+1,797 images of handwritten digits that scikit-learn brings, with noise of each layer's own.
 """
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 import numpy as np
-from scipy.special import ndtri
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.datasets import load_digits
 
-from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.arrays import Features, Floats, Integers
 from tasks.metrics.best_set import best_set
-from tasks.metrics.uncertainty import intervals
-from tasks.metrics.weighted import Partitions, Ratios, Trials
+from tasks.metrics.clustering import kmeans_starts
+from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from tasks.metrics.uncertainty import differences, intervals
+from tasks.metrics.weighted import Index, Partitions, Ratios, Trials
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
-Part = Literal["coverage", "rows", "tables", "powers"]
-PARTS: tuple[Part, ...] = ("coverage", "rows", "tables", "powers")
+Part = Literal["coverage", "means", "shots", "rows", "kmeans", "tables", "powers"]
+PARTS: tuple[Part, ...] = ("coverage", "means", "shots", "rows", "kmeans", "tables", "powers")
 STRATA = 5
 DRAWS = 1_000  # in each confidence set
+VIDEOS = (2, 3, 4, 6, 8, 12, 30)
+LANDMARKS = ((11, 0.2), (11, 0.5), (12, 0.2), (12, 0.5))  # groups of queries, and their correlation
+SHOTS = (1, 5, 10)
+NOISES = (0.3, 0.8)  # of the images of digits that few shots are of; pixels are 0 to 1
+TESTED = 200  # test images of few shots
+OWN = 4  # equal layers of k-means
 LAYERS = 12  # of each backbone of a table
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is simulated.
+    """How much is simulated."""
 
-    Attributes:
-        samples: Samples of a cell of coverage.
-        rivals: How many candidates are equally good.
-        rows: Samples of a row of so many.
-        tables: Samples of a table of so many.
-        few: Samples of a cell of power.
-        counts: Items of the grid of coverage.
-        shares: True shares of hits there.
-        items: Items of rows, tables and powers.
-    """
-
-    samples: int
-    rivals: tuple[int, ...]
-    rows: tuple[int, ...]
-    tables: tuple[int, ...]
-    few: int
-    counts: tuple[int, ...]
-    shares: tuple[float, ...]
-    items: tuple[int, ...]
+    samples: int  # of a cell of coverage
+    rivals: tuple[int, ...]  # how many candidates are equally good
+    rows: tuple[int, ...]  # samples of a row of so many
+    tables: tuple[int, ...]  # samples of a table of so many
+    few: int  # samples of a cell of power and of k-means
+    counts: tuple[int, ...]  # items of the grid of coverage
+    shares: tuple[float, ...]  # true shares of hits there
+    items: tuple[int, ...]  # of rows, tables and powers
+    clustered: tuple[int, ...]  # images that k-means clusters
 
 
 FULL = Size(
     samples=2_000,
     rivals=(2, 7, 12),
-    rows=(4_000, 4_000, 4_000),
-    tables=(2_000, 600, 600),
-    few=300,
+    rows=(2_000, 2_000, 2_000),
+    tables=(1_000, 600, 600),
+    few=400,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
     items=(50, 200, 500),
+    clustered=(300, 800),
 )
 QUICK = Size(
     samples=60,
@@ -78,10 +81,13 @@ QUICK = Size(
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
     items=(200,),
+    clustered=(200,),
 )
 
 
-def hits(random: np.random.Generator, kind: Kind, count: int, shares: Sequence[float]) -> Ratios:
+def hits(
+    random: np.random.Generator, kind: Kind, count: int, shares: Sequence[float], paired: float = PAIRED
+) -> Ratios:
     """Hits of so many items by layers with these true shares; strata differ in how hard they are."""
     cluster = np.arange(count)
     if kind == "clustered":
@@ -91,7 +97,7 @@ def hits(random: np.random.Generator, kind: Kind, count: int, shares: Sequence[f
     stratum = np.arange(units) % STRATA if kind == "stratified" else np.zeros(units, np.int64)
     true = np.asarray(shares)
     shift = np.linspace(-0.9, 0.9, STRATA)[stratum[cluster], None] * (kind == "stratified")
-    numbers = _numbers(random, cluster, len(shares))
+    numbers = _numbers(random, cluster, len(shares), paired)
     right = numbers < ndtri(true + shift * np.minimum(true, 1 - true))
     totals = np.zeros((units, len(shares)))
     np.add.at(totals, cluster, right)
@@ -99,7 +105,7 @@ def hits(random: np.random.Generator, kind: Kind, count: int, shares: Sequence[f
     return Ratios(totals, held, np.zeros(units, np.int64), stratum, Trials(held, np.ones(len(shares))))
 
 
-def _numbers(random: np.random.Generator, cluster: Integers, layers: int) -> Floats:
+def _numbers(random: np.random.Generator, cluster: Integers, layers: int, paired: float) -> Floats:
     """Normal numbers [items layers], correlated among layers and within clusters of several items."""
 
     def drawn(width: int) -> Floats:
@@ -107,16 +113,55 @@ def _numbers(random: np.random.Generator, cluster: Integers, layers: int) -> Flo
         shared = random.normal(size=(len(cluster), width))[cluster]
         return np.asarray(np.sqrt(1 - WITHIN) * own + np.sqrt(WITHIN) * shared)
 
-    return np.asarray(np.sqrt(PAIRED) * drawn(1) + np.sqrt(1 - PAIRED) * drawn(layers))
+    return np.asarray(np.sqrt(paired) * drawn(1) + np.sqrt(1 - paired) * drawn(layers))
 
 
-def partitions(random: np.random.Generator, count: int, layers: int) -> Partitions:
-    """Clusterings of images with one to three regions of 6 classes, all equally good."""
-    unit = np.repeat(np.arange(count), random.integers(1, 4, size=count))[:count]
-    labels = random.integers(6, size=count)
-    wrong = random.random((layers, 1, count)) < 0.4
-    starts = np.where(wrong, random.integers(6, size=wrong.shape), labels)
-    return Partitions(labels, starts, ("purity",), unit, np.zeros(unit.max() + 1, np.int64))
+def videos(random: np.random.Generator, count: int) -> Ratios:
+    """Two layers that score 0.6 in the mean of the one to five objects of so many videos."""
+    objects = random.integers(1, 6, size=count)
+    video = np.repeat(np.arange(count), objects)
+    shared = 0.12 * random.normal(size=count)[video] + 0.15 * random.normal(size=len(video))
+    return _grouped(0.6 + shared[:, None] + 0.05 * random.normal(size=(len(video), 2)), video)
+
+
+def queries(random: np.random.Generator, landmarks: int, within: float) -> Ratios:
+    """Average precisions of two layers, 0.5 in the mean, of five queries of each of so many landmarks."""
+    landmark = np.repeat(np.arange(landmarks), 5)
+    shared = np.sqrt(within) * random.normal(size=landmarks)[landmark]
+    shared += np.sqrt(1 - within) * random.normal(size=len(landmark))
+    own = random.normal(size=(len(landmark), 2))
+    return _grouped(ndtr(1.2 * (np.sqrt(PAIRED) * shared[:, None] + np.sqrt(1 - PAIRED) * own)), landmark)
+
+
+def _grouped(values: Floats, unit: Integers) -> Ratios:
+    """Values of items [items layers] that are sampled in units."""
+    counts = np.bincount(unit).astype(np.float64)
+    totals = np.zeros((len(counts), values.shape[1]))
+    np.add.at(totals, unit, values)
+    return Ratios(totals, counts, np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64))
+
+
+def digits(noise: float, seed: int) -> tuple[Floats, Integers]:
+    """Pixels of handwritten digits [1797 64], 0 to 1, with noise, and which digits they are."""
+    pixels, labels = load_digits(return_X_y=True)
+    noisy = pixels / 16 + noise * np.random.default_rng(seed).normal(size=pixels.shape)
+    return noisy, labels.astype(np.int64)
+
+
+def clusterings(random: np.random.Generator, count: int, *, same: bool = False) -> Partitions:
+    """k-means of `OWN` equally good layers that see so many digits, or of one layer with as many seeds."""
+    pixels, labels = digits(0, 0)
+    rows = random.choice(len(labels), count, replace=False)
+    layers: list[Features] = [
+        (pixels[rows] + 0.3 * random.normal(size=(count, pixels.shape[1]))).astype(np.float32)
+        for _ in range(1 if same else OWN)
+    ]
+    starts = [
+        kmeans_starts(layer, 10, seed=int(random.integers(2**31)), n_init=10)
+        for layer in layers * (OWN if same else 1)
+    ]
+    place = np.arange(count)
+    return Partitions(labels[rows], np.stack(starts), ("purity",), place, np.zeros(count, np.int64))
 
 
 def coverage(size: Size, kind: Kind, count: int, share: float) -> float:
@@ -128,9 +173,61 @@ def coverage(size: Size, kind: Kind, count: int, share: float) -> float:
     return held / size.samples
 
 
-def lost(
-    make: Callable[[np.random.Generator], Ratios | Partitions], samples: int, cell: Sequence[int]
-) -> float:
+def of_means(samples: int, make: Callable[[np.random.Generator], Ratios], truth: float) -> list[float]:
+    """Share of the intervals that hold the true mean, and of p-values of equal layers below 0.05."""
+    held = np.zeros(2)
+    for seed in range(samples):
+        measured = make(np.random.default_rng(seed))
+        low, high = intervals(measured)
+        held += bool(low[0] <= truth <= high[0]), differences(measured, 0).p[1] < 0.05
+    return [float(share) for share in held / samples]
+
+
+def of_shots(samples: int, shots: int, noise: float) -> list[float]:
+    """Share of the intervals that hold the expected score, and the expected difference of two layers.
+
+    What is expected is the mean over many draws of the shots and all test images.
+    """
+    rule = FewShotRule(shots=(shots,), seeds=(), penalties=(), held_out=5, penalty=2.0**10)
+    order = np.random.default_rng(0).permutation(len(digits(0, 0)[1]))
+    pool, test = order[:900], order[900:]
+    right = []
+    for layer in (1, 2):
+        pixels, labels = digits(noise, layer)
+        drawn = [pool[draw_shots(labels[pool], 10, shots, seed)] for seed in range(200)]
+        probes = [fit_few_shot(as_tensor(pixels[rows]), rule) for rows in drawn]
+        truth = as_tensor(labels[test])
+        right.append([probe.correct(as_tensor(pixels[test]), truth) for probe in probes])
+    hit = np.asarray(right, np.float64)  # [layers draws images]
+    expected, held = hit.mean(axis=(1, 2)), np.zeros(2)
+    for seed in range(samples):
+        random = np.random.default_rng((seed, shots))
+        images = random.choice(len(test), TESTED, replace=False)
+        sample = hit[:, random.choice(200, 3, replace=False)][:, :, images]
+        nothing = np.zeros(TESTED, np.int64)
+        by_draw = sample.mean(axis=2).T
+        measured = Ratios(sample.mean(axis=1).T, np.ones(TESTED), nothing, nothing, draws=by_draw)
+        low, high = intervals(measured)
+        paired = differences(measured, 0)
+        held += low[0] <= expected[0] <= high[0], paired.low[1] <= expected[1] - expected[0] <= paired.high[1]
+    return [float(share) for share in held / samples]
+
+
+def of_kmeans(samples: int, count: int, *, same: bool) -> list[float]:
+    """Share of pairs of equal layers that differ by each index, and of their rows that lose one."""
+    wrong = dict.fromkeys(("purity", "NMI", "ARI"), 0.0)
+    lost_rows = 0
+    for seed in range(samples):
+        measured = clusterings(np.random.default_rng((seed, count)), count, same=same)
+        for index in wrong:
+            paired = differences(replace(measured, indices=(cast("Index", index),)), 0)
+            wrong[index] += float((paired.p[1:] < 0.05).mean())
+        inside = best_set(measured, seed=seed, draws=DRAWS)
+        lost_rows += inside is not None and not inside.all()
+    return [*(each / samples for each in wrong.values()), lost_rows / samples]
+
+
+def lost(make: Callable[[np.random.Generator], Ratios], samples: int, cell: Sequence[int]) -> float:
     """Share of the samples in which one of equal candidates is left out; cells have samples of their own."""
     wrong = 0
     for seed in range(samples):
@@ -139,30 +236,44 @@ def lost(
     return wrong / samples
 
 
-def lost_backbones(samples: int, rivals: int, count: int, *, alike: bool) -> float:
-    """Share of the tables in which a backbone as good as the best is left out, its layers chosen before.
+def possible(measured: Ratios, owner: Integers, seed: int) -> NDArray[np.bool_]:
+    """Whether each backbone may be the best, by all of its layers that its own row marks: [backbones]."""
+    layers = [np.flatnonzero(owner == backbone) for backbone in range(owner.max() + 1)]
+    rows = [best_set(measured.columns(places), seed=seed, draws=DRAWS) for places in layers]
+    marked = np.concatenate([places[row] for places, row in zip(layers, rows, strict=True)])
+    inside = best_set(measured.columns(marked), owner[marked].tolist(), seed=seed, draws=DRAWS)
+    return np.ones(len(layers), np.bool_) if inside is None else inside
 
-    Args:
-        samples: How many tables.
-        rivals: Backbones.
-        count: Items.
-        alike: Whether all layers of all are equal; else every second backbone has one such layer, and the
-            others of it are 20 points worse.
-    """
-    wrong = 0
-    shares = np.full((rivals, LAYERS), 0.7)
-    if not alike:
-        shares[::2, 1:] = 0.5
-    owner = np.repeat(np.arange(rivals), LAYERS)
+
+PROFILES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "all equal": ((0.0,) * LAYERS,) * 2,
+    "every second backbone has one good layer": ((0.0,) + (0.2,) * (LAYERS - 1), (0.0,) * LAYERS),
+    "its other layers are 8 points worse": ((0.0,) + (0.08,) * (LAYERS - 1), (0.0,) * LAYERS),
+    "layers fall off by 2 points each": ((*np.linspace(0, 0.22, LAYERS),), (0.0,) * LAYERS),
+}
+"""How far each layer is below the best one, of every second backbone and of the others."""
+
+
+def lost_backbones(samples: int, rivals: int, count: int, profile: str) -> float:
+    """Share of the tables of equal backbones in which one is left out, its layers chosen before."""
+    below = np.stack([PROFILES[profile][backbone % 2] for backbone in range(rivals)])
+    owner, wrong = np.repeat(np.arange(rivals), LAYERS), 0
     for seed in range(samples):
         random = np.random.default_rng((seed, rivals, count))
-        measured = hits(random, "independent", count, shares.ravel().tolist())
-        layers = [np.flatnonzero(owner == one) for one in range(rivals)]
-        sets = [best_set(measured.columns(one), seed=seed, draws=DRAWS) for one in layers]
-        kept = np.concatenate([one[inside] for one, inside in zip(layers, sets, strict=True)])
-        inside = best_set(measured.columns(kept), owner[kept].tolist(), seed=seed, draws=DRAWS)
-        wrong += inside is not None and not inside.all()
+        measured = hits(random, "independent", count, (0.7 - below).ravel().tolist())
+        wrong += not possible(measured, owner, seed).all()
     return wrong / samples
+
+
+def found_backbones(samples: int, rivals: int, count: int, profile: str) -> float:
+    """Share of the backbones told apart that are worse than another one by ten points."""
+    below = np.stack([PROFILES[profile][0]] * rivals) + 0.1 * (np.arange(rivals) > 0)[:, None]
+    owner, apart = np.repeat(np.arange(rivals), LAYERS), 0.0
+    for seed in range(samples):
+        random = np.random.default_rng((seed, rivals, count))
+        measured = hits(random, "independent", count, (0.7 - below).ravel().tolist(), paired=0.5)
+        apart += 1 - float(possible(measured, owner, seed)[1:].mean())
+    return apart / samples
 
 
 def power(size: Size, rivals: int, count: int, points: int) -> float:
@@ -191,6 +302,7 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[
 
 def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
+    rows: list[list[object]]
     heads = [f"{rivals} equal" for rivals in size.rivals]
     if "coverage" in parts:
         yield f"Coverage of 95 % intervals of hits, in percent ({size.samples:,} samples a cell):\n"
@@ -200,6 +312,36 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
             for count in size.counts
         ]
         yield from table(["items", "n", *(f"p {share:g}" for share in size.shares)], rows)
+    if "means" in parts:
+        yield f"Means over units of several items, in percent ({size.samples:,} samples a cell):\n"
+        rows = [
+            [f"{count} videos", *of_means(size.samples, lambda random, n=count: videos(random, n), 0.6)]  # type: ignore[misc]
+            for count in VIDEOS
+        ]
+        rows += [
+            [
+                f"{count} landmarks, correlation {within:g}",
+                *of_means(size.samples, lambda random, n=count, r=within: queries(random, n, r), 0.5),  # type: ignore[misc]
+            ]
+            for count, within in LANDMARKS
+        ]
+        yield from table(["units", "covered", "equal layers differ"], rows)
+    if "shots" in parts:
+        yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
+        rows = [
+            [shots, f"{noise:g}", *of_shots(size.samples, shots, noise)]
+            for noise in NOISES
+            for shots in SHOTS
+        ]
+        yield from table(["shots", "noise", "covered", "difference covered"], rows)
+    if "kmeans" in parts:
+        yield f"Equal clusterings by k-means that differ, in percent ({size.few:,} samples a cell):\n"
+        rows = [
+            [name, count, *of_kmeans(size.few, count, same=same)]
+            for count in size.clustered
+            for name, same in (("other features", False), ("other seeds", True))
+        ]
+        yield from table(["layers", "n", "purity", "NMI", "ARI", f"rows of {OWN} that lose one"], rows)
     if "rows" in parts:
         yield (
             f"Rows that lose a layer as good as the best, in percent ({_listed(size.rows)} samples a cell):\n"
@@ -215,6 +357,12 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
         yield "Layers told apart that are worse by 2, 5 and 10 points (of 70 %), in percent:\n"
         points = (f"{points} points" for points in (2, 5, 10))
         yield from table(["candidates", "n", *points], _powers(size))
+        yield f"Backbones of {LAYERS} layers told apart that are worse by 10 points, n = 200, in percent:\n"
+        rows = [
+            [profile, *(found_backbones(size.few, rivals, 200, profile) for rivals in size.rivals)]
+            for profile in PROFILES
+        ]
+        yield from table(["layers of each", *(f"{rivals} backbones" for rivals in size.rivals)], rows)
 
 
 def _listed(counts: Sequence[int]) -> str:
@@ -234,20 +382,13 @@ def _lost_rows(size: Size) -> Iterator[list[object]]:
                     for rivals, samples in zip(size.rivals, size.rows, strict=True)
                 ]
                 yield [kind, count, f"{share:g}", *errors]
-    for count in size.items[-2:-1] or size.items:
-        errors = [
-            lost(lambda random, n=rivals: partitions(random, count, n), samples, (count, rivals))  # type: ignore[misc]  # noqa: B023
-            for rivals, samples in zip(size.rivals, size.rows, strict=True)
-        ]
-        yield ["purity", count, "", *errors]
 
 
 def _lost_tables(size: Size) -> Iterator[list[object]]:
-    for alike in (True, False):
-        name = "all equal" if alike else "every second backbone has one good layer"
+    for profile in PROFILES:
         for count in size.items[-2:]:
             samples = zip(size.rivals, size.tables, strict=True)
-            yield [name, count, *(lost_backbones(many, n, count, alike=alike) for n, many in samples)]
+            yield [profile, count, *(lost_backbones(many, n, count, profile) for n, many in samples)]
 
 
 def _powers(size: Size) -> Iterator[list[object]]:
@@ -260,7 +401,7 @@ def main() -> None:
     """Print the report."""
     parser = argparse.ArgumentParser(description="Simulate intervals and confidence sets of the best.")
     parser.add_argument("--quick", action="store_true", help="few samples, in seconds")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the tables")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the parts")
     given = parser.parse_args()
     for line in report(QUICK if given.quick else FULL, given.only):
         print(line, flush=True)

@@ -17,8 +17,8 @@ from tasks.base import Items
 from tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
 from tasks.decompose import CEILING, step_metric
 from tasks.keypoints.task import PULL
-from tasks.metrics.resampling import Ratios
 from tasks.metrics.uncertainty import influence, sample
+from tasks.metrics.weighted import Ratios
 from tasks.paths import KIND, SIZE, Steps
 from tasks.uncertainty import measure
 from zoo.spec import Layer, Tap

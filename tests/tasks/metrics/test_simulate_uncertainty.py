@@ -13,20 +13,28 @@ def numbers(lines, columns):
     return np.array([[float(cell) for cell in row[-columns:]] for row in rows])
 
 
+def within(limit, samples):
+    """A limit in percent and three standard errors of a share of so many samples."""
+    return 100 * (limit + 3 * np.sqrt(limit * (1 - limit) / samples))
+
+
 def test_the_short_simulation_keeps_the_promises():
     size = simulate_uncertainty.QUICK
     tables = re.split(r"\n\n(?=\w)", "\n".join(simulate_uncertainty.report(size)))
-    coverage, rows, columns, power = (
-        numbers(table.split("\n"), count)
-        for table, count in zip(
-            tables, (len(size.shares), len(size.rivals), len(size.rivals), 3), strict=True
-        )
+    columns = (len(size.shares), 2, 2, 4, len(size.rivals), len(size.rivals), 3, len(size.rivals))
+    coverage, means, shots, kmeans, rows, tables, power, apart = (
+        numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
     )
+    least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
     assert coverage.shape == (6, 3)
-    assert coverage.min() >= 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
-    assert rows.shape == (7, 2)
-    assert rows[:-1].max() <= 100 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / size.samples))
-    assert columns.shape == (2, 2)
-    assert max(rows[-1].max(), columns.max()) <= 100 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / size.few))
+    assert min(coverage.min(), means[:, 0].min(), shots.min()) >= least
+    assert means[:, 1].max() <= within(0.06, size.samples)
+    assert kmeans.shape == (2, 4)
+    assert kmeans.max() <= within(0.07, size.few)
+    assert rows.shape == (6, 2)
+    assert rows.max() <= within(0.06, size.rows[0])
+    assert tables.shape == (4, 2)
+    assert tables.max() <= within(0.06, size.tables[0])
     assert (power[:, :-1] <= power[:, 1:]).all()
     assert power[1::2, 1:].min() > 90  # 2,000 items tell five points
+    assert apart[:, 0].mean() > 50  # as many as are found of two backbones
