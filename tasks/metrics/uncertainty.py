@@ -218,9 +218,10 @@ def choose_on_halves(
 ) -> tuple[Floats, Floats, int]:
     """Choose the best score on one half of the units and report it on the other, both ways, over many splits.
 
-    Purity of a half is larger than of the whole. So that sizes do not matter, what each score is above its
-    score on all units, in the mean of all halves, is taken off first. Splits are stratified, the same for all
-    scores; those in which a half has nothing that counts are left out. Ties go to the lower index.
+    Purity of a half is larger than of the whole. So that sizes do not matter, a half's score is the score on
+    all units and half of what the two halves differ by: what is reported is never above the best on all.
+    Splits are stratified, the same for all scores; those in which a half has nothing that counts are left
+    out. Ties go to the lower index.
 
     Returns:
         The share of the choices that fell on each score, [scores]; its mean held-out score in those,
@@ -229,18 +230,17 @@ def choose_on_halves(
     full = measured.evaluate()[0]
     mask = halves(measured.stratum, splits, seed)
     first, second = (measured.evaluate(half.astype(np.float64)) for half in (mask, ~mask))
-    counting = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
-    both = np.stack([first[counting], second[counting]])
+    gap = (first - second)[np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)] / 2
     best = int(np.argmax(_rounded(full)))
-    if not both.size:
+    if not gap.size:
         return np.full(len(full), np.nan), np.full(len(full), np.nan), best
-    both += full - both.mean(axis=(0, 1))
-    pick = np.argmax(_rounded(both), axis=2)
-    held_out = np.take_along_axis(both[::-1], pick[..., None], axis=2)
-    times = np.bincount(pick.ravel(), minlength=len(full))
-    sums = np.bincount(pick.ravel(), weights=held_out.ravel(), minlength=len(full))
+    chosen_on = full + np.concatenate([gap, -gap])
+    pick = np.argmax(_rounded(chosen_on), axis=1)
+    reported = (2 * full - chosen_on)[np.arange(len(pick)), pick]
+    times = np.bincount(pick, minlength=len(full))
+    sums = np.bincount(pick, weights=reported, minlength=len(full))
     held_out = np.divide(sums, times, out=np.full(len(full), np.nan), where=times > 0)
-    return times / pick.size, held_out, best
+    return times / len(pick), held_out, best
 
 
 def _without_rounding(values: Floats, scores: Floats) -> Floats:

@@ -212,17 +212,14 @@ def test_choices_on_halves_equal_loops(metric: str) -> None:
     stratum = np.array(["xyz".index(within[name]) for name in names])
     picked: list[int] = []
     reported: dict[int, list[float]] = {0: [], 1: [], 2: []}
-    whole = [obvious(one, metric) for one in layers]
-    scores: list[list[list[float]]] = []
+    whole = np.array([obvious(one, metric) for one in layers])
     for split in halves(stratum, 100, 0):
-        both = [dict(zip(names, half.astype(int).tolist(), strict=True)) for half in (split, ~split)]
-        scores.append([[obvious(one, metric, half) for one in layers] for half in both])
-    usual = np.mean(scores, axis=(0, 1))
-    above = np.array(scores) - usual + whole
-    for first, second in [*above, *above[:, ::-1]]:
-        best = max(range(3), key=lambda row: (round(first[row], 9), -row))
-        picked.append(best)
-        reported[best].append(float(second[best]))
+        weights = [dict(zip(names, half.astype(int).tolist(), strict=True)) for half in (split, ~split)]
+        one, other = (np.array([obvious(layer, metric, weight) for layer in layers]) for weight in weights)
+        for gap in ((one - other) / 2, (other - one) / 2):
+            best = max(range(3), key=lambda row, gap=gap: (round(whole[row] + gap[row], 9), -row))  # type: ignore[misc]
+            picked.append(best)
+            reported[best].append(float(whole[best] - gap[best]))
     for row, found in enumerate(assess(layers, metric)):
         assert found.chosen == pytest.approx(picked.count(row) / 200)
         if reported[row]:

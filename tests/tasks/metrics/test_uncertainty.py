@@ -322,16 +322,13 @@ def test_halves_are_fixed_stratified_and_fair():
 def test_choice_equals_a_loop_over_splits_both_ways():
     measured = grouped(3, scores=5)
     chosen, held_out, best = choose_on_halves(measured, splits=30, seed=2)
-    picks, values, first, second = [], [], [], []
+    picks, values = [], []
+    full = np.array(by_hand(measured, np.ones(60)))
     for half in halves(measured.stratum, 30, 2):
-        first.append(by_hand(measured, half.astype(float)))
-        second.append(by_hand(measured, (~half).astype(float)))
-    middle = (np.mean(first, axis=0) + np.mean(second, axis=0)) / 2
-    full = by_hand(measured, np.ones(60))
-    for one, other in [*zip(first, second, strict=True), *zip(second, first, strict=True)]:
-        layer = max(range(5), key=lambda name, one=one: full[name] + one[name] - middle[name])
-        picks.append(layer)
-        values.append(full[layer] + other[layer] - middle[layer])
+        one, other = (np.array(by_hand(measured, each.astype(float))) for each in (half, ~half))
+        for gap in ((one - other) / 2, (other - one) / 2):
+            picks.append(int(np.argmax(full + gap)))
+            values.append((full - gap)[picks[-1]])
     assert best == max(range(5), key=lambda name: full[name])
     for layer in range(5):
         mine = [value for pick, value in zip(picks, values, strict=True) if pick == layer]
