@@ -7,7 +7,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from leaderboards.answers import Answer
-from leaderboards.display import fixed, pooling_name, ranges_text, score_text, task_display
+from leaderboards.display import fixed, ms_text, pooling_name, ranges_text, score_text, task_display
 from leaderboards.report.content import Report
 from leaderboards.report.html import filled
 from tasks.blocks import Strong, Text
@@ -70,7 +70,7 @@ def _values(answer: Answer) -> list[str]:
 def _cost(answer: Answer, label: str, costs: pd.DataFrame) -> list[str]:
     """What the backbone costs where it is cut behind the layer."""
     device = f" on {answer.device}" if answer.device else ""
-    words = [] if math.isnan(answer.milliseconds) else [f"{answer.milliseconds:.3g} ms an image{device}"]
+    words = [] if math.isnan(answer.milliseconds) else [f"{ms_text(answer.milliseconds)} ms an image{device}"]
     rows = costs[(costs["backbone"] == label) & (costs["layer"] == answer.layer)]
     for row in rows.head(1).to_dict("records"):
         words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,}-dimensional vectors"]

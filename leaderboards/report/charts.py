@@ -242,7 +242,8 @@ def alike() -> Spec:
         "x": {"field": "column", "type": "ordinal", "title": "layer of {second}", "axis": {"labelAngle": 0}},
         "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},
     }
-    tips = [_tip("row", "layer of {first}"), _tip("column", "layer of {second}"), _tip("value", "CKA", ".3f")]
+    tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
+    tips.append(_tip("value", "CKA", ".3f"))
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = {"mark": {"type": "rect", "aria": False}, "encoding": places | {"color": colour, "tooltip": tips}}
     sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}

@@ -10,43 +10,39 @@ from leaderboards.display import fixed, score_text
 from leaderboards.report.content import FIRST, MAYBE, Report
 from leaderboards.report.html import filled
 
-FACTS = {
-    "backbone": "backbone",
+FACTS = {  # that stand behind the scores
     "family": "family",
-    "parameters": "weights, M",
+    "parameters": "parameters, M",
     "supervision": "learned from",
     "licence": "licence",
 }
-LATER = ("supervision", "licence")  # facts that stand behind the scores
 
 _SortedCell = dict[str, str | bool]  # what `tables.html` takes of a cell; ``value`` is what it is sorted by
 
 
 def best_table(report: Report) -> Markup:
     """The best layer of each backbone in each column, with filters above, and the random floor at the end."""
-    facts = [key for key in FACTS if key in ("backbone", "family") or _known(report.backbones[key])]
-    before, after = [key for key in facts if key not in LATER], [key for key in facts if key in LATER]
+    facts = [key for key in FACTS if key == "family" or _known(report.backbones[key])]
     columns = [str(name) for name in report.columns["column"]]
-    heads = [(FACTS[key], "numbers" if key == "parameters" else "words") for key in before]
-    heads += [(name, "numbers") for name in columns] + [(FACTS[key], "words") for key in after]
+    heads = [("backbone", "words"), *((name, "numbers") for name in columns)]
+    heads += [(FACTS[key], "numbers" if key == "parameters" else "words") for key in facts]
     scores = {(row["backbone"], row["column"]): row for row in report.best.to_dict("records")}
     rows = []
     for backbone in report.backbones.to_dict("records"):
-        cells = [_fact(key, backbone[key]) for key in before]
+        cells = [_fact("backbone", backbone["backbone"])]
         cells += [_score(scores.get((backbone["backbone"], name))) for name in columns]
-        cells += [_fact(key, backbone[key]) for key in after]
+        cells += [_fact(key, backbone[key]) for key in facts]
         known = {name: str(backbone[name]) for name in ("backbone", "family", "supervision", "licence")}
         known["parameters"] = fixed(backbone["parameters"], 0)
         # what filters ask for are attributes of the row
         rows.append({"cells": cells, "attributes": {f"data-{name}": value for name, value in known.items()}})
     floors = zip(report.columns["floor"], report.columns["deviation"], strict=True)
-    foot = ["random floor, ± s.d.", *[""] * (len(before) - 1)]
-    foot += [score_text(floor, deviation) for floor, deviation in floors] + [""] * len(after)
+    foot = ["random floor, ± s.d.", *(score_text(floor, deviation) for floor, deviation in floors)]
     return filled(
         "best",
         heads=[{"text": text, "sort": sort} for text, sort in heads],
         rows=rows,
-        foot=foot if _known(report.columns["floor"]) else [],
+        foot=[*foot, *[""] * len(facts)] if _known(report.columns["floor"]) else [],
     )
 
 

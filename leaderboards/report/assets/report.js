@@ -213,7 +213,6 @@
     const made = views[name].make();
     one(".what", figure).textContent = made.what ? `  ${made.what}` : "";
     const place = one(".chart", figure);
-    place.setAttribute("aria-label", `${one("figcaption b", figure).textContent}: ${made.what}`);
     if (drawn.has(name)) drawn.get(name).finalize();
     drawn.delete(name);
     place.textContent = "";
@@ -234,6 +233,8 @@
     });
     if (turns.get(name) !== turn) return void result.finalize(); // another one was asked for meanwhile
     drawn.set(name, result);
+    place.setAttribute("aria-label", `${one("figcaption b", figure).textContent}: ${made.what}`);
+    for (const mark of all("[role=graphics-symbol]:empty", place)) mark.removeAttribute("role");
   };
 
   // Charts are drawn when they come into view, and again when what they show has changed.
@@ -252,6 +253,10 @@
     for (const entry of entries) near[entry.isIntersecting ? "add" : "delete"](entry.target.dataset.view);
     asked = asked || requestAnimationFrame(work);
   }, { rootMargin: "500px" });
+  window.addEventListener("beforeprint", () => {
+    for (const name of [...stale]) draw(name);
+    stale.clear();
+  });
   let wide = window.innerWidth;
   window.addEventListener("resize", () => {
     if (window.innerWidth === wide) return;
@@ -396,7 +401,8 @@
   const filter = () => {
     state.shown = new Set(frames.backbones.filter(passes).map((row) => row.backbone));
     for (const row of table.tBodies[0].rows) row.hidden = !state.shown.has(row.dataset.backbone);
-    one("#count").textContent = `${state.shown.size} of ${labels.length} backbones`;
+    const none = state.shown.size ? "" : "; no backbone matches all filters: clear one";
+    one("#count").textContent = `${state.shown.size} of ${labels.length} backbones${none}`;
     for (const label of all("#pick fieldset label")) label.hidden = !state.shown.has(label.dataset.backbone);
     repick();
     redraw("ranking", "curves", "depth_map", "tradeoff");

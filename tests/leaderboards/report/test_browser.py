@@ -105,6 +105,8 @@ def test_filters_hide_rows_and_say_how_many_are_left(shared):
     assert set(names(shared)) == {"mini-clip", "mini-fs"}
     shared.fill("[name=find]", "FS")
     assert names(shared) == ["mini-fs"]
+    shared.fill("[name=find]", "nobody")
+    assert shared.inner_text("#count") == "0 of 4 backbones; no backbone matches all filters: clear one"
     shared.click("#filters button[type=reset]")
     shared.wait_for_function("document.querySelector('#count').textContent === '4 of 4 backbones'")
     assert len(names(shared)) == 4
@@ -176,7 +178,7 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
     cells = dict(
         shared.eval_on_selector_all(
             "#best-table tbody tr",
-            "rows => rows.map(row => [row.dataset.backbone, row.cells[3].textContent])",
+            "rows => rows.map(row => [row.dataset.backbone, row.cells[1].textContent])",
         )
     )
     own = {row["backbone"]: row for row in rows if row["column"] == KNN}
@@ -245,6 +247,20 @@ def test_a_phone_needs_no_scrolling_aside(browser, path):
         for view in ("curves", "ranking", "tradeoff", "task_map", "alike"):
             show(tab, view)
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_every_chart_is_printed_and_the_table_is_whole(browser, path):
+    with browser.new_context(viewport={"width": 1280, "height": 600}) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        views = "[...document.querySelectorAll('.view')].map(view => view.querySelectorAll('svg').length)"
+        tab.evaluate(f"addEventListener('afterprint', () => {{ window.printed = {views}; }})")
+        tab.pdf(format="A4")
+        assert set(tab.evaluate("window.printed")) == {1}
+        tab.emulate_media(media="print")
+        tab.set_viewport_size({"width": 720, "height": 1000})
+        assert tab.evaluate("document.querySelector('#best-table').getBoundingClientRect().right") <= 720
 
 
 def test_without_scripts_tables_are_shown_and_what_needs_them_is_not(browser, path):

@@ -73,3 +73,9 @@ def test_many_rows_are_lower():
     assert charts.height("ranking", 40) == 40 * 24
     assert charts.height("ranking", 90) == 90 * 14
     assert charts.height("curves", 90) == 0
+
+
+def test_a_backbone_beside_itself_keeps_every_line_of_a_tooltip():
+    spec = charts.filled(charts.alike(), {"first": "a", "second": "a", "ink": "", "font": ""})
+    titles = [tip["title"] for tip in spec["layer"][0]["encoding"]["tooltip"]]
+    assert titles == ["row: layer of a", "column: layer of a", "CKA"]
