@@ -10,7 +10,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
 from leaderboards.scores.column import Column, Side
 from leaderboards.scores.costs import find_device, layer_costs
-from leaderboards.scores.differences import Ties
+from leaderboards.scores.differences import Ties, column_ties
 
 MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
 _COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
@@ -37,21 +37,23 @@ class Answer:
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     compared: int  # other backbones that were
     layers: tuple[int, ...]  # further blocks of which the data cannot tell that they are worse
-    better: Side | None  # in another pooling
+    others: tuple[Side, ...]  # its best blocks in other poolings, none of which scores more
     milliseconds: float  # one image up to the layer; NaN where it was not measured
     device: str  # that it was measured on; "" where it was not
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
-    """The answer to every column of a leaderboard that has a score, in their order."""
+    """The answer to every column of a leaderboard that has a score, in their order.
+
+    Each backbone stands in its best pooling, also where the leaderboard takes another one for all.
+    """
     costs = board.costs.records
     device = find_device(costs)
     times = layer_costs(costs, device).set_index(["backbone", "input_size", "layer"])["ms"].to_dict()
-    return tuple(
-        _answer(column, board.ties.get(column.key), times, device or "")
-        for column in board.columns
-        if len(column.best)
-    )
+    columns = [column.by_best_pooling for column in board.columns if len(column.best)]
+    changed = [column.by_best_pooling for column in board.columns if column.better_poolings]
+    ties = {**board.ties, **column_ties(changed, board.items)} if board.items else board.ties
+    return tuple(_answer(column, ties.get(column.key), times, device or "") for column in columns)
 
 
 def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
@@ -59,7 +61,7 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
     name, layer = str(top["backbone"]), int(top["layer"])
-    others = [str(other) for other in best["backbone"] if other != name]
+    rivals = [str(other) for other in best["backbone"] if other != name]
     equal = set(best.loc[best["value"] == top["value"], "backbone"])
     tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
     milliseconds = float(times.get((name, int(top["input_size"]), layer), math.nan))
@@ -76,11 +78,11 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
         ci_low=float(top["ci_low"]),
         ci_high=float(top["ci_high"]),
         honest=math.nan if honest is None else honest.score,
-        rivals=tuple(other for other in others if other in equal | tied),
-        untested=tuple(other for other in others if other in untested),
-        compared=sum(other not in untested for other in others) if ties else 0,
+        rivals=tuple(other for other in rivals if other in equal | tied),
+        untested=tuple(other for other in rivals if other in untested),
+        compared=sum(other not in untested for other in rivals) if ties else 0,
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
-        better=column.better_poolings.get(name),
+        others=column.other_sides.get(name, ()),
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
     )
@@ -103,7 +105,7 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.Dat
             "task": answer.column.heading,
             "best backbone": labels[answer.backbone],
             "layer": f"{answer.layer}/{answer.depth}",
-            "vectors": f"{answer.pooling}{' ↑' if answer.better else ''}",
+            "vectors": answer.pooling,
             "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
             "honest": score_text(answer.honest),
             "ms": fixed(answer.milliseconds, 1),
@@ -129,17 +131,20 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     """How to read the table: one sentence for each thing that it shows."""
     notes = []
     if any(answer.rivals or answer.layers for answer in answers):
-        notes.append("Tied with the best: together with the best, these hold the true best with 95 %.")
+        notes.append(
+            "Tied with the best: together with the best, these hold the true best with 95 %, all backbones "
+            "and layers tested at once; `compare` tests two backbones alone, and may tell tied ones apart."
+        )
     if any(not math.isnan(answer.honest) for answer in answers):
         notes.append("Honest: the layer chosen on one half of the data and scored on the other.")
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         notes.append(f"ms: one image up to that layer, on {devices}.")
-    notes += [
-        f"↑ {answer.column.heading}: pooling {answer.better.pooling} reaches "
-        f"{score_text(answer.better.score)} (layer {answer.better.layer}/{answer.better.depth})."
+    others = [
+        f"{answer.column.heading} {score_text(other.score)} ({other.pooling}, {other.layer}/{other.depth})"
         for answer in answers
-        if answer.better
+        for other in answer.others
     ]
+    notes += [f"In other poolings: {'; '.join(others)}."] if others else []
     if any(answer.column.partial for answer in answers):
         notes.append("†: measured on a part of the official data.")
     return tuple(notes)

@@ -32,6 +32,9 @@ OPTIMISTIC = (
 HELD_OUT = (
     "; beside it is the difference when layers are chosen on one half of the items and scored on the other"
 )
+AT_ONCE = (
+    "Tables, which test all backbones and choices of a layer at once, may mark two as tied that differ here."
+)
 
 _COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
 _SIDE = ("layer", "depth", "pooling", "score")
@@ -227,7 +230,8 @@ def conclusion(result: Match) -> str:
     if result.which == "same":
         return shown
     known = any(not math.isnan(versus.held_out) for versus in result.rows)
-    return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}."
+    alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""
+    return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}"
 
 
 def _where(result: Match, higher: int) -> str:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
 INTERVALS = r"$\pm$ is half the 95\,\% interval."
-TIED = r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%."
+TIED = (
+    r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%, all backbones tested at once."
+)
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 

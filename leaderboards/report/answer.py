@@ -60,9 +60,10 @@ def _values(answer: Answer) -> list[str]:
     facts = []
     if not math.isnan(answer.honest):
         facts.append(f"{fixed(answer.honest, 1)} % {HONEST}")
-    if answer.better is not None:
-        words = f"{pooling_name(answer.better.pooling)}, layer {answer.better.layer}"
-        facts.append(f"{fixed(answer.better.score, 1)} % from another pooling: {words}")
+    facts += [
+        f"{fixed(other.score, 1)} % from another pooling: {pooling_name(other.pooling)}, layer {other.layer}"
+        for other in answer.others
+    ]
     facts += [f"random features reach {fixed(floor, 1)} %" for floor in answer.column.floors["mean"][:1]]
     return facts
 

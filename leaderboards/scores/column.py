@@ -131,17 +131,22 @@ class Column(RecordGroup):
         return choices
 
     @cached_property
+    def other_sides(self) -> Mapping[str, tuple[Side, ...]]:
+        """For each backbone its best blocks in other poolings than the leaderboard's, the best one first."""
+        sides: dict[str, list[Side]] = {}
+        for pooling in self.other_poolings:
+            rows = self.scored[self.scored["pooling"] == pooling]
+            for row in best_rows(rows[~rows["primary"].astype(bool)]).to_dict("records"):
+                place = str(row["backbone"]), int(row["layer"]), int(row["depth"])
+                sides.setdefault(place[0], []).append(Side(*place, pooling, float(row["value"])))
+        return {name: tuple(sorted(own, key=lambda side: -side.score)) for name, own in sides.items()}
+
+    @cached_property
     def better_poolings(self) -> Mapping[str, Side]:
         """For each backbone whose best score is of another pooling than the leaderboard's, that score."""
         primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
-        better: dict[str, Side] = {}
-        for pooling in self.other_poolings:
-            for row in best_rows(self.scored[self.scored["pooling"] == pooling]).to_dict("records"):
-                name, value = str(row["backbone"]), float(row["value"])
-                known = better[name].score if name in better else primary.get(name, -math.inf)
-                if value > known:
-                    better[name] = Side(name, int(row["layer"]), int(row["depth"]), pooling, value)
-        return better
+        sides = {name: own[0] for name, own in self.other_sides.items()}
+        return {name: side for name, side in sides.items() if side.score > primary.get(name, -math.inf)}
 
     @cached_property
     def by_best_pooling(self) -> "Column":

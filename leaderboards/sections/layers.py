@@ -5,6 +5,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed, pooling_name, pooling_rank, score_text
 from leaderboards.scores.column import Column
+from leaderboards.scores.differences import known_items, places_of
 from leaderboards.sections import tables
 from leaderboards.sections.provenance import partial_line, units_text
 from tasks.blocks import Block, Heading, Table, said, wrapped
@@ -43,19 +44,19 @@ def layer_blocks(board: Board) -> list[Block]:
     note = NOTE.format(tied=TIES if board.has_intervals else "", choices=choices)
     blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
     for column in board.columns:
-        blocks += _column_blocks(column)
+        blocks += _column_blocks(board, column)
     return blocks
 
 
-def _column_blocks(column: Column) -> list[Block]:
+def _column_blocks(board: Board, column: Column) -> list[Block]:
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
-    blocks: list[Block] = [Heading(3, title), *_pooling_blocks(column, None, title)]
+    blocks: list[Block] = [Heading(3, title), *_pooling_blocks(board, column, None, title)]
     chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
     for pooling in column.other_poolings:
-        blocks += _pooling_blocks(column, pooling, title)
+        blocks += _pooling_blocks(board, column, pooling, title)
     if not metrics.empty:
         note = said("All metrics, each at its own best layer:")
         blocks += [note, Table(metrics, caption=f"{title}: all metrics")]
@@ -65,7 +66,7 @@ def _column_blocks(column: Column) -> list[Block]:
     return blocks
 
 
-def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Block]:
+def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:
     rows, floor = tables.every_layer(column, pooling), tables.floor_sentence(column, pooling)
     if rows.empty:
         return [said("{floor}", floor=floor)]
@@ -73,12 +74,23 @@ def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Blo
     if "cls" in names and pooling is None:
         names = [name for name in names if name != "mean"]
     caption = ", ".join(map(pooling_name, names))
-    bold = f"{caption[:1].upper()}{caption[1:]}"
+    bold, units = f"{caption[:1].upper()}{caption[1:]}", units_text(rows) + _groups_text(board, column)
     return [
-        said("**{caption}**{units}. {floor}", caption=bold, units=units_text(rows), floor=floor),
+        said("**{caption}**{units}. {floor}", caption=bold, units=units, floor=floor),
         Table(tables.layer_table(column, pooling), caption=f"{title}: every layer, {caption}"),
         partial_line(rows),
     ]
+
+
+def _groups_text(board: Board, column: Column) -> str:
+    """Of how many groups, such as videos, the items are, where they were not sampled one by one."""
+    if board.items is None or column.best.empty:
+        return ""
+    (best,) = places_of(column.best[:1])
+    found = known_items(column, str(column.best["backbone"].iloc[0]), [best], board.items)
+    count = len({cluster for items in found.values() for cluster in items.clusters})
+    single = all(count == len(items.keys) for items in found.values())
+    return "" if single else f" in {count:,} independent groups"
 
 
 def choice_table(column: Column) -> pd.DataFrame:

@@ -134,14 +134,14 @@ CHOSEN = "chosen on other data, of {count}"
 class SetGain:
     """What taking layers together gains one backbone in one column.
 
-    The last one of a backbone is chosen on other data: its score is of the data that did not choose, and its
-    gain is over single blocks that were chosen so, too.
+    The last one of a backbone is chosen on other data, both the set and the single block: their scores are of
+    the data that did not choose.
     """
 
     column: Column
     names: tuple[str, ...]  # what the set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
     side: Side  # the set, of several that which was chosen most often, and the score
-    best: Side  # the best single block, chosen on the items that score it
+    best: Side  # the best single block, or that which was chosen most often, and the score
     gain: Difference
 
 
@@ -172,8 +172,10 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     before = column.honest.get(name)
     if not math.isnan(score) and before is not None and len(rows) > 1:
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
-        names = (CHOSEN.format(count=len(rows)),)
-        yield SetGain(column, names, side, best, Difference(score - before.score))
+        honest = replace(best, layer=before.shares[0][0], score=before.score)
+        yield SetGain(
+            column, (CHOSEN.format(count=len(rows)),), side, honest, Difference(score - before.score)
+        )
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:

@@ -101,6 +101,9 @@ def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fus
     pairs = made.sets[(made.sets["task"] == "spair") & (made.sets["metric"] == "PCK@0.1")]
     pairs = pairs[(pairs["backbone"] == "mini-fs") & (pairs["tap"].str.count(r"\+") == 1)]
     assert spair["best pair of 6"].side.score == pairs["value"].max()
+    for fair in (one for one in gains if one.names[0].startswith("chosen")):
+        assert fair.best.score == fair.column.honest["mini-fs"].score
+        assert fair.gain.value == pytest.approx(fair.side.score - fair.best.score)
 
 
 def test_the_page_has_a_table_of_its_own(made: Fused) -> None:

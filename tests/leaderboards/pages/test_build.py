@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ from leaderboards.display import page_name
 from leaderboards.pages.build import tables_folder, write_pages
 from leaderboards.pages.csv import read_numbers
 from leaderboards.pages.tidy import INSIDE, TIDY, tidy_frame
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import write_items
 from leaderboards.records.key import Tolerance
 from leaderboards.records.record import to_frame
-from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
+from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
+from tests.leaderboards.shown import render_page
 from zoo.errors import InputError
 
 NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
@@ -94,6 +98,16 @@ def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
     texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
     assert ["68.0 ± 9.0 (2/3) ≈" in text for text in texts] == [True, False]
     assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
+
+
+def test_a_table_says_of_how_many_groups_its_items_are(tmp_path):
+    records = frame(unsure(layers([50.0, 40.0]), half=1.5))
+    items = measured([0, 100] * 5)
+    for clusters, words in ((items.keys, ""), (("video",) * 4 + items.keys[4:], " in 7 independent groups")):
+        places = {(1, "block", "cls"): replace(items, clusters=clusters)}
+        write_items(places, tmp_path / scored_path(task_key("knn", "mini-imagenet", "standard"), "mini-dino"))
+        page = render_page(records, "mini", tmp_path)
+        assert f"**Class token**, n = 400 images{words}." in page
 
 
 def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):

@@ -34,7 +34,7 @@ def test_who_cannot_be_told_from_the_best_is_named():
 
 
 def test_another_pooling_and_a_cost_are_told_where_they_are_known():
-    text = card(better=Side("mini-dino", 2, 3, "mean", 64.04), milliseconds=6.0, device="cuda")
+    text = card(others=(Side("mini-dino", 2, 3, "mean", 64.04),), milliseconds=6.0, device="cuda")
     assert "64.0 % from another pooling: mean of the patch tokens, layer 2" in text
     assert "6.00 ms an image on cuda, 64-dimensional vectors, about 600 M parameters" in text
     assert " ms an image" not in card()

@@ -1,6 +1,7 @@
 """The answer to each column: what is best, what may be, too, and what it costs; and how a table says it."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,12 +110,29 @@ def test_the_table_leaves_out_what_is_not_known() -> None:
     assert answer_notes(found) == ()
 
 
-def test_a_better_pooling_is_pointed_out() -> None:
-    found = answers_of(
-        Board.of(frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False)))
+def test_the_best_pooling_is_the_answer_with_the_others_beside_it() -> None:
+    better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
+    found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
+    (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
+    assert (row["vectors"], row["layer"], row["score"], row["honest"]) == (
+        "mean",
+        "1/2",
+        "30.0 ± 2.0",
+        "29.5",
     )
-    assert [*answer_table(found, {"mini-dino": "mini-dino"})["vectors"]] == ["cls ↑"]
-    assert answer_notes(found) == ("↑ knn top-1: pooling mean reaches 30.0 (layer 1/2).",)
+    assert answer_notes(found)[-1] == "In other poolings: knn top-1 20.0 (cls, 2/2)."
+    assert found[0].column.floors["mean"].tolist() == [3]
+
+
+def test_backbones_are_ranked_and_tied_by_their_best_poolings(tmp_path: Path) -> None:
+    other = [replace(one, pooling="mean", primary=False) for one in layers([48.75, 45.0], data="d1")]
+    dino = [replace(one, backbone="mini-dino", family="DINO") for one in other]
+    own = frame(scored(tmp_path, "mini-clip", fewer(9), fewer(2)), layers([10.0, 9.0], data="d1"), dino)
+    values = {1: fewer(1), 2: fewer(4)}
+    places = {(layer, "block", "mean"): measured(list(value)) for layer, value in values.items()}
+    write_items(places, tmp_path / scored_path(KEY, "mini-dino"))
+    (found,) = answers_of(Board.of(own, items=tmp_path))
+    assert (found.backbone, found.pooling, found.rivals) == ("mini-dino", "mean", ("mini-clip",))
 
 
 def test_many_rivals_are_counted(tmp_path: Path) -> None:
