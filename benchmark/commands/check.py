@@ -1,6 +1,9 @@
 """Which datasets are there: the command `check`."""
 
+import os
 from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -11,6 +14,13 @@ from benchmark.option import Option, OptionalPath, Plain
 from benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
 from tasks.datasets.hub_spec import PREFIX
 from zoo.errors import InputError
+
+if TYPE_CHECKING:
+    from benchmark.engines.progress import Reporter
+    from tasks.datasets.base import Sample
+    from tasks.datasets.catalogue import Inspection
+
+SAMPLE = 100  # images of a dataset that are opened, evenly spread, where not all are asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,16 +33,19 @@ class CheckRequest:
     digests: Plain[bool] = Option(
         False, "With --data hf:PACK: read every byte and compare it with the digests."
     )
+    all: Plain[bool] = Option(False, f"Open every image, not at most {SAMPLE} of each dataset.")
 
 
 @command("check", CheckRequest)
 def check_command(request: CheckRequest) -> int:
     """Say which datasets are there, complete, partial, missing or broken, before any GPU hour is spent.
 
-    Of your own images, how they are understood: classes, splits, what is left out.
+    Of your own images, how they are understood: classes, splits, what is left out. Some images of each
+    dataset are decoded, with --all every one.
 
     Example: `python -m benchmark check --images MY_FOLDER --labels labels.csv`
     """
+    from benchmark.engines.progress import Terminal
     from benchmark.plan.location import data_folder
     from benchmark.plan.suites import require_fitting
     from tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
@@ -53,8 +66,41 @@ def check_command(request: CheckRequest) -> int:
         inspections = [inspect(root, entry) for entry in DATASETS]
     titles = ("dataset", "state", "what is there")
     table = Table(*(Column(title, overflow="fold") for title in titles), box=None, pad_edge=False)
+    report = Terminal()
+    inspections = [_opened(each, report, every=request.all) for each in inspections]
     for each in inspections:
         table.add_row(each.name, each.state.value, each.text)
-    Console().print(table)
+    Console(markup=False).print(table)  # names of files may look like markup
     states = {each.state for each in inspections}
     return 2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0
+
+
+def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "Inspection":
+    """An inspection that says whether images can be decoded, too."""
+    from tasks.datasets.catalogue import State, images_of
+
+    if not (images := [*images_of(inspection.data)]):
+        return inspection
+    chosen = images if every else images[:: -(-len(images) // SAMPLE)]
+    unreadable = []
+    with (
+        ThreadPool(os.cpu_count()) as pool,
+        report.bar(f"{inspection.name}  opening", len(chosen), "images") as advance,
+    ):
+        for reason in pool.imap(_unreadable, chosen, chunksize=8):
+            unreadable += [reason] if reason else []
+            advance(1)
+    text = f"{inspection.text}; {len(chosen):,} of {len(images):,} images opened"
+    if not unreadable:
+        return inspection._replace(text=text)
+    state = State.BROKEN if len(unreadable) == len(chosen) else State.PARTIAL
+    return inspection._replace(state=state, text=f"{text}, {len(unreadable):,} unreadable ({unreadable[0]})")
+
+
+def _unreadable(image: "Sample") -> str:
+    """Why an image cannot be decoded; "" where it can be."""
+    try:
+        image.open()
+    except InputError as error:
+        return str(error)
+    return ""

@@ -1,16 +1,17 @@
 """The official datasets and the user's own images, and whether they are where they should be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.datasets.base import Data, DatasetEntry
+from tasks.datasets.base import Data, DatasetEntry, FileSample, Sample
 from tasks.datasets.coco import COCO_VAL2017
 from tasks.datasets.davis import DAVIS_2017_VAL
 from tasks.datasets.files import exists
 from tasks.datasets.folder import OwnImages, read_folder
-from tasks.datasets.hub import read_hub_dataset
+from tasks.datasets.hub import TableSample, read_hub_dataset
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.partimagenet import PARTIMAGENET
@@ -54,6 +55,7 @@ class Inspection(NamedTuple):
     name: str
     state: State
     text: str
+    data: Data | None = None  # what was read, where it can be
 
 
 def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
@@ -77,4 +79,16 @@ def _inspected(name: str, read: Callable[[], Data]) -> Inspection:
     except InputError as error:
         return Inspection(name, State.BROKEN, str(error))
     state = State.PARTIAL if data.coverage.partial else State.COMPLETE
-    return Inspection(data.name, state, str(data.coverage))
+    return Inspection(data.name, state, str(data.coverage), data)
+
+
+def images_of(data: object) -> Iterator[Sample]:
+    """The images of what was read, in order, wherever a dataset holds them."""
+    if isinstance(data, FileSample | TableSample):
+        yield data
+    elif isinstance(data, tuple):
+        for each in data:
+            yield from images_of(each)
+    elif is_dataclass(data):
+        for field in fields(data):
+            yield from images_of(getattr(data, field.name))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import benchmark
 from benchmark.plan.datasets import bind_tasks, own_datasets
@@ -137,11 +138,36 @@ def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_
         assert found.partition(": ")[2] == line
     said = command(capsys, "check", *own)
     assert said.code == 0
-    assert " ".join(said.out.split()).endswith(f"flat complete {line}")
+    assert " ".join(said.out.split()).endswith(f"flat complete {line}; 14 of 14 images opened")
     said = command(capsys, "check", "--images", flat, tmp_path / "nowhere")
     assert said.code == 0
     assert "missing" in said.out
     assert command(capsys, "check", "--images", tmp_path).code == 2
+
+
+def test_check_opens_a_sample_of_the_images_or_all(capsys: Capture, tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(150):
+        Image.new("RGB", (2, 2)).save(photos / f"{number:03}.png")
+    (photos / "001.png").write_bytes(b"no image")
+    (photos / "[red].heic").write_bytes(b"")
+
+    def said(*options: str) -> str:
+        return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
+
+    assert "photos partial 150 images;" in said()
+    assert said().endswith("pip install 'layerboard[heic]'; 75 of 150 images opened")
+    assert "150 of 150 images opened, 1 unreadable (cannot decode image" in said("--all")
+    (photos / "[red].heic").unlink()
+    assert "photos complete" in said()
+    assert "photos partial" in said("--all")
+    (photos / "000.png").write_bytes(b"")
+    assert "75 of 150 images opened, 1 unreadable" in said()
+    for path in photos.iterdir():
+        path.write_bytes(b"no image")
+    said = command(capsys, "check", "--images", photos)
+    assert (said.code, "broken" in said.out) == (2, True)
 
 
 WRONG = {
