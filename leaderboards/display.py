@@ -81,7 +81,7 @@ def number_text(value: float, spread: float = math.nan) -> str:
 
 def ms_text(value: float) -> str:
     """Milliseconds: no decimal from 100 on, one from 10 on, two below; "" where they are not known."""
-    return fixed(value, (value < 100) + (value < 10))
+    return fixed(value, 0 if value >= 100 else 1 if value >= 10 else 2)
 
 
 def count_text(value: float) -> str:
