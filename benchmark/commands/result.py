@@ -44,13 +44,13 @@ class Result:
         else:
             text = table_text(rows)
         notes = (_wrapped(note, _screen()) for note in (*rest, *self.notes))
-        return "\n".join([self.title, "", text, "", *notes]).rstrip()
+        return "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
 
     def _repr_html_(self) -> str:
         rows, rest = self._shown(MOST_ROWS)
         table = rows.to_html(index=False, border=0, escape=True, float_format="{:.4g}".format, na_rep="")
         notes = "".join(f"<p>{escape(note)}</p>" for note in [*rest, *self.notes])
-        return f"<div><p><b>{escape(self.title)}</b></p>{table}{notes}</div>"
+        return f"<div><p><b>{escape(self.title)}</b></p>{table if len(rows) else ''}{notes}</div>"
 
     def _shown(self, most: int | None) -> "tuple[pd.DataFrame, list[str]]":
         """The first rows, and that there are more."""

@@ -131,7 +131,8 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         table = whole_table(costs).drop(columns=["bytes a vector", "GB a million vectors"])
         title, table = f"suite {board.suite}, on {device}", table.loc[:, (table != "").any()]
     else:
-        return Result(title="no scores", frame=answer_frame(()))
+        told = "no scores; what analyses found is on pages of their own, in the folder tables"
+        return Result(title=told, frame=answer_frame(()))
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     return Result(title=title, frame=frame, table=table, notes=(*answer_notes(answers), *disturbed))

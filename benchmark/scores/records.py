@@ -103,7 +103,8 @@ def _values(content: bytes, column: str) -> set[str]:
 
 def rule_of(spec: BackboneSpec) -> str:
     """Rule by which a backbone fitted its position embeddings; "" where it has none, or they are not ours."""
-    return "" if spec.heads is None or spec.checkpoint == "object" else spec.interpolation
+    is_other = spec.heads is None or spec.checkpoint in ("object", "module", "timm")
+    return "" if is_other else spec.interpolation
 
 
 def table_pooling(spec: BackboneSpec) -> str:

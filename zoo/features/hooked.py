@@ -101,8 +101,9 @@ class HookedBackbone(Backbone):
                 f"have one, is not known; its taps are {in_words(taps)}."
             )
         config = getattr(self._network.body, "config", None)
-        can_choose = isinstance(parts, Sublayers) and parts.gives_probabilities
-        if layer.tap != "probabilities" or (can_choose and hasattr(config, "_attn_implementation")):
+        can_choose = self.spec.checkpoint in ("module", "timm") or hasattr(config, "_attn_implementation")
+        can_show = isinstance(parts, Sublayers) and parts.gives_probabilities
+        if layer.tap != "probabilities" or (can_choose and can_show):
             return ""
         return f"{self.spec.name} is a network whose attention probabilities cannot be read."
 
@@ -162,7 +163,7 @@ class HookedBackbone(Backbone):
         norm, parts, tap = self._network.final_norm, self._network.parts, layer.tap
         block = self._network.blocks[max(0, layer.index - 1)]
         if tap == "probabilities":
-            yield watch_attention(parts, block, show)
+            yield from watch_attention(parts, block, show)
         elif tap == "input" or layer.index == 0:
             yield before(block, show)
         elif tap == "final" and norm is not None:

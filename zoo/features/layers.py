@@ -27,8 +27,11 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     if missing is None:
         return ""
     if missing.tap == "probabilities":
-        if spec.checkpoint in ("module", "timm"):
-            return f"{spec.name} is a network whose attention probabilities cannot be read."
+        if spec.heads is None and spec.checkpoint in ("module", "timm"):
+            return (
+                f"{spec.name} is a network whose attention probabilities cannot be read: that takes one "
+                "nn.MultiheadAttention, or Attention of timm, in each block, over all of its tokens."
+            )
         if spec.heads is None:
             return f"{spec.name} has no attention."
         span = f"it has those of {Layer(1, missing.tap)} to {Layer(spec.depth, missing.tap)}"

@@ -119,24 +119,40 @@ def rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 def eager(body: nn.Module) -> Iterator[None]:
     """Inside, a network computes attention probabilities as tensors; afterwards its usual attention is back.
 
-    Its attentions read the word in their configuration in every forward, so that two assignments are all.
+    Attentions of transformers read the word in their configuration in every forward, timm's their own switch.
     """
-    configuration: Any = body.config
-    usual = configuration._attn_implementation
-    configuration._attn_implementation = "eager"  # transformers' word for probabilities as a tensor
+    words = ((getattr(body, "config", None), "_attn_implementation", "eager"),)
+    switches = ((module, "fused_attn", False) for module in body.modules())
+    usual = [(*each, getattr(each[0], each[1])) for each in (*words, *switches) if hasattr(*each[:2])]
+    for holder, name, value, _ in usual:
+        setattr(holder, name, value)
     try:
         yield
     finally:
-        configuration._attn_implementation = usual
+        for holder, name, _, value in usual:
+            setattr(holder, name, value)
 
 
-def watch_attention(parts: Parts, block: nn.Module, show: Callable[[Tensor | None], None]) -> RemovableHandle:
-    """Hook that shows the probabilities of a block when the forward reaches it, and drops them afterwards.
+def shows_probabilities(module: nn.Module) -> bool:
+    """Whether it is torch's attention, or one such as timm's, whose probabilities can be had."""
+    return isinstance(module, nn.MultiheadAttention) or (
+        hasattr(module, "fused_attn") and isinstance(getattr(module, "attn_drop", None), nn.Module)
+    )
 
-    It must be there before any hook that reads what the attention adds to the stream, and shown is None where
+
+def watch_attention(
+    parts: Parts, block: nn.Module, show: Callable[[Tensor | None], None]
+) -> Iterator[RemovableHandle]:
+    """Hooks that show the probabilities of a block when the forward reaches it, and drop them afterwards.
+
+    They must be there before any that reads what the attention adds to the stream, and shown is None where
     the network computed none.
     """
     assert isinstance(parts, Sublayers)
+    attends = block.get_submodule(parts.attends)
+
+    def ask(_: nn.Module, inputs: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+        return inputs, options | {"need_weights": True, "average_attn_weights": False}
 
     def hook(
         _: nn.Module, __: tuple[Tensor, ...], output: tuple[Tensor, Tensor | None]
@@ -144,4 +160,9 @@ def watch_attention(parts: Parts, block: nn.Module, show: Callable[[Tensor | Non
         show(output[1])
         return output[0], None
 
-    return block.get_submodule(parts.attends).register_forward_hook(hook)
+    if isinstance(attends, nn.MultiheadAttention):
+        yield attends.register_forward_pre_hook(ask, with_kwargs=True)
+    elif shows_probabilities(attends):
+        yield before(attends.get_submodule("attn_drop"), show)
+        return
+    yield attends.register_forward_hook(hook)

@@ -70,8 +70,9 @@ def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
     assert found.failures == ()
     assert len(found.frame) > 0
     assert len(found.best) == 0
-    assert repr(found).startswith("no scores")
+    assert repr(found) == "no scores; what analyses found is on pages of their own, in the folder tables"
     assert "no scores" in found._repr_html_()
+    assert "<table" not in found._repr_html_()
 
 
 def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:

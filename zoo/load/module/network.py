@@ -11,12 +11,12 @@ from weakref import WeakValueDictionary
 import torch
 from torch import nn
 
-from zoo.architecture import Layout
+from zoo.architecture import Layout, Sublayers
 from zoo.errors import InputError, shortened
 from zoo.features.hooked import Network
 from zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
 from zoo.load.module.hints import ModuleHints, has_class_token, with_images
-from zoo.load.module.trial import LAYOUT_WORDS, Trial, try_out
+from zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
 from zoo.load.own import faults
 from zoo.spec import BackboneSpec, Stage
 from zoo.view.geometry import nearest_multiple
@@ -34,13 +34,15 @@ class Examined:
     spec: BackboneSpec
     blocks: Paths
     final_norm: str  # its path; "" for none
+    attends: str  # path in each block of what shows its attention probabilities; "" for none
     layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
 
     def network(self, net: nn.Module) -> Network:
         """A network of this kind with the places to look into."""
         norm = net.get_submodule(self.final_norm) if self.final_norm else None
-        return Network(net, tuple(map(net.get_submodule, self.blocks)), norm, self.layouts)
+        parts = Sublayers(attends=self.attends) if self.attends else None
+        return Network(net, tuple(map(net.get_submodule, self.blocks)), norm, self.layouts, parts=parts)
 
 
 class NetworkCopy:
@@ -130,6 +132,8 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         except InputError:
             raise error from None  # of the size that the network says
     spec, reason = _spec(trial, hints)
+    attends, heads = find_attention(trial)
+    spec = replace(spec, heads=heads or None)
     layouts = tuple(reading.layout for reading in trial.readings)
     mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
     lines = [
@@ -141,12 +145,14 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     if spec.prefix_tokens and reason:
         what = "a class token" if spec.has_cls else "no class token"
         lines.append(f"the first prefix token is {what} ({reason})")
+    if attends:
+        lines.append(f"attention probabilities of {heads} heads, shown by {attends} of each block")
     if final_norm is None and not trial.final_norm:
         lines.append("no norm was given what the last block gives; final_norm= names one")
     if trial.other_sizes:
-        lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
+        lines.append(f"images of other sizes: none, {trial.other_sizes}")
     words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
-    return Examined(spec, trial.subject.blocks, trial.final_norm, layouts, words)
+    return Examined(spec, trial.subject.blocks, trial.final_norm, attends, layouts, words)
 
 
 def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:

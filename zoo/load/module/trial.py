@@ -6,15 +6,18 @@ patch show; what no image changes, before the first block, is a prefix token.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import isqrt
 
 import torch
 from torch import Tensor
 
-from zoo.architecture import Layout
-from zoo.errors import InputError, first_line
+from zoo.architecture import Layout, Sublayers
+from zoo.errors import InputError
+from zoo.features.hooked import exact_float32
 from zoo.features.layers import with_batch_first
+from zoo.features.taps import eager, shows_probabilities, watch_attention
 from zoo.load.module.blocks import Paths, find_blocks
 from zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
 from zoo.load.module.hints import ModuleHints
@@ -236,10 +239,42 @@ def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -
     sides = (subject.size + stride, subject.size + 2 * stride)
     try:
         streams, _ = streams_of(subject, subject.draw(*sides)[None])
-    except InputError as error:
-        return first_line(error.__cause__ or error)
+    except InputError:
+        return f"its forward takes none of {sides[1]} x {sides[0]} px"
     for stream, reading in zip(streams, every, strict=True):
         rows, columns = (length * reading.side // subject.size for length in sides)
         if not reading.fits(stream, rows, columns):
             return "the grid does not follow the image"
     return ""
+
+
+def find_attention(trial: Trial) -> tuple[str, int]:
+    """Path in each block of the one attention whose probabilities can be shown, and its heads; "", 0 if none.
+
+    Each row must sum to 1 over the tokens of the block: attention inside windows is not taken.
+    """
+    subject, net = trial.subject, trial.subject.net
+    blocks = [net.get_submodule(path) for path in subject.blocks]
+    names = {name for block in blocks for name, part in block.named_modules() if shows_probabilities(part)}
+    if len(names) != 1 or any(reading.is_map for reading in trial.readings):
+        return "", 0
+    (attends,) = names
+    shown: list[Tensor | None] = []
+    try:
+        with ExitStack() as hooks, torch.no_grad(), exact_float32():
+            hooks.enter_context(eager(net))
+            for block in blocks:
+                for hook in watch_attention(Sublayers(attends=attends), block, shown.append):
+                    hooks.callback(hook.remove)
+            net(subject.images(subject.draw()[None]))
+    except Exception:  # of any kind: it is somebody's network, and cannot do this
+        return "", 0
+    tokens = trial.readings[-1].prefix + trial.readings[-1].side ** 2
+    heads = 0 if not shown or shown[0] is None else shown[0].shape[1]
+    fits = [
+        maps is not None
+        and maps.shape == (1, heads, tokens, tokens)
+        and bool(((maps.sum(-1) - 1).abs() < ALIKE).all())
+        for maps in shown
+    ]
+    return (attends, heads) if len(fits) == len(blocks) and all(fits) else ("", 0)

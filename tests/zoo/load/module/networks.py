@@ -27,6 +27,83 @@ class Mixing(Block):
         return super().forward(x) + scale * sum(head(x) for head in self.heads) / 4
 
 
+class Attending(Block):
+    """With torch's attention, three heads, on tokens [batch tokens dim]."""
+
+    batch_first = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn = nn.MultiheadAttention(WIDTH, 3, batch_first=self.batch_first)
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = self.norm(x)
+        return super().forward(x + self.attn(normed, normed, normed, need_weights=False)[0])
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """By hand, [batch heads queries keys], of tokens [batch tokens dim]."""
+        rows = nn.functional.linear(self.norm(x), self.attn.in_proj_weight, self.attn.in_proj_bias)
+        query, key, _ = rows.unflatten(-1, (3, 3, -1)).permute(2, 0, 3, 1, 4)
+        return (query @ key.mT / 2).softmax(-1)
+
+
+class AttendingFirst(Attending):
+    """On tokens [tokens batch dim]."""
+
+    batch_first = False
+
+
+class FusedAttention(nn.Module):
+    """As timm's: in one step, or in several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.attn_drop = nn.Linear(WIDTH, 3 * WIDTH), nn.Dropout(0.5)
+        self.fused_attn = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.qkv(x).unflatten(-1, (3, 3, -1)).permute(2, 0, 3, 1, 4)
+        if self.fused_attn:
+            heads = nn.functional.scaled_dot_product_attention(query, key, value)
+        else:
+            heads = self.attn_drop((query @ key.mT / 2).softmax(-1)) @ value
+        return heads.transpose(1, 2).flatten(2)
+
+
+class Fused(Block):
+    """With such an attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn = FusedAttention()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x + self.attn(self.norm(x)))
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """By hand, [batch heads queries keys]."""
+        query, key, _ = self.attn.qkv(self.norm(x)).unflatten(-1, (3, 3, -1)).permute(2, 0, 3, 1, 4)
+        return (query @ key.mT / 2).softmax(-1)  # type: ignore[no-any-return]
+
+
+class Twice(Attending):
+    """With two attentions, of which neither is that of the block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = nn.MultiheadAttention(WIDTH, 3, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x + self.other(x, x, x)[0])
+
+
+class InWindows(Attending):
+    """Each half of the patches attends to itself."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.unflatten(1, (2, -1)).flatten(0, 1)).unflatten(0, (-1, 2)).flatten(1, 2)
+
+
 class Vit(nn.Module):
     """Tokens with a class token and registers before them."""
 

@@ -11,19 +11,24 @@ from tests.zoo.load.module.networks import (
     PATCH,
     SIZE,
     WIDTH,
+    Attending,
+    AttendingFirst,
     Block,
     Called,
     ClassTokenLast,
     ConvNet,
+    Fused,
+    InWindows,
     Masked,
     Mixing,
     Swin,
     TokensFirst,
     Transposed,
+    Twice,
     Vit,
 )
 from zoo.errors import InputError
-from zoo.features import LayerFeatures, Shown
+from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.load.backbone import identify, load
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.network import NetworkCopy, given_network
@@ -219,7 +224,7 @@ def test_a_network_that_cannot_run_is_one_sentence() -> None:
         given(net, image_size=64)
     fixed = given(net)
     assert fixed.spec.fixed_size
-    assert fixed.lines[-1] == "  images of other sizes: none, 'images of 32 px only'"
+    assert fixed.lines[-1] == "  images of other sizes: none, its forward takes none of 48 x 40 px"
 
 
 def test_the_network_itself_is_left_alone() -> None:
@@ -273,11 +278,39 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
         find([taken.reference])
 
 
+@pytest.mark.parametrize(("kind", "net"), [(Attending, Vit), (AttendingFirst, TokensFirst), (Fused, Vit)])
+def test_attention_probabilities(kind: type[Block], net: type[Vit]) -> None:
+    """Those of torch's attention and of one as timm's, beside features that are the same without them."""
+    own, plain = net(kind=kind).eval(), Vit(kind=Attending if kind is AttendingFirst else kind).eval()
+    network = given(own)
+    assert network.spec.heads == 3
+    assert "  attention probabilities of 3 heads, shown by attn of each block" in network.lines
+    backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
+    seen: list[Shown] = []
+    pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
+    asked = [Layer(index, tap) for index in (1, 2, 3) for tap in ("probabilities", "block")]
+    backbone.visit(pixels, seen.append, asked)
+    assert [one.layer for one in seen] == asked
+    expected, features = by_hand(plain), shown(network)
+    for before, block, maps, after in zip(expected, plain.blocks, seen[::2], seen[1::2], strict=False):
+        assert isinstance(maps, AttentionMaps)
+        assert isinstance(after, LayerFeatures)
+        torch.testing.assert_close(maps.probabilities, block.probabilities(before))
+        torch.testing.assert_close(after.grid, features[str(after.layer)].grid)
+    assert "has no layer 1.heads" in backbone.refusal([Layer(1, "heads")])
+
+
+@pytest.mark.parametrize("kind", [Twice, InWindows])
+def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[Block]) -> None:
+    assert given(Vit(prefix=0, kind=kind)).spec.heads is None
+
+
 def test_what_it_does_not_show_is_one_sentence() -> None:
     network = given(Vit())
     backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
     assert backbone.refusal([Layer(1, "probabilities")]).endswith(
-        "whose attention probabilities cannot be read."
+        "cannot be read: that takes one nn.MultiheadAttention, or Attention of timm, in each block, over all "
+        "of its tokens."
     )
     assert "has no layer 1.mlp" in backbone.refusal([Layer(1, "mlp")])
     (field,) = backbone.receptive_fields(
