@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.checksum import companions_of, file_digest, write_checked
+from leaderboards.records.checksum import companions_of, write_checked
 from leaderboards.records.key import TOLERANCE, keys_of
-from leaderboards.records.record import UNREADABLE, add_suite, read_frame, suites_of
+from leaderboards.records.record import UNREADABLE, add_suite, companion, read_frame, suites_of
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
@@ -145,12 +145,7 @@ def _require_companion(result: StoredResult, kind: str) -> None:
             f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
             f"{', '.join(COMPANIONS)}; no run writes that: remove the file"
         )
-    companion = result.companion(kind)
-    if not companion.is_file() or file_digest(companion) != result.companions[kind]:
-        state = "are not those that were written" if companion.exists() else "are not there"
-        raise InputError(
-            f"the {kind} of {result.path} {state}; copy the whole folder, or delete that file and run again"
-        )
+    companion(result.folder / kind, result.name.with_suffix(COMPANIONS[kind]))
 
 
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:

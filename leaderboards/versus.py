@@ -13,6 +13,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, score_text
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
+from leaderboards.records.record import companion
 from leaderboards.scores.column import Column, Side
 from leaderboards.scores.differences import best_side, sides_of
 from leaderboards.scores.frames import FLOOR
@@ -160,7 +161,7 @@ def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place
     if board.items is None:
         raise InputError("there are no measurements of single images to compare by")
     key = task_key(column.task, column.dataset, column.protocol)
-    path = board.items / scored_path(key, sides[0].backbone)
+    path = companion(board.items, scored_path(key, sides[0].backbone))
     items = read_items(path, {side.place for side in sides})
     if not all(side.place in items for side in sides):
         raise InputError(f"expected measurements of every layer in {path}; delete the file and run again")

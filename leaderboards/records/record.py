@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
 from pyarrow import ArrowException
-from pyarrow.parquet import read_schema
+from pyarrow import parquet as pq
 
-from leaderboards.records.checksum import has_checksum, read_checked
+from leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
+from leaderboards.records.files import scored_path, task_key
 from zoo.errors import InputError
+from zoo.spec import stands_for_set
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
+ABSENT, UNLIKE = "are not there", "are not those that were written"  # of what belongs to records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +111,63 @@ def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
 def read_frame(path: Path) -> pd.DataFrame:
     """The records of a parquet file; raises InputError where it is damaged, or a table of something else."""
     try:
-        if has_checksum(path) or not (lacking := {*COLUMNS} - {*read_schema(path).names}):
+        if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
             return pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
     except UNREADABLE as error:
         raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
     raise InputError(f"expected records in {path} but found a table without {names}; remove that file")
+
+
+def companion(folder: Path, name: Path) -> Path:
+    """What belongs to records, such as ``name`` in ``OUTPUT/items``; InputError unless it is what they name.
+
+    A folder beside no records at all is taken as it is.
+    """
+    if state := companion_state(folder, name):
+        raise InputError(
+            f"the {folder.name} of {_records_of(folder, name)} {state}; copy the whole folder, or delete "
+            "that file and run again"
+        )
+    return folder / name
+
+
+def companion_state(folder: Path, name: Path) -> str:
+    """What is wrong with what belongs to records, as a phrase: `ABSENT` or `UNLIKE`; "" where nothing is."""
+    if not (folder.parent / "records").is_dir():
+        return ""
+    try:
+        stamps = [path.stat() for path in (_records_of(folder, name), folder / name)]
+    except OSError:
+        return ABSENT
+    return _state(folder, name, *((stamp.st_size, stamp.st_mtime_ns) for stamp in stamps))
+
+
+@lru_cache(maxsize=1 << 14)
+def _state(folder: Path, name: Path, *stamps: tuple[int, int]) -> str:
+    """`companion_state` of files of those sizes and times: pages ask for the same ones again and again."""
+    del stamps
+    try:
+        content = read_checked(_records_of(folder, name))
+        if (digest := companions_of(content).get(folder.name)) is None:
+            return ABSENT
+        return "" if file_digest(folder / name) == digest and _is_called(content, name) else UNLIKE
+    except UNREADABLE:
+        return UNLIKE
+
+
+def _records_of(folder: Path, name: Path) -> Path:
+    return folder.parent / "records" / name.with_suffix(".parquet")
+
+
+def _is_called(content: bytes, name: Path) -> bool:
+    """Whether records stand where those of their backbones and task do."""
+    columns = ["backbone", "other", "tap", "task", "dataset", "protocol", "transform"]
+    row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=columns)).to_pylist()[0]
+    first, second, tap, *facts = (row[column] for column in columns)
+    key = task_key(*facts, stands_for_set(tap))
+    called = {scored_path(key, *names) for names in ((first,), (first, second), (second, first))}
+    return name.with_suffix(".parquet") in called
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
+from leaderboards.records.record import companion
 from leaderboards.scores.column import Column, Side
 from leaderboards.scores.frames import best_rows
 from tasks.base import Items
@@ -78,14 +79,14 @@ def places_of(rows: pd.DataFrame) -> list[Place]:
 def known_items(
     column: Column, backbone: str, places: Sequence[Place], folder: Path, transform: str = ""
 ) -> dict[Place, Items]:
-    """Items of some layers, or sets, of a backbone in a column; none where the file is gone or damaged.
+    """Items of some layers, or sets, of a backbone in a column; none where the file is gone, or another one.
 
     A leaderboard or a choice is worth having without them: whoever asks names what was not tested.
     """
     sets = any(stands_for_set(tap) for _, tap, _ in places)
     key = task_key(column.task, column.dataset, column.protocol, transform, sets)
     try:
-        return read_items(folder / scored_path(key, backbone), places)
+        return read_items(companion(folder, scored_path(key, backbone)), places)
     except InputError:
         return {}
 

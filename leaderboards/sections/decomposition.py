@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from leaderboards.display import fixed, page_name
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import read_items
+from leaderboards.records.record import companion
 from tasks.base import Items
 from tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
 from tasks.decompose import CEILING, step_metric
@@ -116,7 +117,7 @@ class _Backbone:
         self._rows = rows[rows["tap"].isin(["block", "final"]) & (rows["layer"] > 0)]
         self._steps = steps
         name = str(rows["backbone"].iloc[0])
-        self._read = cache(lambda key: read_items(folder / scored_path(key, name)))
+        self._read = cache(lambda key: read_items(companion(folder, scored_path(key, name))))
         # a ConvNet has no final norm: its last block stands for it
         tap: Tap = "final" if "final" in {*rows["tap"]} else "block"
         self._final = Layer(int(rows["depth"].iloc[0]), tap)

@@ -2,13 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from leaderboards.board import Board
 from leaderboards.display import pooling_name, ranges_text, task_rank
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.record import UNLIKE, companion_state
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import backbones_of
-from zoo.spec import SUBLAYER_TAPS
+from zoo.spec import SUBLAYER_TAPS, stands_for_set
 
 NOT_RUN = "not run"
 NO_REASON = "no reason was recorded"
@@ -49,7 +52,21 @@ def empty_cells(board: Board) -> list[str]:
     for column in board.columns:
         for name, layers in _not_run(board, column):
             gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
+    gaps |= _unlike(board.only(board.measured), board.items, ".parquet")
     return _sentences(board, gaps)
+
+
+def _unlike(board: Board, folder: Path | None, ending: str) -> Gaps:
+    """Backbones whose items, or arrays, are not those that their records name, task by task."""
+    gaps: dict[Gap, set[tuple[int, str]]] = {}
+    fields = ["backbone", "other", "task", "dataset", "protocol", "transform"]
+    sets = board.records["tap"].map(stands_for_set)
+    for backbone, other, *key, is_set in {*zip(*(board.records[name] for name in fields), sets, strict=True)}:
+        name = scored_path(task_key(*key, is_set), backbone, *filter(None, [other])).with_suffix(ending)
+        if folder is not None and companion_state(folder, name) == UNLIKE:
+            reason = f"its {folder.name} {UNLIKE} with its records and are not used; run again"
+            gaps[Gap(backbone, *key[:3], "", other, reason)] = set()
+    return gaps
 
 
 def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int, str]]]]:
@@ -88,7 +105,7 @@ def empty_analyses(board: Board) -> list[str]:
                 gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
             if rows.empty and not backbone.floor and not (group.rows["other"] == backbone.name).any():
                 gaps[gap] = set()
-    return _sentences(board, gaps)
+    return _sentences(board, gaps | _unlike(board, board.arrays, ".npz"))
 
 
 def _sentences(board: Board, gaps: Gaps) -> list[str]:

@@ -11,6 +11,7 @@ from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.pages.tidy import inside_frame
 from leaderboards.records.arrays import read_arrays
 from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.record import companion
 from leaderboards.scores.frames import RecordGroup, half_widths, is_floor
 from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
@@ -82,7 +83,8 @@ def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
         if board.arrays is None:
             return None
         try:
-            return read_arrays(board.arrays / scored_path(key, *backbones, ending="npz"), [name])[name]
+            path = companion(board.arrays, scored_path(key, *backbones, ending="npz"))
+            return read_arrays(path, [name])[name]
         except (OSError, ValueError):
             return None
 

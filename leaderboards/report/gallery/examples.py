@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaderboards.records.arrays import read_arrays
-from leaderboards.records.checksum import companions_of, file_digest, read_checked
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import UNREADABLE
+from leaderboards.records.record import companion
 from leaderboards.records.thumbnails import FOLDER, NAMES
 from leaderboards.scores.column import Column
 from tasks.examples import VERSION
@@ -75,13 +74,9 @@ class ExampleSet:
 def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
     """A backbone's examples in a column, given its best layer and score; None unless they fit the records."""
     key = task_key(column.task, column.dataset, column.protocol)
-    path = output / "examples" / scored_path(key, backbone, ending="npz")
     try:
-        wanted = companions_of(read_checked(output / "records" / scored_path(key, backbone)))
-        if wanted.get("examples") != file_digest(path):
-            return None
-        arrays = read_arrays(path)
-    except UNREADABLE:
+        arrays = read_arrays(companion(output / "examples", scored_path(key, backbone, ending="npz")))
+    except (OSError, ValueError):
         return None
     if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():
         return None

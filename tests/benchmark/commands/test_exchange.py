@@ -16,10 +16,15 @@ from typer.main import get_command
 
 import benchmark
 from benchmark.commands.app import app, spread
-from leaderboards.records.checksum import companions_of, write_checked
+from leaderboards.records.checksum import companions_of, file_digest, write_checked
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import write_items
 from leaderboards.records.record import read_frame
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import Said, Tally, command, files
+from tests.leaderboards.builder import frame, layers, measured
+from tests.leaderboards.planted import plant
+from tests.leaderboards.planted import records as planted
 from zoo.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
@@ -365,3 +370,61 @@ def test_numbers_of_others_stand_beside_ours(capsys: Capture, whole: Whole, tmp_
     for name in ("leaderboard", "reproduce"):
         error = command(capsys, name, "-o", out, "--published", path).error
         assert f"{path}, line 3: the value must be a percentage from 0 to 100" in error
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """An output of two backbones with records, items and arrays, as a run leaves it."""
+    hits = {"mini-dino": 100.0 * (np.arange(80) % 2), "mini-clip": 100.0 * (np.arange(80) % 4 > 0)}
+    for grid, (name, family) in enumerate((("mini-dino", "DINO"), ("mini-clip", "CLIP")), start=2):
+        plant(tmp_path / "arrays", "localisation", {name: family}, depth=2, grid=grid)
+        places = {(layer, "block", "cls"): measured(list(np.roll(hits[name], layer))) for layer in (1, 2)}
+        scores = layers([float(hits[name].mean())] * 2, backbone=name, family=family, data="d1", n=80)
+        for rows, kind in ((scores, "items"), (planted("localisation", {name: family}, depth=2), "arrays")):
+            key = task_key(rows[0].task, rows[0].dataset, rows[0].protocol)
+            path = scored_path(key, name, ending={"items": "parquet", "arrays": "npz"}[kind])
+            if kind == "items":
+                write_items(places, tmp_path / kind / path)
+            digest = {kind: file_digest(tmp_path / kind / path)}
+            write_checked(frame(rows), tmp_path / "records" / scored_path(key, name), digest)
+    return tmp_path
+
+
+def _exchange(*folders: Path) -> None:
+    for folder in folders:
+        (folder / "mini-dino").rename(folder / "between")
+        (folder / "mini-clip").rename(folder / "mini-dino")
+        (folder / "between").rename(folder / "mini-clip")
+
+
+@pytest.mark.parametrize("kinds", [("items", "arrays"), ("items", "arrays", "records")])
+def test_items_and_arrays_of_others_are_not_used_and_said(
+    capsys: Capture, two: Path, kinds: tuple[str, ...]
+) -> None:
+    compared = command(capsys, "compare", "mini-dino", "mini-clip", "-o", two)
+    assert compared.code == 0
+    assert "-25.0" in compared.out
+    _exchange(*(two / kind for kind in kinds))
+    assert "the items of" in (said := command(capsys, "compare", "mini-dino", "mini-clip", "-o", two).error)
+    assert "mini-dino/knn.mini-imagenet.standard.parquet are not those that were written" in said
+    assert command(capsys, "leaderboard", "-o", two).code == 0
+    page, inside = ((two / "tables" / name).read_text() for name in ("mini.md", "mini.inside.md"))
+    for text, kind, task in ((page, "items", "knn"), (inside, "arrays", "localisation")):
+        reason = f"its {kind} are not those that were written with its records and are not used; run again"
+        for name in ("mini-dino", "mini-clip"):
+            assert f"- {name}: {task} on mini-imagenet (standard): {reason}." in text
+    assert "tokens.svg" not in inside
+
+
+@pytest.mark.parametrize("place", [10, 70, -12])
+def test_a_flipped_bit_in_arrays_or_items_is_said_by_pages_and_report(
+    capsys: Capture, two: Path, place: int
+) -> None:
+    for path in (*(two / "arrays" / "mini-dino").iterdir(), *(two / "items" / "mini-dino").iterdir()):
+        content = bytearray(path.read_bytes())
+        content[place] ^= 4
+        path.write_bytes(content)
+    for arguments in (("leaderboard",), ("report", "--to", two / "html")):
+        assert command(capsys, *arguments, "-o", two).code == 0
+    for path in (*(two / "tables").glob("*.md"), *(two / "html").glob("*.html")):
+        assert "are not those that were written" in path.read_text()
