@@ -165,7 +165,7 @@ def _is_called(content: bytes, name: Path) -> bool:
     columns = ["backbone", "other", "tap", "task", "dataset", "protocol", "transform"]
     row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=columns)).to_pylist()[0]
     first, second, tap, *facts = (row[column] for column in columns)
-    key = task_key(*facts, stands_for_set(tap))
+    key = task_key(*facts, sets=stands_for_set(tap))
     called = {scored_path(key, *names) for names in ((first,), (first, second), (second, first))}
     return name.with_suffix(".parquet") in called
 

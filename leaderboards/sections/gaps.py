@@ -61,11 +61,13 @@ def _unlike(board: Board, folder: Path | None, ending: str) -> Gaps:
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     fields = ["backbone", "other", "task", "dataset", "protocol", "transform"]
     sets = board.records["tap"].map(stands_for_set)
-    for backbone, other, *key, is_set in {*zip(*(board.records[name] for name in fields), sets, strict=True)}:
-        name = scored_path(task_key(*key, is_set), backbone, *filter(None, [other])).with_suffix(ending)
+    columns = (board.records[name] for name in fields)
+    for backbone, other, task, dataset, protocol, transform, is_set in {*zip(*columns, sets, strict=True)}:
+        key = task_key(task, dataset, protocol, transform, is_set)
+        name = scored_path(key, backbone, *filter(None, [other])).with_suffix(ending)
         if folder is not None and companion_state(folder, name) == UNLIKE:
             reason = f"its {folder.name} {UNLIKE} with its records and are not used; run again"
-            gaps[Gap(backbone, *key[:3], "", other, reason)] = set()
+            gaps[Gap(backbone, task, dataset, protocol, "", other, reason)] = set()
     return gaps
 
 
@@ -105,7 +107,7 @@ def empty_analyses(board: Board) -> list[str]:
                 gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
             if rows.empty and not backbone.floor and not (group.rows["other"] == backbone.name).any():
                 gaps[gap] = set()
-    return _sentences(board, gaps | _unlike(board, board.arrays, ".npz"))
+    return _sentences(board, {**gaps, **_unlike(board, board.arrays, ".npz")})
 
 
 def _sentences(board: Board, gaps: Gaps) -> list[str]:
