@@ -164,8 +164,9 @@ def _is_called(content: bytes, name: Path) -> bool:
     """Whether records stand where those of their backbones and task do."""
     columns = ["backbone", "other", "tap", "task", "dataset", "protocol", "transform"]
     row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=columns)).to_pylist()[0]
-    first, second, tap, *facts = (row[column] for column in columns)
-    key = task_key(*facts, sets=stands_for_set(tap))
+    first, second = row["backbone"], row["other"]
+    sets = stands_for_set(row["tap"])
+    key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"], sets)
     called = {scored_path(key, *names) for names in ((first,), (first, second), (second, first))}
     return name.with_suffix(".parquet") in called
 
