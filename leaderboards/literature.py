@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from leaderboards.display import POOLINGS, task_display
 from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 from zoo.spec import Tap
 
 FOLDER = Path(__file__).parent / "published"
@@ -120,10 +120,10 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
+            names = tuple(reader.fieldnames or ())
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"cannot read the published numbers in {path}: {error}") from error
-    names = tuple(reader.fieldnames or ())
+        raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
     if names != (*COLUMNS, *(name for name in FURTHER if name in names[len(COLUMNS) :])):
         raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
     numbers: list[Published] = []

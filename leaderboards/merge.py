@@ -16,7 +16,7 @@ from leaderboards.records.record import UNREADABLE, add_suite, companion, read_f
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 
 SAME = (  # columns in which two files of one result agree
     *("backbone", "task", "dataset", "protocol", "data", "revision", "depth", "input_size", "interpolation"),
@@ -53,7 +53,7 @@ class StoredResult:
             return thumbnails_of(path)
         except UNREADABLE as error:
             again = "delete the file and run again"
-            raise InputError(f"cannot read examples {path}: {error}; {again}") from error
+            raise InputError(f"cannot read examples {path}: {first_line(error)}; {again}") from error
 
 
 def merge_outputs(folders: Sequence[Path], output: Path) -> int:

@@ -1,5 +1,6 @@
-"""Errors for bad input."""
+"""Errors for bad input, and text that is fit to be shown."""
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from reprlib import Repr
@@ -37,8 +38,21 @@ def require_known(what: str, names: Iterable[str], known: Collection[str]) -> No
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what a library says, or the kind of the error where it says nothing."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    """The first line of what a library says, without numbers of errors; their kind where it says nothing."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    said = re.sub(r"^(\w+ ?[Ee]rror[:,] +)+", "", str(error).strip().partition("\n")[0])
+    return said or kind_of(error)
+
+
+def kind_of(error: BaseException) -> str:
+    """What kind of error it is, in words: ``key error``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+
+
+def printable(text: str) -> str:
+    """Text whose characters steer no terminal and no order of reading, and which any XML may hold."""
+    return text.translate(_UNPRINTABLE)
 
 
 def shortened(value: object) -> str:
@@ -46,5 +60,9 @@ def shortened(value: object) -> str:
     return _SHORT.repr(value)
 
 
+# all control characters but line breaks and tabs, marks that turn text round, and what is no character
+_UNPRINTABLE = dict.fromkeys(
+    (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+) | dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100

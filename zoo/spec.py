@@ -79,7 +79,9 @@ class Layer:
         if stands_for_set(tap):
             *others, deepest = map(int, tap.split("+"))
             return cls(deepest, fused=tuple(others))
-        (known,) = (name for name in _ORDER if name == tap)
+        known = next((name for name in _ORDER if name == tap), None)
+        if known is None:
+            raise ValueError(f"there is no tap {tap!r}")
         return cls(index, known)
 
     @property

@@ -4,15 +4,16 @@ import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from benchmark.commands.command import Command
+from benchmark.commands.command import Command, say
 from benchmark.commands.pack import pack_command
 from benchmark.commands.score import SCORE_COMMANDS
 from benchmark.engines.base import WorkerDiedError
+from benchmark.engines.progress import PrintableConsole
 from benchmark.parsers import require_working_folder
 from leaderboards.records.files import VERSION
 from zoo.errors import InputError, shortened
@@ -26,6 +27,12 @@ COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
     *SCORE_COMMANDS,
     pack_command,
+)
+
+# errors of the system that come of what a user gave, or of rights and limits of the machine
+_OF_USERS = (
+    *(errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.EROFS, errno.EPERM, errno.EIO, errno.EFBIG),
+    *(errno.EMFILE, errno.ENFILE, errno.ESTALE),
 )
 
 # first words of commands of two, with their help
@@ -59,7 +66,7 @@ def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"layerboard {VERSION}")
+        say(f"layerboard {VERSION}")
         raise typer.Exit
 
 
@@ -97,6 +104,9 @@ def spread(arguments: list[str]) -> list[str]:
 def main() -> None:
     """Run the command line; bad input is one sentence and exit code 2."""
     sentence: str | None
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names that its encoding lacks are spelt out
+            stream.reconfigure(errors="backslashreplace")
     try:
         require_working_folder()
         app(spread(sys.argv[1:]))
@@ -108,7 +118,7 @@ def main() -> None:
             raise
     else:
         return
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
+    PrintableConsole(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
     sys.exit(code)
 
 
@@ -117,7 +127,13 @@ def _sentence_of(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return "no space is left on the disk; free some and run again: what is finished is kept"
-        if error.errno in (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.EROFS):
+        if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
+            found, place = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
+            name = shortened(str(error.filename2 or error.filename))
+            return (
+                f"expected a {place} at {name}, where there is a {found}; remove it, or choose another name"
+            )
+        if error.errno in _OF_USERS:
             return f"{shortened(error.filename)} cannot be used: {error.strerror}"
         return None
     from benchmark.extraction.failures import is_out_of_memory  # torch

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
-import typer
-from rich.console import Console
 from rich.table import Column, Table
 
-from benchmark.commands.command import command
+from benchmark.commands.command import command, say
+from benchmark.engines.progress import PrintableConsole
 from benchmark.option import Option, OptionalPath, Plain
 from benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
 from tasks.datasets.hub_spec import PREFIX
@@ -62,7 +61,7 @@ def check_command(request: CheckRequest) -> int:
     else:
         root = data_folder(data)
         if request.digests:
-            typer.echo(f"{data}: {check_bytes(str(data))}")
+            say(f"{data}: {check_bytes(str(data))}")
         inspections = [inspect(root, entry) for entry in DATASETS]
     titles = ("dataset", "state", "what is there")
     table = Table(*(Column(title, overflow="fold") for title in titles), box=None, pad_edge=False)
@@ -70,7 +69,7 @@ def check_command(request: CheckRequest) -> int:
     inspections = [_opened(each, report, every=request.all) for each in inspections]
     for each in inspections:
         table.add_row(each.name, each.state.value, each.text)
-    Console(markup=False).print(table)  # names of files may look like markup
+    PrintableConsole(markup=False).print(table)  # names of files may look like markup
     states = {each.state for each in inspections}
     return 2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0
 

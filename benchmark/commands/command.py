@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, g
 import typer
 
 from benchmark.option import Option, called_with, declared
-from zoo.errors import InputError, require_known
+from zoo.errors import InputError, printable, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,9 +137,15 @@ def exit_code(failures: "Sequence[Failure]") -> int:
     return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
 
 
+def say(text: object, *, err: bool = False) -> None:
+    """Print text for people: `printable`, whatever names it holds."""
+    typer.echo(printable(str(text)), err=err)
+
+
 def say_json(content: object) -> None:
-    """Print something for machines."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print something for machines; all but ASCII is escaped where a terminal should not be told it."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    typer.echo(text if text == printable(text) else json.dumps(content, indent=2, allow_nan=False))
 
 
 def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -3,10 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-import typer
-
 from benchmark import parsers
-from benchmark.commands.command import command, records_of, rows_of, say_json
+from benchmark.commands.command import command, records_of, rows_of, say, say_json
 from benchmark.commands.result import Result, table_text
 from benchmark.option import OnePath, Option, Plain, Words
 from benchmark.request import GivenNetwork
@@ -46,10 +44,10 @@ def compare_command(request: CompareRequest) -> None:
         say_json(names | numbers | {"conclusion": comparison.conclusion})
         return
     assert comparison.table is not None
-    typer.echo(table_text(comparison.table) + "\n")
+    say(table_text(comparison.table) + "\n")
     for sentence in comparison.left_out:
-        typer.echo(f"left out: {sentence}")
-    typer.echo(comparison.conclusion)
+        say(f"left out: {sentence}")
+    say(comparison.conclusion)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -4,9 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from benchmark.commands.command import command, ended_by_signals
+from benchmark.commands.command import command, ended_by_signals, say
 from benchmark.commands.result import table_text
 from benchmark.option import Option, Plain
 from benchmark.request import Request
@@ -64,10 +62,10 @@ def decompose_command(given: DecomposeRequest) -> int:
         second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
         changed, files, failures = decompose(given.request, given.task, (first, second), report)
     for backbone, rows in changed[changed["chosen"] == "best"].groupby("backbone", sort=False):
-        typer.echo(f"\n{backbone}\n\n{table_text(changes_table(rows))}")
+        say(f"\n{backbone}\n\n{table_text(changes_table(rows))}")
     for failure in failures:
-        typer.echo(f"failed: {failure}", err=True)
-    typer.echo("\n".join(["", *map(str, files)]))
+        say(f"failed: {failure}", err=True)
+    say("\n".join(["", *map(str, files)]))
     return 1 if failures else 0
 
 

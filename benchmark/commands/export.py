@@ -7,13 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from benchmark import parsers
-from benchmark.commands.command import boards_of, command, records_of
+from benchmark.commands.command import boards_of, command, records_of, say
 from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
-from zoo.errors import InputError, unknown
+from zoo.errors import InputError, printable, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +107,7 @@ def export_command(request: ExportRequest) -> None:
     Example: `python -m benchmark export latex -o results --to paper/tables`
     """
     for path in _exported(request):
-        typer.echo(path)
+        say(path)
 
 
 @export_command.python
@@ -135,7 +133,7 @@ def _exported(request: ExportRequest) -> list[Path]:
     if not files:
         raise InputError("there is nothing to export: no backbone has a score of a task that ranks")
     for name, text in files.items():
-        write_whole(folder / name, text)
+        write_whole(folder / name, printable(text))
     return [folder / name for name in files]
 
 

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from benchmark.commands.command import command
+from benchmark.commands.command import command, say
 from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Words
 from zoo.errors import InputError
@@ -61,13 +59,13 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         return _compare(records, request.baseline, request)
     if request.check:
         differences = check_pages(records, request.tables or tables_folder())
-        typer.echo("\n".join(differences or ["The committed pages are current."]))
+        say("\n".join(differences or ["The committed pages are current."]))
         return 1 if differences else 0
     others = [number for path in request.published for number in read_published(path, own=True)]
     endings = [part.strip() for part in request.format.split(",")]
     folder, items, arrays = request.tables or output / "tables", output / "items", output / "arrays"
     for path in write_pages(with_seen(records), folder, items, endings, arrays, others):
-        typer.echo(path)
+        say(path)
     return 0
 
 
@@ -82,9 +80,9 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
         read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
     )
     if not moved:
-        typer.echo(f"None of {count} numbers moved by more than {limit:g} points.")
+        say(f"None of {count} numbers moved by more than {limit:g} points.")
         return 0
     rows = moved_table(moved)
     further = f", of which {len(rows)} are shown" if len(rows) < len(moved) else ""
-    typer.echo(f"{table_text(rows)}\n\n{len(moved)} of {count} numbers moved{further}.")
+    say(f"{table_text(rows)}\n\n{len(moved)} of {count} numbers moved{further}.")
     return 1

@@ -5,12 +5,12 @@ from dataclasses import KW_ONLY, asdict, dataclass, fields
 from difflib import get_close_matches
 from typing import Literal
 
-from rich.console import Console
 from rich.table import Column, Table
 
 from benchmark import parsers
 from benchmark.commands.command import command, say_json
 from benchmark.commands.result import Result
+from benchmark.engines.progress import PrintableConsole
 from benchmark.option import Option, Plain, Words, called_with
 from benchmark.plan.facts import teachers
 from leaderboards.display import counted
@@ -97,7 +97,7 @@ class ListRequest(BackboneFilters):
 @command("list", ListRequest)
 def list_command(request: ListRequest) -> None:
     """List backbones, tasks, suites or protocols, or all that is known of one backbone."""
-    console = Console(highlight=False)
+    console = PrintableConsole(highlight=False)
     if request.name is not None:
         spec = _find(request.name)
         if request.json:

@@ -2,9 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-import typer
-
-from benchmark.commands.command import command
+from benchmark.commands.command import command, say
 from benchmark.commands.result import Files
 from benchmark.option import Option, OptionalPath, Paths
 from zoo.errors import InputError
@@ -29,7 +27,7 @@ def merge_command(request: MergeRequest) -> None:
     Example: `python -m benchmark merge results-a results-b --output results`
     """
     for line in _merged(request):
-        typer.echo(line)
+        say(line)
 
 
 @merge_command.python

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
-import typer
-
 from benchmark import parsers
-from benchmark.commands.command import command, ended_by_signals
+from benchmark.commands.command import command, ended_by_signals, say
 from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, require_known
 
@@ -49,8 +47,8 @@ def pack_command(request: PackRequest) -> None:
         megabytes = sum(shard.bytes for shard in pack.shards) / 1e6
         rows.append((name, f"{pack.files:,}", f"{megabytes:,.1f}", len(pack.shards), pack.coverage))
     headers = ["dataset", "files", "MB", "shards", "what is there"]
-    typer.echo(tabulate(rows, headers=headers, disable_numparse=True))
-    typer.echo(f"read it with --data hf:{request.to}; nothing was uploaded")
+    say(tabulate(rows, headers=headers, disable_numparse=True))
+    say(f"read it with --data hf:{request.to}; nothing was uploaded")
 
 
 def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDataset]":

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-import typer
-
 from benchmark import parsers
-from benchmark.commands.command import command, ended_by_signals
+from benchmark.commands.command import command, ended_by_signals, say
 from benchmark.option import OnePath, Option, Plain
 from benchmark.request import Cache, Workers, cache_option
 
@@ -94,4 +92,4 @@ def pretrain_command(wish: Pretraining) -> None:
         from benchmark.pretrain.pretrain import pretrain
 
         folder = pretrain(wish, report)
-    typer.echo(folder)
+    say(folder)

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import typer
-
-from benchmark.commands.command import boards_of, command, records_of
+from benchmark.commands.command import boards_of, command, records_of, say
 from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain
 from zoo.errors import InputError
@@ -40,7 +38,7 @@ def report_command(request: ReportRequest) -> None:
     Example: `python -m benchmark report --figures pdf`
     """
     for path in _written(request):
-        typer.echo(path)
+        say(path)
 
 
 @report_command.python

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
-from benchmark.commands.command import command, records_of, say_json
+from benchmark.commands.command import command, records_of, say, say_json
 from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, Paths, Plain, Words
 from zoo.errors import InputError
@@ -53,18 +51,18 @@ def reproduce_command(request: ReproduceRequest) -> int:
     frame = reproduce(records_of(request.output, empty=True), chosen, known)
     verdicts, disputed = counts(frame), disputes(chosen)
     if request.format == "csv":
-        typer.echo(inert(frame).to_csv(index=False, lineterminator="\n"), nl=False)
+        say(inert(frame).to_csv(index=False, lineterminator="\n").removesuffix("\n"))
     elif request.format == "json":
         numbers = json.loads(frame.to_json(orient="records"))
         say_json({"counts": verdicts, "numbers": numbers, "disagreements": disputed})
     else:
         rows = frame if request.all else frame[~frame["verdict"].isin(NOT_MEASURED)]
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
-        typer.echo(text or "None of them was run. --all shows what they are.")
+        say(text or "None of them was run. --all shows what they are.")
         for sentence in disputed:
-            typer.echo(f"{sentence}\n")
+            say(f"{sentence}\n")
     summary = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items() if number)
-    typer.echo(f"{len(frame)} published numbers: {summary}", err=request.format != "table")
+    say(f"{len(frame)} published numbers: {summary}", err=request.format != "table")
     return 1 if verdicts["off"] else 0
 
 

@@ -5,9 +5,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from benchmark.commands.command import command, ended_by_signals, exit_code, say_json
+from benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from benchmark.commands.result import Result, table_text
 from benchmark.commands.show import answers_to
 from benchmark.option import Option, Plain, called_with
@@ -68,7 +66,7 @@ def run_command(given: RunForm) -> int:
         backbones = ", ".join(request.backbones) or "the suite's backbones"
         tasks = ", ".join(request.tasks) or "all tasks"
         on = f" on {where}" if where else ""
-        typer.echo(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
+        say(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
     if given.plan:
         _plan(given)
         return 0
@@ -85,7 +83,7 @@ def run_command(given: RunForm) -> int:
             (page for page in summary.pages if page.name in names), key=lambda page: len(page.name)
         )
         where = f"{_short(pages[0])} has every layer" if pages else ""
-        typer.echo(f"\n{answered.text()}\nRead on: {where}; `python -m benchmark show` prints this again.")
+        say(f"\n{answered.text()}\nRead on: {where}; `python -m benchmark show` prints this again.")
     return exit_code(summary.done.failures)
 
 
@@ -99,7 +97,7 @@ def _plan(given: RunForm) -> None:
         return
     planned = _planned(foreseen)
     assert planned.table is not None
-    typer.echo("\n".join([table_text(planned.table), "", *planned.notes]))
+    say("\n".join([table_text(planned.table), "", *planned.notes]))
 
 
 def _summary(summary: "RunSummary") -> Iterator[str]:

@@ -3,20 +3,18 @@
 Numbers that decide a score have no default here: where none is given, the protocol's counts.
 """
 
-import json
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
 from benchmark import parsers
 from benchmark.commands.cka import CkaEstimator
-from benchmark.commands.command import Command
+from benchmark.commands.command import Command, say_json
+from benchmark.engines.progress import PrintableConsole
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Wholes
 from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
@@ -204,7 +202,7 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
 
 def _show(report: "ScoreReport", for_machines: bool) -> None:
     if for_machines:
-        typer.echo(json.dumps(report.as_json(), indent=2, allow_nan=False))
+        say_json(report.as_json())
         return
     table = Table(box=None, pad_edge=False)
     table.add_column(escape(report.grid.corner), overflow="fold")
@@ -215,7 +213,7 @@ def _show(report: "ScoreReport", for_machines: bool) -> None:
         words = ("" if cell is None else cell for cell in cells)
         texts = (f"{word:.{places}f}" if isinstance(word, float) else str(word) for word in words)
         table.add_row(escape(name), *texts)
-    console = Console()
+    console = PrintableConsole()
     # a table that is wider than the screen keeps its digits; the terminal wraps its lines
     unbounded = console.options.update(max_width=WIDEST)
     console.width = max(console.width, Measurement.get(console, unbounded, table).maximum)

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import typer
-
-from benchmark.commands.command import boards_of, command, records_of, rows_of, say_json
+from benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Plain, Words
 from zoo.errors import InputError, require_known
@@ -43,7 +41,7 @@ def show_command(request: ShowRequest) -> None:
             ]
         )
     else:
-        typer.echo("\n\n".join(each.text() for each in suites.values()))
+        say("\n\n".join(each.text() for each in suites.values()))
 
 
 @show_command.python

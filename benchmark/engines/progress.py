@@ -10,8 +10,11 @@ from time import perf_counter
 from typing import Protocol, TextIO
 
 from rich import progress as rich
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
+
+from zoo.errors import printable
 
 PACE_SECONDS = 600  # speed and time left are told by what was done in these, pauses for scoring among them
 LINE_SECONDS = 60  # where no bars are shown, a line says how far the outermost stage is, so often at most
@@ -85,6 +88,14 @@ class _Speed(rich.ProgressColumn):
         return Text("" if speed is None else f"{speed:,.0f} {task.fields['unit']}/s")
 
 
+class PrintableConsole(Console):
+    """A console on which text, names of files among it, steers nothing: it shows only what is `printable`."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for each in super().render(renderable, options):
+            yield each if each.control else Segment(printable(each.text), each.style)
+
+
 class Terminal:
     """Bars with units per second and time left, and lines, on standard error; several bars may be open.
 
@@ -92,7 +103,7 @@ class Terminal:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self.console = console or PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
         self._progress = rich.Progress(
             rich.TextColumn("{task.description}"),
             rich.BarColumn(),
@@ -261,13 +272,13 @@ class OneLine:
     def say(self, line: str) -> None:
         with self._lock:
             self._write("")
-            self._stream.write(f"{line}\n")
+            self._stream.write(f"{printable(line)}\n")
             self._stream.flush()
 
     def _write(self, line: str) -> None:
         """Write over the line that is there."""
         if line or self._length:
-            line = line[:WIDEST]
+            line = printable(line[:WIDEST])
             self._stream.write(f"\r{line}{' ' * (self._length - len(line))}{'' if line else chr(13)}")
             self._stream.flush()
         self._length, self._written = len(line), time.monotonic()

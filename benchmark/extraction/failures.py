@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 
 from tasks.task import Task
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line, kind_of, shortened
 
 Result = TypeVar("Result")
 
@@ -84,7 +84,8 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
     if is_out_of_memory(error):
         error = InputError(no_memory)
     bad_input = isinstance(error, InputError)
-    message = str(error) if bad_input else f"{type(error).__name__}: {error}"
+    place = f" ({shortened(str(error.filename))})" if isinstance(error, OSError) and error.filename else ""
+    message = str(error) if bad_input else f"{kind_of(error)}: {first_line(error)}{place}"
     name, key = (task.entry.name, task.key) if task else ("", "")
     return Failure(backbone, name, message, bad_input, key)
 

@@ -6,13 +6,10 @@ from functools import cache
 from typing import Any
 
 from leaderboards.charts.style import Spec
+from zoo.errors import printable
 
 # what of the library the page uses; the other parts come out of the bundler without names
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
-
-# characters that no XML may hold, and what stands for them
-_FORBIDDEN = (*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF)
-_UNWRITTEN = dict.fromkeys(_FORBIDDEN, "\ufffd")
 
 
 @cache
@@ -44,9 +41,9 @@ def _text(spec: Spec) -> str:
 
 
 def written(part: Any) -> Any:  # noqa: ANN401
-    """Text, or JSON of any depth, without characters that no XML may hold."""
+    """Text, or JSON of any depth, as `printable` makes it."""
     if isinstance(part, dict):
-        return {key: written(value) for key, value in part.items()}
+        return {written(key): written(value) for key, value in part.items()}
     if isinstance(part, list | tuple):
         return [written(value) for value in part]
-    return part.translate(_UNWRITTEN) if isinstance(part, str) else part
+    return printable(part) if isinstance(part, str) else part

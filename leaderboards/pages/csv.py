@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from tasks.blocks import Numbers, Page
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line, printable
 
 # texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
@@ -23,7 +23,7 @@ def csv_page(page: Page) -> str:
 
 def csv_text(numbers: Numbers) -> str:
     """Numbers as the text of a CSV file, the columns' names first."""
-    return inert(numbers.frame).to_csv(index=False, lineterminator="\n")
+    return printable(inert(numbers.frame).to_csv(index=False, lineterminator="\n"))
 
 
 def inert(frame: pd.DataFrame) -> pd.DataFrame:
@@ -43,7 +43,7 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         pd.to_numeric(frame["value"])
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
-            f"expected a leaderboard table in {path} but cannot read it: {error}; write it again"
+            f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}; write it again"
         ) from error
     frame = frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)
     if list(frame.columns) != list(columns):

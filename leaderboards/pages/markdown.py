@@ -9,6 +9,7 @@ from tabulate import tabulate
 from leaderboards.pages.figures import figure_path
 from tasks import blocks
 from tasks.blocks import TIED, Block, Cell, Page, Piece
+from zoo.errors import printable
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 _ADDRESS = "/:?#&=%-._~"  # characters of an address that stay as they are
@@ -19,7 +20,7 @@ _STARTS_BLOCK = re.compile(r"^([#>+=-])|^(\d+)([.)]\s)")
 def markdown_page(page: Page) -> str:
     """A page as Markdown that ends with a line break."""
     texts = [f"# {plain(page.title)}", *(_block(block, page) for block in page.blocks)]
-    return "\n\n".join(text for text in texts if text) + "\n"
+    return printable("\n\n".join(text for text in texts if text) + "\n")
 
 
 def table(frame: pd.DataFrame, left: int = 1) -> str:

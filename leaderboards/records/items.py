@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tasks.base import Items, Statistic
 from zoo.atomic import whole_file
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 
 Place = tuple[int, str, str]  # layer, tap and pooling
 
@@ -52,7 +52,7 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         return {layer: items for layer, items in _items(table) if places is None or layer in places}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"expected per-item measurements in {path} but cannot read them: {error}; "
+            f"expected per-item measurements in {path} but cannot read them: {first_line(error)}; "
             "delete the file and run again"
         ) from error
 

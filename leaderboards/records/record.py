@@ -12,8 +12,8 @@ from pyarrow import parquet as pq
 
 from leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
 from leaderboards.records.files import scored_path, task_key
-from zoo.errors import InputError
-from zoo.spec import stands_for_set
+from zoo.errors import InputError, first_line
+from zoo.spec import Layer, stands_for_set
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
 ABSENT, UNLIKE = "are not there", "are not those that were written"  # of what belongs to records
@@ -112,9 +112,14 @@ def read_frame(path: Path) -> pd.DataFrame:
     """The records of a parquet file; raises InputError where it is damaged, or a table of something else."""
     try:
         if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
-            return pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
+            frame = pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
+            for tap in {*frame["tap"], *frame["other_tap"]} - {""}:
+                Layer.of_record(1, tap)
+            return frame
     except UNREADABLE as error:
-        raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
+        raise InputError(
+            f"cannot read records {path}: {first_line(error)}; delete the file and run again"
+        ) from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
     raise InputError(f"expected records in {path} but found a table without {names}; remove that file")
 

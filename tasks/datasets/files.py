@@ -16,7 +16,7 @@ from PIL import Image
 
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from zoo.errors import InputError, MissingDataError
+from zoo.errors import InputError, MissingDataError, first_line
 from zoo.view.photos import decoding, open_file
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, in any case of letters
@@ -88,7 +88,7 @@ def read_names(path: Path, noun: str) -> list[str]:
     try:
         lines = read_bytes(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"expected a list of {noun}s at {path}: {error}") from error
+        raise InputError(f"expected a list of {noun}s at {path}: {first_line(error)}") from error
     names = [line.strip() for line in lines if line.strip()]
     if not names or len({*names}) != len(names):
         raise InputError(f"expected one {noun} a line in {path}, each once, found {some(names) or 'none'}")

@@ -11,7 +11,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from zoo.architecture import Architecture
 from zoo.entries import ARCHITECTURES
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 from zoo.features.hooked import Network
 from zoo.load.adapters import MapNorm, adapt
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
@@ -136,7 +136,9 @@ def _fill(
                 **options,
             )
         except (RuntimeError, ValueError, LookupError) as error:
-            raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
+            raise InputError(
+                f"{spec.name}: the weights of {spec.repository} do not load: {first_line(error)}"
+            ) from error
     model: PreTrainedModel
     model, report = loaded
     misfits = [f"{key} {list(has)} for {list(want)}" for key, has, want in report["mismatched_keys"]]

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from zoo.errors import InputError, shortened
+from zoo.errors import InputError, first_line, shortened
 from zoo.load.hub import quiet
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.network import Examined, examine
@@ -62,7 +62,7 @@ def build_timm(text: str, file: Path | None = None) -> nn.Module:
             "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
         ) from error
     except Exception as error:
-        raise InputError(f"timm is installed and does not start: {type(error).__name__}: {error}") from error
+        raise InputError(f"timm is installed and does not start: {first_line(error)}") from error
     name = _name(text)
     if not timm.is_model(name.partition(".")[0]):
         close = timm.list_models(f"*{name.partition('.')[0]}*")[:3]

@@ -48,8 +48,7 @@ def decoding(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # of any kind: what a damaged image runs into is up to its bytes
-        reason = getattr(error, "strerror", None) or first_line(error)
-        raise UnreadableImageError(f"{what}: {reason}") from error
+        raise UnreadableImageError(f"{what}: {first_line(error)}") from error
 
 
 def open_file(file: str | PathLike[str] | IO[bytes]) -> Image.Image:

@@ -1,10 +1,13 @@
 """Whatever is wrong, it is one sentence and exit code 2, and what was finished is kept."""
 
 import errno
+import json
 import os
 import pickle
 import signal
+import sys
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +15,14 @@ import pytest
 from PIL import Image
 
 import benchmark
-from leaderboards.records.record import read_records
+from benchmark.commands.app import main
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import read_records, to_frame
 from tasks.datasets.masks import read_mask, write_mask
+from tests import fakes
 from tests.benchmark.runs import TASKS, Said, Tally, command, leave_pages_out
-from zoo.errors import InputError
+from tests.leaderboards.builder import layers
+from zoo.errors import InputError, printable
 
 Capture = pytest.CaptureFixture[str]
 Go = Callable[..., Said]
@@ -217,7 +224,7 @@ def test_a_bug_gives_exit_code_1(go: Go, data: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tasks.knn.KnnTask.score", bug)
     said = go("--data", data, "-t", "knn", "spair")
     assert said.code == 1
-    assert said.lines("failed: ") == ["failed: mini-random, knn: IndexError: list index out of range"]
+    assert said.lines("failed: ") == ["failed: mini-random, knn: index error: list index out of range"]
     assert said.lines("wrote ")
 
 
@@ -263,3 +270,73 @@ def test_a_working_folder_that_was_removed(
         assert "the working folder does not exist any more" in command(capsys, *words).error
     with pytest.raises(InputError, match="the working folder does not exist any more"):
         benchmark.run("mini-fs")
+
+
+def _of_records(folder: Path, name: str = "mini-dino", **changes: str) -> Path:
+    frame = to_frame([*layers([40.0, 50.0], backbone=name), *layers([30.0, 20.0])])
+    write_checked(frame.assign(**changes), folder / "records" / "any" / "knn.mini-imagenet.standard.parquet")
+    return folder
+
+
+STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\x7f"
+"""A name that sets the title of a terminal's window, its colour and the order of reading."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("show",), ("compare", STEERING, "mini-dino"), ("export", "csv"), ("export", "latex"), ("leaderboard",)],
+)
+def test_names_steer_no_terminal(capsys: Capture, tmp_path: Path, words: tuple[str, ...]) -> None:
+    out = _of_records(tmp_path, STEERING)
+    said = command(capsys, *words, "-o", out)
+    written = [path.read_text() for ending in ("csv", "md", "tex") for path in out.rglob(f"*.{ending}")]
+    for text in (said.out, said.err, *written):
+        assert text == printable(text)
+    assert "owned" in said.out + said.err + "".join(written)
+
+
+def test_names_steer_no_terminal_in_tables_errors_and_lines(capsys: Capture, tmp_path: Path) -> None:
+    fakes.write_fake_class_folders(tmp_path / STEERING, images=2)
+    said = command(capsys, "check", "--images", tmp_path / STEERING)
+    said_of_none = command(capsys, "check", "--images", tmp_path / f"{STEERING} none")
+    for text in (said.out, said_of_none.out):
+        assert "\ufffd" in text
+        assert text == printable(text)
+    rows = json.loads(command(capsys, "show", "--json", "-o", _of_records(tmp_path / "o", STEERING)).out)
+    assert rows[0]["answers"][0]["backbone"] == STEERING
+
+
+@pytest.mark.parametrize(
+    "words", [("export", "csv", "--to"), ("leaderboard", "--tables"), ("report", "--to")]
+)
+def test_a_file_in_the_way_of_what_is_written(
+    capsys: Capture, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    error = command(capsys, *words, tmp_path / "file", "-o", _of_records(tmp_path)).error
+    assert f"expected a folder at '{tmp_path}/file', where there is a file; remove it" in error
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_an_empty_file_of_published_numbers(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(b"")
+    error = command(
+        capsys, "reproduce", "--published", tmp_path / "mine.csv", "-o", _of_records(tmp_path)
+    ).error
+    assert "mine.csv, line 1: expected the columns source, table, backbone" in error
+
+
+@pytest.mark.parametrize("tap", ["nowhere", "1+x"])
+def test_records_of_a_tap_that_there_is_not(capsys: Capture, tmp_path: Path, tap: str) -> None:
+    error = command(capsys, "leaderboard", "-o", _of_records(tmp_path, tap=tap)).error
+    assert "cannot read records" in error
+    assert "delete the file and run again" in error
+
+
+def test_names_that_the_terminal_has_no_letters_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    screen = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(screen, "latin-1", write_through=True))
+    monkeypatch.setattr(sys, "argv", ["x", "export", "csv", "-o", str(_of_records(tmp_path / "猫"))])
+    with pytest.raises(SystemExit):
+        main()
+    assert rb"\u732b/export/mini.csv" in screen.getvalue()
