@@ -112,8 +112,9 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])
+    nothing = answer_frame(())
     if board is None:
-        return Result(title="no scores", frame=answer_frame(()))
+        return Result(title="no scores", frame=nothing, table=nothing)
     answers, costs = answers_of(board), board.costs.records
     device = find_device(costs)
     costs = costs[(costs["dataset"] == device) & costs["value"].notna()]
@@ -130,7 +131,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         title, table = f"suite {board.suite}, on {device}", table.loc[:, (table != "").any()]
     else:
         told = "no scores; what analyses found is on pages of their own, in the folder tables"
-        return Result(title=told, frame=answer_frame(()))
+        return Result(title=told, frame=nothing, table=nothing)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     return Result(title=title, frame=frame, table=table, notes=(*answer_notes(answers), *disturbed))
