@@ -49,15 +49,10 @@ def _best_poolings(column: Column) -> pd.DataFrame:
     rows = candidates(column.scored[~is_floor(column.scored)])
     rows = rows[rows["primary"].astype(bool) | rows["pooling"].isin(LOADED)]
     rows = rows.sort_values(["value", "primary"], ascending=False, kind="stable")
-    later = rows.duplicated(["backbone", "layer"])
-    texts: dict[tuple[str, int], list[str]] = {}
-    for name, layer, pooling, value in rows.loc[later, ["backbone", "layer", "pooling", "value"]].to_numpy():
-        texts.setdefault((name, layer), []).append(f"{pooling} {score_text(value)}")
-    rows = rows[~later].sort_index()
-    places = zip(rows["backbone"], rows["layer"], strict=True)
-    return rows.assign(
-        half=half_widths(rows), other_poolings=[", ".join(texts.get(key, [])) for key in places]
-    )
+    texts = rows["pooling"] + " " + rows["value"].map(score_text)
+    others = texts.groupby([rows["backbone"], rows["layer"]]).transform(lambda own: ", ".join(own[1:]))
+    rows = rows.assign(half=half_widths(rows), other_poolings=others)
+    return rows.drop_duplicates(["backbone", "layer"]).sort_index()
 
 
 def _with_costs(rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts]) -> pd.DataFrame:

@@ -211,16 +211,12 @@ class Recommendation:
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
-    """What one candidate costs instead of another: time, or where it is not known, weights."""
-    if not (math.isnan(row["ms"]) or math.isnan(best["ms"])):
-        than = "instead of" if row["ms"] < best["ms"] else "against"
-        return f"takes {ms_text(row['ms'])} ms {than} {ms_text(best['ms'])}"
-    sizes = [count_text(layer["parameters"]) for layer in (row, best)]
-    if all(sizes) and sizes[0] != sizes[1]:
-        return f"has {sizes[0]} weights instead of {sizes[1]}"
-    if row["backbone"] == best["backbone"]:
-        return f"ends at layer {row['layer']} instead of {best['layer']}"
-    return f"ends at layer {row['layer']} of {row['depth']}"
+    """What one candidate costs instead of another: time, or where it is not known, weights, or its layer."""
+    for name, text, unit in (("ms", ms_text, " ms"), ("parameters", count_text, " parameters")):
+        if row[name] >= 0 and best[name] >= 0 and row[name] != best[name]:
+            than = "instead of" if row[name] < best[name] else "against"
+            return f"{text(row[name])}{unit} {than} {text(best[name])}"
+    return f"layer {row['layer']} of {row['depth']}"
 
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:

@@ -35,10 +35,6 @@ COLUMN_TIES = """\
 `≈` marks backbones that may be the best of their column, too: together with the bold one, these hold the
 true best with 95 %. """
 
-NO_ITEMS = """\
-Which backbones are tied is not marked: the measurements of single images, by which two backbones are
-compared, were not there when this page was written."""
-
 UNTESTED = """\
 Not compared with the best of the column, for want of measurements of the same images: {names}."""
 
@@ -74,7 +70,9 @@ learning."""
 
 FLOOR_NOTE = """\
 The random floor is what features of pure noise reach: the mean ± standard deviation over independent
-draws{unlike}. A score near it says that the features hold nothing the task can use."""
+draws{unlike}. A score near it says that the features hold nothing the task can use. Where pixels that lie
+near each other look alike, as in `davis`, untrained networks, such as `mini-resnet-untrained`, score far
+higher and are the stricter baseline."""
 
 UNLIKE_INTERVALS = " (here ± is not half an interval)"
 
@@ -159,7 +157,7 @@ def _tie_note(board: Board, *, compared: bool) -> Text:
     if len(labels) < 2 or not board.has_intervals:
         return Text(())
     if not board.ties:
-        return said(NO_ITEMS)
+        return said(NOTHING_COMPARED)
     untested = {column.heading: board.ties[column.key].untested for column in board.columns}
     if any(untested.values()) and not compared:
         return said(NOTHING_COMPARED)
