@@ -49,7 +49,9 @@ class FileSample:
 
     def open(self) -> Image.Image:
         with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
-            return to_rgb(image)
+            return self._rgb(image)
+
+    _rgb = staticmethod(to_rgb)
 
     @property
     def stamp(self) -> tuple[int, int | str]:
@@ -68,10 +70,7 @@ class PhotoSample(FileSample):
     """An image of the user's own, which is read as people see it (`zoo.view.photos.as_seen`)."""
 
     __slots__ = ()
-
-    def open(self) -> Image.Image:
-        with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
-            return as_seen(image)
+    _rgb = staticmethod(as_seen)
 
     def signature(self) -> str:
         return f"{FileSample.signature(self)}|as seen"

@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from benchmark.scores.exported.classification import score_knn
 from benchmark.scores.exported.clustering import score_clustering
 from benchmark.scores.exported.davis import score_davis
 from benchmark.scores.exported.retrieval import score_retrieval
+from tasks.datasets.base import PhotoSample
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.revisitop import ROXFORD5K
 from tasks.metrics.arrays import VOID
@@ -28,6 +30,7 @@ from tests.zoo.published import publish
 from zoo.load.backbone import load, locate
 from zoo.registry import find
 from zoo.spec import BackboneSpec
+from zoo.view.photos import formats
 
 SECONDS = 20
 """After which an answer is too late."""
@@ -123,6 +126,17 @@ def masks(folder: Path) -> Iterator[Victim]:
             yield Victim(victim, partial(score_davis, root, folder / "predicted"))
 
 
+def images(folder: Path) -> Iterator[Victim]:
+    """Images of one's own in the formats that Pillow writes, all of a name that says nothing."""
+    folder.mkdir()
+    picture = fakes.fake_image(1, (40, 32), np.random.default_rng(0))[0]
+    for name in formats():
+        path = folder / f"{name}.jpg"
+        with suppress(KeyError, OSError, ValueError):  # formats that are read alone
+            picture.save(path, format=name)
+            yield Victim(path, PhotoSample(name, str(path)).open)
+
+
 def hub_weights(folder: Path) -> Iterator[Victim]:
     """A directory in Hugging Face format: its safetensors and its configurations."""
     (spec,) = find(["mini-resnet"])
@@ -154,6 +168,7 @@ KINDS: dict[str, Callable[[Path], Iterator[Victim]]] = {
     "pickles of ground truth": pickles,
     "arrays for score": arrays,
     "masks": masks,
+    "images": images,
     "weights in Hugging Face format": hub_weights,
     "weights of authors": original_weights,
 }
