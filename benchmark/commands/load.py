@@ -62,7 +62,7 @@ def load(request: LoadRequest) -> "CutBackbone":
     Blocks after the layer are never run and their weights not kept, so that it costs what the table of costs
     says of that depth. Images are shown as the run shows them.
 
-    What is given maps an image of Pillow or a path, several, or uint8 pixels [images 3 height width] to vectors
+    What is given maps an image of Pillow, a path, several, or uint8 pixels [images 3 height width] to vectors
     [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
     ``spec``, ``layer``, ``dim`` and ``parameters``.
 
