@@ -84,11 +84,12 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     the times of the images' files.
     """
     for column in SAME:
-        texts = [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
+        texts = _both(first, second, column)
         if texts[0] != texts[1]:
-            before, now = (text or "not known" for text in texts)
-            called = "weights" if column == "revision" else column.replace("_", " ")
-            return f"the {called} is {before} in the one and {now} in the other"
+            parts = _both(first, second, "coverage") if column == "data" else texts
+            before, now = (text or "not known" for text in (parts if parts[0] != parts[1] else texts))
+            called = "weights are" if column == "revision" else f"{column.replace('_', ' ')} is"
+            return f"the {called} {before} in the one and {now} in the other"
     numbers = []
     for records in (first, second):
         rows = records[~records["metric"].isin(DEPENDS_ON_LOAD)]
@@ -102,6 +103,11 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
             where = f"{key.metric} of layer {key.layer} ({key.pooling})"
             return f"{where} is {texts[0]} in the one and {texts[1]} in the other"
     return ""
+
+
+def _both(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[str]:
+    """What each of two frames of records says in a column."""
+    return [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
 
 
 def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:

@@ -1,9 +1,11 @@
 """Errors for bad input, and text that is fit to be shown."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
+
+FEW = 40  # names that a sentence lists; of more it has the first ones
 
 
 class InputError(ValueError):
@@ -26,8 +28,13 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one that does, or all of them."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known {what}s: {', '.join(names)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"known {what}s: {some_of(names)}"
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Names in a sentence: all of a few, the first ones of many."""
+    return ", ".join(names) if len(names) < FEW else f"{', '.join(names[:5])} and {len(names) - 5} more"
 
 
 def require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from benchmark.commands.command import command, records_of, say, say_json
 from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, Paths, Plain, Words
-from zoo.errors import InputError
+from zoo.errors import InputError, some_of
 
 if TYPE_CHECKING:
     from leaderboards.literature import Published
@@ -75,7 +75,7 @@ def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tup
             if name in known or (what == "backbone" and fnmatch.filter(known, name)):
                 continue
             close = get_close_matches(name, sorted(known), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are some of {', '.join(sorted(known))}"
+            hint = f"did you mean {close[0]!r}?" if close else f"there are some of {some_of(sorted(known))}"
             raise InputError(f"there is no published number of the {what} {name!r}; {hint}")
     chosen = tuple(
         number

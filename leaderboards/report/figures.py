@@ -1,5 +1,6 @@
 """The report's charts as files, in a style fit for papers: small, on white, in one type size."""
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
@@ -15,7 +16,6 @@ from leaderboards.report import charts
 from leaderboards.report.cka import BlockCka
 from leaderboards.report.content import Report
 from leaderboards.scores.costs import pareto_front
-from tasks.blocks import slug
 from zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
@@ -29,10 +29,13 @@ Row = dict[str, Any]  # also the words that fill the open places of a chart
 
 def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[Path]:
     """Write every figure of one suite in some of the `FORMATS`; gives the files."""
-    written = []
+    written: list[Path] = []
     for name, spec in figures_of(report):
+        plain = re.sub(r"[^\w.-]+", "-", name)[:80].strip(".-")
         for ending in formats:
-            path = folder / report.board.page / f"{slug(name.replace(' ', '-'))}.{ending}"
+            path = folder / report.board.page / f"{plain}.{ending}"
+            if path in written:
+                path = path.with_stem(f"{plain}-{len(written)}")
             write_whole(path, engine.svg(spec) if ending == "svg" else engine.pdf(spec))
             written.append(path)
     return written

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from leaderboards import literature
 from leaderboards.answers import answer_frame
 from leaderboards.pages.tidy import INSIDE, TIDY
 from leaderboards.records.record import COLUMNS
@@ -34,6 +35,10 @@ def test_the_csv_of_analyses() -> None:
 def test_records() -> None:
     assert named("Records") == {*COLUMNS} - {*TIDY}
     assert {*TIDY} - {*COLUMNS} == {"best"}
+
+
+def test_published_numbers() -> None:
+    assert named("Published numbers") == {*literature.COLUMNS, *literature.FURTHER}
 
 
 @pytest.mark.parametrize("frame", [answer_frame([]), match_frame(Match(("a", "b"), "best", (), ()))])

@@ -260,7 +260,7 @@ def test_outputs_of_two_machines_make_one_page(capsys: Capture, whole: Whole, tm
     frame, beside = read_frame(path), companions_of(path.read_bytes())
     write_checked(frame.assign(revision="another"), path, beside)
     said = command(capsys, "merge", first, second, "-o", tmp_path / "d")
-    assert f"{path} are two different results: the weights is" in said.error
+    assert f"{path} are two different results: the weights are" in said.error
     assert not (tmp_path / "d").exists()
 
 

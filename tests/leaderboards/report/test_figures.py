@@ -79,9 +79,10 @@ def test_labels_say_the_scores_the_highest_first(figures):
 
 
 def test_files_have_the_names_of_their_figures(tmp_path):
-    found = content(frame(layers([50.0, 60.0], backbone="mini-fs")))
-    written = write_figures(found, tmp_path, ("svg", "pdf"))
+    both = [*layers([50.0, 60.0], backbone="mini-fs"), *layers([50.0], backbone="mini fs")]
+    written = write_figures(content(frame(both)), tmp_path, ("svg", "pdf"))
     assert {path.parent for path in written} == {tmp_path / "mini"}
     names = {path.name for path in written}
     assert {"best.knn-top-1.svg", "best.knn-top-1.pdf", "tasks.mini-fs.pdf"} <= names
+    assert len(names) == len(written)
     assert (tmp_path / "mini" / "layers.knn-top-1.pdf").read_bytes().startswith(b"%PDF")
