@@ -9,7 +9,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed
-from leaderboards.pages.csv import file_digest, read_numbers
+from leaderboards.pages.csv import SUMS, file_digest, read_numbers, sums_text
 from leaderboards.pages.figures import figure_differences
 from leaderboards.pages.tidy import INSIDE, TIDY, inside_frame, tidy_frame
 from leaderboards.records.key import (
@@ -203,6 +203,26 @@ def read_baseline(folder: Path) -> pd.DataFrame:
             "`python -m benchmark export csv --to DIR` writes one"
         )
     return _together([read_numbers(path, TIDY) for path in paths])
+
+
+def cut_files(folder: Path) -> list[str]:
+    """One sentence for each file of a baseline that is not as it was written, by digests or its page."""
+    if (folder / "records").is_dir():
+        return []  # which carry checksums
+    folder = folder if any(folder.glob("*.csv")) else folder / "tables"
+    sums = folder / SUMS
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
+    named = {line.partition("  ")[2]: f"{line}\n" for line in lines}
+    sentences = []
+    for name in sorted({path.name for path in folder.glob("*.csv")} | {*named}):
+        path = folder / name
+        text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+        page = folder / f"{name.removesuffix('.csv')}.md"
+        said = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else file_digest(text)
+        same = sums_text({name: text})
+        if not text.endswith("\n") or named.get(name, same) != same or file_digest(text) not in said:
+            sentences.append(f"{path} has fewer numbers than expected, or others than were written")
+    return sentences
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:

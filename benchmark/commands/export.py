@@ -44,12 +44,13 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    """The numbers of every page of every suite."""
+    """The numbers of every page of every suite, and their digests."""
     from leaderboards.pages.build import pages_of
-    from leaderboards.pages.csv import csv_page
+    from leaderboards.pages.csv import SUMS, csv_page, sums_text
 
     pages = [page for board in boards_of(records, request.output) for page in pages_of(board)]
-    yield from sorted((f"{page.name}.csv", csv_page(page)) for page in pages)
+    texts = dict(sorted((f"{page.name}.csv", csv_page(page)) for page in pages))
+    yield from (texts | ({SUMS: sums_text(texts)} if texts else {})).items()
 
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
@@ -100,7 +101,7 @@ def export_command(request: ExportRequest) -> None:
     """Write what was measured for others: a LaTeX table, CSV files, or results for model cards of the Hub.
 
     - `latex`: the best layer of each backbone, with booktabs, intervals, the best in bold, ties marked.
-    - `csv`: the numbers of every layer, as the leaderboard has them.
+    - `csv`: the numbers of every layer, as the leaderboard has them, with their digests in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
 
@@ -117,7 +118,7 @@ def export(request: ExportRequest) -> Files:
     Example:
         >>> import benchmark
         >>> [path.suffix for path in benchmark.export("csv", output="results", to="tables").paths]
-        ['.csv']
+        ['.csv', '']
     """
     return files_of(_exported(request), f"for {request.form}")
 

@@ -70,15 +70,21 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
-    from leaderboards.check import moved_table, read_baseline, regression_check, tidy_records
+    from leaderboards.check import cut_files, moved_table, read_baseline, regression_check, tidy_records
     from leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
     if limit < 0:
         raise InputError(f"--tolerance takes a number of at least 0; found {limit:g}")
+    if cut := cut_files(baseline):
+        typer.echo("\n".join(f"{sentence}; write the baseline again." for sentence in cut))
+        return 1
     count, moved = regression_check(
         read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
     )
+    if not count:
+        typer.echo(f"{baseline} has fewer numbers than expected: none; write the baseline again.")
+        return 1
     if not moved:
         say(f"None of {count} numbers moved by more than {limit:g} points.")
         return 0

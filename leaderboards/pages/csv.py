@@ -3,7 +3,7 @@
 import hashlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +14,8 @@ from zoo.errors import InputError, first_line, printable
 # texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
 _INERT = re.compile(r"''*[=+\-@\t\r\n]")
+
+SUMS = "SHA256SUMS"  # beside exported files: their digests, as `sha256sum --check` reads them
 
 
 def csv_page(page: Page) -> str:
@@ -34,6 +36,11 @@ def inert(frame: pd.DataFrame) -> pd.DataFrame:
 def file_digest(text: str) -> str:
     """First digits of a CSV's SHA-256, by which a page names the numbers that it was written with."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def sums_text(texts: Mapping[str, str]) -> str:
+    """Digests of some files by name, a line each."""
+    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in texts.items())
 
 
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:

@@ -428,3 +428,22 @@ def test_a_flipped_bit_in_arrays_or_items_is_said_by_pages_and_report(
         assert command(capsys, *arguments, "-o", two).code == 0
     for path in (*(two / "tables").glob("*.md"), *(two / "html").glob("*.html")):
         assert "are not those that were written" in path.read_text()
+
+
+@pytest.mark.parametrize("way", ["header", "header, no digests", "a row fewer", "in a row", "gone"])
+def test_a_baseline_that_was_cut_ends_the_guard_with_1(capsys: Capture, two: Path, way: str) -> None:
+    guard = "leaderboard", "--check", "--baseline", two / "baseline", "-o", two
+    assert command(capsys, "export", "csv", "-o", two, "--to", two / "baseline").code == 0
+    said = command(capsys, *guard)
+    assert (said.code, "None of 4 numbers moved" in said.out) == (0, True)
+    path = two / "baseline" / "mini.csv"
+    rows = path.read_text().splitlines(keepends=True)
+    path.write_text(
+        "".join({"a row fewer": rows[:-1], "in a row": [*rows[:-1], rows[-1][:9]]}.get(way, rows[:1]))
+    )
+    if way.endswith("no digests"):
+        (two / "baseline" / "SHA256SUMS").unlink()
+    if way == "gone":
+        path.rename(two / "baseline" / "other.csv")
+    said = command(capsys, *guard)
+    assert (said.code, "fewer numbers than expected" in said.out) == (1, True)
