@@ -77,13 +77,13 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     if limit < 0:
         raise InputError(f"--tolerance takes a number of at least 0; found {limit:g}")
     if cut := cut_files(baseline):
-        typer.echo("\n".join(f"{sentence}; write the baseline again." for sentence in cut))
+        say("\n".join(f"{sentence}; write the baseline again." for sentence in cut))
         return 1
     count, moved = regression_check(
         read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
     )
     if not count:
-        typer.echo(f"{baseline} has fewer numbers than expected: none; write the baseline again.")
+        say(f"{baseline} has fewer numbers than expected: none; write the baseline again.")
         return 1
     if not moved:
         say(f"None of {count} numbers moved by more than {limit:g} points.")
