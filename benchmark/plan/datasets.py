@@ -142,7 +142,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     """Join tasks with data; each dataset is read once for all tasks that need it.
 
     What the user named, if anything, are tasks, and groups of tasks, of which those are run that have data.
-    Raises InputError where a named task has no data, or no task has any.
+    Raises MissingDataError where a named task has no data, or no task has any.
     """
     named = bool(names)
     bound = PlannedTasks()
@@ -182,7 +182,7 @@ def _require_something(bound: PlannedTasks, required: Collection[str], *, named:
     served = {task.entry.name for task in bound.every} | {task.task for task in bound.broken}
     lacking = [str(task) for task in bound.absent if task.task not in served and task.task in required]
     if lacking:
-        raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
+        raise MissingDataError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
     if not any(named or task.sources for task in bound.every):  # what needs no data is not worth a run
         problems = [str(task) for task in bound.broken or bound.absent]
-        raise InputError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")
+        raise MissingDataError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
-from benchmark.plan.tasks import PlannedTasks
+from benchmark.plan.tasks import PlannedTasks, Unbound
 from tasks.base import Source, digest
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
 from tasks.sources import ANY_SIZE
 from tasks.task import Task
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingDataError
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
 
@@ -121,14 +121,19 @@ def make_plan(recipe: PlanRecipe) -> Plan:
 
     Raises InputError for an unknown task, one that no protocol speaks of, or without data, and for no task.
     """
-    asked = find_tasks(recipe.tasks)
+    asked, locations = find_tasks(recipe.tasks), recipe.location.by_protocol
     for task in asked if recipe.tasks else ():
-        protocols = [at.protocol for at in recipe.location.by_protocol]
+        protocols = [at.protocol for at in locations]
         if not any(protocol.speaks_of(task.name) for protocol in protocols):
             raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
     tasks = PlannedTasks()
-    for at in recipe.location.by_protocol:
-        tasks.take(_bound(at, asked, recipe.tasks))
+    for at in locations:
+        try:
+            tasks.take(_bound(at, asked, recipe.tasks))
+        except MissingDataError as error:
+            if at is locations[-1] and not tasks.every:
+                raise
+            tasks.broken.append(Unbound(f"protocol {at.protocol.name}", str(error)))  # the others run
     plain = list(tasks.every)
     for name in recipe.transforms:
         ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in plain]

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from benchmark.engines.progress import Silent
+from benchmark.jobs.prepare import understand
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.suites import PAPER_SUITE
 from benchmark.request import Request
+from tests import fakes
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
 from zoo.errors import InputError
@@ -93,3 +95,18 @@ def test_wrong_options(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     assert words in command(capsys, "run", "-b", "mini-fs", "--output", tmp_path, *arguments).error
+
+
+@pytest.mark.parametrize("protocols", ["hummingbird,capi", "capi,hummingbird"])
+def test_a_protocol_whose_data_is_not_there_stops_no_other_one(tmp_path: Path, protocols: str) -> None:
+    fakes.write_fake_voc(tmp_path)
+    for masks in tmp_path.rglob("SegmentationClassAug"):
+        masks.rename(masks.with_name("elsewhere"))
+    request = Request("mini-random", data=tmp_path, protocol=protocols, cache=tmp_path / "cache")
+    plan, *_ = understand(request, Silent(), writes=False)
+    assert {task.protocol for task in plan.tasks.every} == {"capi"}
+    (broken,) = plan.tasks.broken
+    assert broken.task == "protocol hummingbird"
+    assert "is not there: segment: " in broken.reason
+    with pytest.raises(InputError, match="is not there: segment: "):
+        understand(replace(request, protocol="hummingbird"), Silent(), writes=False)
