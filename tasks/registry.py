@@ -357,9 +357,8 @@ TASKS: tuple[TaskEntry, ...] = (
 )
 
 COST = "cost"  # the task that measures what layers cost, which has a page of its own
-DEPENDS_ON_LOAD = (  # metrics that no two runs measure alike
-    *("ms", "ms-batch", "latency", "images-per-second"),
-    *("best-batch", "largest-batch", "peak-memory", "spread", "waiting"),
+DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
+    name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")
 )
 WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)  # run by default on images without classes
 INSIDE = "inside"  # stands for the registry's analyses where tasks are named, but for `WITHOUT_LABELS`

@@ -72,17 +72,13 @@ def run_command(given: RunForm) -> int:
         return 0
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
         from benchmark.api import carry_out
-        from leaderboards.display import page_name
 
         summary = carry_out(request, report)
     for line in _summary(summary):
         report.say(line)
     if len((answered := answers_to(summary.board)).frame):
-        names = [f"{page_name(summary.suite)}{of}.md" for of in ("", ".cost")]
-        pages = sorted(
-            (page for page in summary.pages if page.name in names), key=lambda page: len(page.name)
-        )
-        where = f"{_short(pages[0])} has every layer" if pages else ""
+        pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
+        where = f"{_short(pages[-1])} has every layer" if pages else ""
         say(f"\n{answered.text()}\nRead on: {where}; `python -m benchmark show` prints this again.")
     return exit_code(summary.done.failures)
 

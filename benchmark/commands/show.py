@@ -127,8 +127,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         costs = costs[costs["backbone"].isin(frame["backbone"])]
     elif len(costs) and (not tasks or COST in tasks):
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
-        table = whole_table(costs).drop(columns=["bytes a vector", "GB a million vectors"])
-        title, table = f"suite {board.suite}, on {device}", table.loc[:, (table != "").any()]
+        title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
         told = "no scores; what analyses found is on pages of their own, in the folder tables"
         return Result(title=told, frame=nothing, table=nothing)

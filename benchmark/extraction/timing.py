@@ -100,9 +100,8 @@ def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostConfig) -> t
         if (forwards := within_memory(backbone.device, larger)) is None:
             break
         timed.append(forwards)
-        if max(each.rate for each in timed[-2:]) < rule.gain * max(
-            (each.rate for each in timed[:-2]), default=0
-        ):
+        rates = [each.rate for each in timed]
+        if max(rates[-2:]) < rule.gain * max(rates[:-2], default=0):
             break
     return tuple(timed)
 

@@ -17,7 +17,7 @@ from leaderboards.scores.frames import half_widths
 from leaderboards.sections.provenance import partial_line
 from leaderboards.sections.similarity import CkaTable, cka_tables
 from tasks.blocks import Block, Heading, Plot, Table, said, slug
-from tasks.metrics.locality import Partition, partition
+from tasks.metrics.locality import partition
 
 PRIMARY = "patch"  # pooling that is drawn; of the others there are tables
 
@@ -67,8 +67,8 @@ def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
     return {int(layer): same.get(int(layer), (np.nan, np.nan)) for layer in sorted(set(pairs["layer"]))}
 
 
-def partition_of(rows: pd.DataFrame, name: str, block: int) -> Partition:
-    """How a block, from 1, parts a backbone, by the CKA of its blocks with each other; NaN if not known."""
+def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:
+    """How a block, from 1, parts a backbone (`partition`), by the CKA of its blocks; NaN if not known."""
     pairs = _pairs(rows, name, name, first=0)
     cka = pairs.pivot_table("value", "layer", "other_layer", aggfunc="first", dropna=False)
     layers = cka.index.to_numpy(np.int64)
@@ -130,11 +130,11 @@ def parting_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -
     body = []
     for name in others:
         if block := re.search(r"-noskip(\d+)$", name):
-            parts, whole = (partition_of(rows, each, int(block[1])) for each in (name, reference))
-            more = parts.score - whole.score
-            numbers = {"within": parts.within, "across": parts.across, "difference": parts.score}
-            numbers |= {f"that of {reference}": whole.score, "more by": more}
-            if not isnan(more):
+            within, across = partition_of(rows, name, int(block[1]))
+            parted, whole = within - across, float(np.subtract(*partition_of(rows, reference, int(block[1]))))
+            numbers = {"within": within, "across": across, "difference": parted}
+            numbers |= {f"that of {reference}": whole, "more by": parted - whole}
+            if not isnan(parted - whole):
                 texts = {column: similarity_text(number) for column, number in numbers.items()}
                 body.append({"backbone": name, "block": block[1]} | texts)
     return pd.DataFrame(body)

@@ -86,21 +86,17 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
             for pooling, tally in tallies.items():
                 patches = maps[f"{pooling}_map"][:, -rows * columns :]
                 tally.whole("map-centre-distance", attention.centre_distance(patches, (rows, columns)))
-            of_heads = [offsets.head_offset(head) for head in maps["aaam"]]
-            self._tally_patches(tallies["patch"], images, maps["aaam"], of_heads)
+            of_heads = self._tally_patches(tallies["patch"], images, maps["aaam"])
             outcomes = {pooling: tally.outcome() for pooling, tally in tallies.items()}
             arrays["peak"] = np.array([head.peak for head in of_heads], np.int64)
             arrays["class"] = np.array([str(head.name) for head in of_heads])
         return Findings(tuple(LayerOutcome(layer, *outcome) for outcome in outcomes.items()), arrays)
 
     def _tally_patches(
-        self,
-        tally: base.Tally,
-        images: base.KeptImages,
-        aligned: Floats,
-        of_heads: Sequence[offsets.HeadOffset],
-    ) -> None:
-        """Spread over queries and heads, and the offsets of average maps [heads down right]."""
+        self, tally: base.Tally, images: base.KeptImages, aligned: Floats
+    ) -> list[offsets.HeadOffset]:
+        """Spread over queries and heads, and offsets of average maps [heads down right], which it gives."""
+        of_heads = [offsets.head_offset(head) for head in aligned]
         queries, heads = images.each("std-over-queries"), images.each("std-over-heads")
         if np.isfinite(queries).all():
             tally.heads("std-over-queries", queries)
@@ -114,6 +110,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
         tally.whole("peak-offset", np.array([head.peak_offset for head in of_heads]))
         sideways = [head.name == "offset" for head in of_heads]
         tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
+        return of_heads
 
     def arrays(self, layers: base.LayerArrays) -> dict[str, base.Array]:
         names = [name for name in ("cls_map", "patch_map", "aaam") if name in layers.first]

@@ -96,18 +96,7 @@ class CostTask(Task):
 
     data: None
     config: CostConfig
-    configs: ClassVar = {
-        "standard": CostConfig(
-            warm_up=2,
-            rounds=5,
-            single_seconds=0.2,
-            most_rounds=50,
-            gain=1.03,
-            images=250,
-            seconds=20.0,
-            visits=2,
-        )
-    }
+    configs: ClassVar = {"standard": CostConfig(2, 5, 0.2, 50, gain=1.03, images=250, seconds=20.0, visits=2)}
     needs = "device"
     device: str = field(default="device", kw_only=True)
     split = ""

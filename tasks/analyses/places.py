@@ -65,9 +65,8 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
                 return {}
             cells = local.pooled_cells(portion.coarsest, self.config.cells)
             if not grams:
-                pixels = (
-                    portion.pixels[rows].to(portion.grids.device, non_blocking=True) for rows in batches
-                )
+                device = portion.grids.device
+                pixels = (portion.pixels[rows].to(device, non_blocking=True) for rows in batches)
                 patches = (local.image_patches(some, portion.coarsest) for some in pixels)
                 grams.extend(local.cell_grams(local.pooled(raw, cells)) for raw in patches)
             tokens = local.pooled(portion.grids, cells)

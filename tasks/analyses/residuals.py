@@ -24,13 +24,8 @@ from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
 from zoo.features import LayerFeatures
 from zoo.spec import WHOLE_BACKBONE, Layer, Tap
 
-MEASURES = (
-    "norm-ratio",
-    "cosine-skip-output",
-    "cosine-skip-branch",
-    "cosine-branch-output",
-    "norm-ratio-frobenius",
-)
+COSINES = ("cosine-skip-output", "cosine-skip-branch", "cosine-branch-output")
+MEASURES = ("norm-ratio", *COSINES, "norm-ratio-frobenius")
 """Metrics that are means over the images, in the order of the last axis of what is measured."""
 
 TRANSITION = "phase-transition"

@@ -53,29 +53,18 @@ def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) 
     return HeadSubsets(chosen, near, cka, np.where(known, rho, np.nan))
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """How alike layers are on one side of a block, and across it; NaN where there are no such pairs."""
+def partition(cka: Floats, layers: Integers, block: int) -> tuple[float, float]:
+    """How a block, from 1, parts the layers of a network: those before its output, and the others.
 
-    within: float  # mean CKA of two different layers that are both before the block's output, or both not
-    across: float  # of a layer before the block's output and one that is not
-
-    @property
-    def score(self) -> float:
-        """``within`` - ``across``: 1 for two parts that share nothing, 0 where the block parts nothing."""
-        return self.within - self.across
-
-
-def partition(cka: Floats, layers: Integers, block: int) -> Partition:
-    """How a block, from 1, parts the layers of a network: those below it, and it and those after it.
-
+    Gives the mean CKA of two different layers on one side, and of two on different sides, NaN without such
+    pairs; their difference is 1 for two parts that share nothing, 0 where the block parts nothing.
     The CKA of the blocks' outputs with each other is [layers layers], NaN where there is none; ``layers`` are
     the distinct indices of these, 0 is what enters block 1.
     """
     before, _ = np.meshgrid(layers < block, layers, indexing="ij")
     after = before.T
     upper = (layers[:, None] < layers[None, :]) & np.isfinite(cka)
-    return Partition(_mean(cka[upper & (before == after)]), _mean(cka[upper & before & ~after]))
+    return _mean(cka[upper & (before == after)]), _mean(cka[upper & before & ~after])
 
 
 def _mean(values: Floats) -> float:

@@ -173,7 +173,7 @@ def draw_locality(evidence: Evidence) -> list[Block]:
     points, lacking = [], []
     for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
         kept = {"head_cka": 2, "distance": 1}
-        cka, distance = (evidence.array_of(tuple(sorted(pair)), name, axes) for name, axes in kept.items())
+        cka, distance = (evidence.array(name, axes, *sorted(pair)) for name, axes in kept.items())
         if cka is None or distance is None:
             lacking.append(" and ".join(pair))
         else:

@@ -81,33 +81,29 @@ class Evidence:
         """Rows of one metric and of single heads."""
         return matching(self.rows[(self.rows["metric"] == metric) & (self.rows["head"] >= 0)], where)
 
-    def array(self, backbone: DrawnBackbone, name: str, axes: int) -> Array | None:
-        """An array of a backbone with so many axes; None where there is none, or none that can be read."""
-        return self.array_of((backbone.name,), name, axes)
-
-    def array_of(self, backbones: tuple[str, ...], name: str, axes: int) -> Array | None:
-        """An array of a comparison of two backbones, by their names in order, with so many axes."""
+    def array(self, name: str, axes: int, *backbones: str) -> Array | None:
+        """An array with so many axes, of a backbone or of two by their names in order; None without."""
         array = self.load(backbones, name)
         return array if array is not None and array.ndim == axes and array.size else None
 
     def numbers(self, name: str, axes: int) -> dict[DrawnBackbone, Floats]:
         """An array of each backbone that has it, as float64."""
-        arrays = {backbone: self.array(backbone, name, axes) for backbone in self.backbones}
+        arrays = {backbone: self.array(name, axes, backbone.name) for backbone in self.backbones}
         return {key: np.asarray(array, np.float64) for key, array in arrays.items() if array is not None}
 
     def texts(self, backbone: DrawnBackbone, name: str) -> list[str]:
         """Names along an axis, as an array of one backbone holds them; none without it."""
-        array = self.array(backbone, name, 1)
+        array = self.array(name, 1, backbone.name)
         return [] if array is None else [str(text) for text in array]
 
     def first_block(self, backbone: DrawnBackbone, count: int) -> int:
         """Number of the first block of a backbone's arrays of so many: as array ``block`` has it, else 1."""
-        blocks = self.array(backbone, "block", 1)
+        blocks = self.array("block", 1, backbone.name)
         return 1 if blocks is None or len(blocks) != count else int(blocks[0])
 
     def grid(self, backbone: DrawnBackbone, patches: int) -> tuple[int, int]:
         """Rows and columns of a backbone's patches: array ``cells``, else a square, else one row."""
-        cells = self.array(backbone, "cells", 1)
+        cells = self.array("cells", 1, backbone.name)
         if cells is not None and cells.shape == (2,) and int(cells[0]) * int(cells[1]) == patches:
             return int(cells[0]), int(cells[1])
         side = round(patches**0.5)

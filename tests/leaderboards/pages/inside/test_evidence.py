@@ -56,8 +56,8 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
     assert found.grid(backbone, 6) == (2, 3)
     assert found.grid(backbone, 9) == (3, 3)
     assert found.grid(backbone, 5) == (1, 5)
-    assert found.array(backbone, "block", 2) is None
-    assert found.array(backbone, "none", 1) is None
+    assert found.array("block", 2, backbone.name) is None
+    assert found.array("none", 1, backbone.name) is None
 
 
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
