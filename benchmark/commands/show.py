@@ -129,8 +129,8 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
         title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
-        told = "no scores; what analyses found is on pages of their own, in the folder tables"
-        return Result(title=told, frame=nothing, table=nothing)
+        title = "no scores; what analyses found is on pages of their own, in the folder tables"
+        return Result(title=title, frame=nothing, table=nothing)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     return Result(title=title, frame=frame, table=table, notes=(*answer_notes(answers), *disturbed))
