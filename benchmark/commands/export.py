@@ -64,7 +64,7 @@ def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         yield f"{safe_name(name)}/model-index.yaml", text
     benchmarks = {}
     for dataset, address in request.benchmarks.items():
-        match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
+        match = re.fullmatch(r"(\w[\w.-]*/\w[\w.-]*):(\w[\w.-]*)", address)
         if match is None:
             raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
         benchmarks[dataset] = match[1], match[2]

@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmark.engines.base import Engine, Job, JobQueue, Result, Work, Worker, WorkerDiedError, WorkerSlot
 from benchmark.engines.progress import Listening, Message, Relayed, Reporter
+from zoo.errors import InputError
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -44,7 +45,13 @@ class ProcessEngine(Engine):
     def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         # this process only reads: a writer's thread of its own would let go of the queue's semaphores at some
         # time, and where the script ends at that moment, that looks like a leak of them
-        queue: Queue[Message] = _CONTEXT.Queue()
+        try:
+            queue: Queue[Message] = _CONTEXT.Queue()
+        except OSError as error:
+            raise InputError(
+                f"processes need memory that they share, and /dev/shm cannot be used ({error.strerror}); "
+                "make it writable, or give --workers 1 --engine local"
+            ) from error
         over = threading.Event()
         relay = threading.Thread(target=_relay, args=(queue, over, report), daemon=True)
         relay.start()

@@ -62,7 +62,8 @@ def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> 
         files, labels = (f"{', '.join(names[:-1])} or {names[-1]}" for names in (FILE_COLUMNS, LABEL_COLUMNS))
         raise InputError(
             f"expected a column {files} and a column {labels} in the first "
-            f"line of {path}, found {some(map(describe, header), 6)}"
+            f"line of {path}, found {some(map(describe, header), 6)}; give the columns these names, and take "
+            "out what stands above them"
         )
     split = _column(header, (SPLIT_COLUMN,))
     rows = tuple(
@@ -83,7 +84,11 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        what = (
+            "it is no text in UTF-8; save it as CSV in UTF-8"
+            if isinstance(error, ValueError)
+            else error.strerror
+        )
         raise InputError(f"cannot read labels {path}: {what}") from error
 
 
@@ -99,10 +104,13 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
                 continue
             if not header:
                 header = cells
+                if twice := [name for name in cells if name and cells.count(name) > 1]:
+                    raise InputError(f"{path} has two columns {twice[0]!r}; rename one of them")
             elif len(cells) > len(header):
                 raise InputError(
                     f"expected {len(header)} columns in every line of {path}, found {len(cells)} in line "
-                    f"{reader.line_num}; put text that holds {delimiter!r} into quotation marks"
+                    f"{reader.line_num}; put text that holds {delimiter!r} into quotation marks, "
+                    "and take out what stands above the names of the columns"
                 )
             else:
                 yield reader.line_num, dict(zip_longest(header, cells, fillvalue=""))

@@ -301,6 +301,7 @@ def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) 
         (("csv", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
         (("hub", "--benchmarks", "imagenet"), "--benchmarks takes NAME=WORD; found 'imagenet'"),
         (("hub", "--benchmarks", "imagenet=x"), "DATASET=OWNER/NAME:TASK; found 'x'"),
+        (("hub", "--benchmarks", "imagenet=../x:y"), "DATASET=OWNER/NAME:TASK; found '../x:y'"),
         (("hub", "--benchmarks", "coco=a/b:c"), "there are no scores on the dataset 'coco'"),
         (("latex", "--benchmarks", "imagenet=a/b:c"), "--benchmarks is for hub; leave it out of latex"),
     ],

@@ -116,3 +116,12 @@ def test_only_small_backbones_on_a_processor_run_side_by_side() -> None:
     assert chosen(64, 1, 2, "cpu") is LocalEngine
     assert chosen(64, 2, 1, "cpu") is LocalEngine
     assert chosen(64, 2, 2, "cuda") is LocalEngine
+
+
+def test_without_shared_memory_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("benchmark.engines.processes._CONTEXT.Queue", refused)
+    with pytest.raises(InputError, match=r"/dev/shm cannot be used .Permission denied.; .* --workers 1"):
+        ProcessEngine(2, None).map(print, [1, 2], Silent())

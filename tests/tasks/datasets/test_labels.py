@@ -174,3 +174,18 @@ def test_files_that_are_no_tables(folder: Path) -> None:
         table(folder / name, "")
     with pytest.raises(InputError, match=r"expected one table in .*, found metadata.csv and metadata.jsonl"):
         read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"file,label,label\na,x,y\n", "has two columns 'label'; rename one of them"),
+        (b"# made by hand\nfile,label\na,x\n", "take out what stands above the names of the columns"),
+        ("file,label\na,\u00e9\n".encode("latin-1"), "save it as CSV in UTF-8"),
+        (b"PK\x03\x04\xff\xfe", "save it as CSV in UTF-8"),
+    ],
+)
+def test_a_wrong_table_says_what_to_do(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "labels.csv").write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        read_label_table(tmp_path / "labels.csv")
