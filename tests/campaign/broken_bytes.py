@@ -18,6 +18,7 @@ from benchmark.scores.exported.classification import score_knn
 from benchmark.scores.exported.clustering import score_clustering
 from benchmark.scores.exported.davis import score_davis
 from benchmark.scores.exported.retrieval import score_retrieval
+from mini import checkpoints
 from tasks.datasets.base import PhotoSample
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.revisitop import ROXFORD5K
@@ -148,6 +149,18 @@ def hub_weights(folder: Path) -> Iterator[Victim]:
         yield Victim(place / name, partial(_show, spec, whole, place / name))
 
 
+def packaged_weights(folder: Path) -> Iterator[Victim]:
+    """The directory of a mini backbone: nothing in it may be another than was packaged."""
+    (spec,) = find(["mini-resnet"])
+    whole = locate(spec, None)
+    shutil.copytree(whole.weights[0].parent, folder / spec.name)
+    checkpoints.WEIGHTS = folder
+    for name in ("model.safetensors", "config.json", "preprocessor_config.json", checkpoints.SUMS):
+        yield Victim(
+            folder / spec.name / name, partial(_show, spec, whole.revision, folder / spec.name / name)
+        )
+
+
 def original_weights(folder: Path) -> Iterator[Victim]:
     """Files of authors, as safetensors and as pickles of torch."""
     for name in ("timm", "dino", "dino-training", "moco"):
@@ -171,6 +184,7 @@ KINDS: dict[str, Callable[[Path], Iterator[Victim]]] = {
     "images": images,
     "weights in Hugging Face format": hub_weights,
     "weights of authors": original_weights,
+    "packaged weights": packaged_weights,
 }
 """Files by kind."""
 

@@ -42,7 +42,23 @@ def remove(path: Path, draw: random.Random) -> None:
     path.unlink()
 
 
-WAYS: tuple[Callable[[Path, random.Random], None], ...] = (flip, flip, truncate, remove)
+def exchange(path: Path, draw: random.Random) -> None:
+    """Put a file of the same kind in its place, of another backbone, task or number."""
+    others = sorted({*path.parents[1].glob(f"*/*{path.suffix}")} - {path})
+    path.unlink()
+    other = draw.choice(others)
+    # a shard has its checksum in its name
+    shutil.copyfile(other, path.with_name(other.name) if path.suffix == ".safetensors" else path)
+
+
+def crowd(path: Path, draw: random.Random) -> None:
+    """Put a file of somebody else beside it, and take it away."""
+    name = draw.choice(["._x", "notes"]) if path.suffix == ".safetensors" else "._x"
+    path.with_name(name + path.suffix).write_bytes(b"mine")
+    path.unlink()
+
+
+WAYS: tuple[Callable[[Path, random.Random], None], ...] = (flip, flip, truncate, remove, exchange, crowd)
 
 
 def damage_files(reference: Reference, folder: Path, times: int, seed: int = 0) -> list[Count]:
