@@ -9,10 +9,8 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
 from benchmark import parsers
-from benchmark.commands.command import command, records_of, rows_of, say_json
+from benchmark.commands.command import command, records_of, rows_of, say, say_json
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result, table_text
 from benchmark.option import OnePath, Option, Plain, Words
@@ -75,16 +73,16 @@ def recommend_command(request: RecommendRequest) -> None:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
         say_json({**content, "device": advice.device, "notes": advice.notes, "python": advice.code})
         return
-    typer.echo(table_text(pick_table(advice)) + "\n")
+    say(table_text(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):
-        typer.echo(f"{rank}. {pick.backbone}: {advice.reason(pick)}.")
+        say(f"{rank}. {pick.backbone}: {advice.reason(pick)}.")
     for column, front in advice.fronts.items():
         if len(front):
-            typer.echo(f"\nPareto front, score against time, {column.heading}:\n")
-            typer.echo(table_text(pareto_table(advice, column)))
-    typer.echo(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
+            say(f"\nPareto front, score against time, {column.heading}:\n")
+            say(table_text(pareto_table(advice, column)))
+    say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     for note in advice.notes:
-        typer.echo(note)
+        say(note)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

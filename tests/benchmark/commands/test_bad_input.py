@@ -284,7 +284,14 @@ STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\x7f"
 
 @pytest.mark.parametrize(
     "words",
-    [("show",), ("compare", STEERING, "mini-dino"), ("export", "csv"), ("export", "latex"), ("leaderboard",)],
+    [
+        ("show",),
+        ("recommend",),
+        ("compare", STEERING, "mini-dino"),
+        ("export", "csv"),
+        ("export", "latex"),
+        ("leaderboard",),
+    ],
 )
 def test_names_steer_no_terminal(capsys: Capture, tmp_path: Path, words: tuple[str, ...]) -> None:
     out = _of_records(tmp_path, STEERING)
