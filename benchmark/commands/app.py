@@ -128,10 +128,10 @@ def _sentence_of(error: Exception) -> str | None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return "no space is left on the disk; free some and run again: what is finished is kept"
         if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
-            found, place = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
+            there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
             name = shortened(str(error.filename2 or error.filename))
             return (
-                f"expected a {place} at {name}, where there is a {found}; remove it, or choose another name"
+                f"expected a {wanted} at {name}, where there is a {there}; remove it, or choose another name"
             )
         if error.errno in _OF_USERS:
             return f"{shortened(error.filename)} cannot be used: {error.strerror}"

@@ -84,8 +84,8 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
     if is_out_of_memory(error):
         error = InputError(no_memory)
     bad_input = isinstance(error, InputError)
-    place = f" ({shortened(str(error.filename))})" if isinstance(error, OSError) and error.filename else ""
-    message = str(error) if bad_input else f"{kind_of(error)}: {first_line(error)}{place}"
+    file = f" ({shortened(str(error.filename))})" if isinstance(error, OSError) and error.filename else ""
+    message = str(error) if bad_input else f"{kind_of(error)}: {first_line(error)}{file}"
     name, key = (task.entry.name, task.key) if task else ("", "")
     return Failure(backbone, name, message, bad_input, key)
 
