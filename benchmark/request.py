@@ -6,7 +6,7 @@ The command ``run`` and ``benchmark.run`` are made from it.
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from benchmark import parsers
 from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
@@ -62,6 +62,11 @@ class Request:
 
     Whatever is wrong about an option alone raises InputError when the request is made.
     """
+
+    PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help
+        "Features": "layers taps transform fuse input_size interpolation poolings",
+        "Machine": "cache device devices engine address dtype store_dtype batch_size workers",
+    }
 
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (),

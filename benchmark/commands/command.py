@@ -53,7 +53,9 @@ class Command(Generic[P, Form]):
             if code := self.carry_out(form(**given)):
                 raise typer.Exit(code)
 
-        parameters = [_parameter(option) for option in declared(self.form, self.without)]
+        panels = getattr(self.form, "PANELS", {})
+        groups = {option: panel for panel, names in panels.items() for option in names.split()}
+        parameters = [_parameter(each, groups.get(each.name)) for each in declared(self.form, self.without)]
         vars(command)["__signature__"] = Signature(parameters)
         command.__doc__ = self.carry_out.__doc__
         return command
@@ -72,7 +74,7 @@ def command(
     return lambda function: Command(name, form, function, without)
 
 
-def _parameter(option: Option[Any, Any]) -> Parameter:
+def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
     text = option.help.removesuffix(".")
     described: object
     if option.positional:
@@ -86,6 +88,7 @@ def _parameter(option: Option[Any, Any]) -> Parameter:
             help=_literal(f"{text}; several may follow." if option.several else option.help),
             metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
             min=option.least,
+            rich_help_panel=panel,
             show_default=option.usual or option.default not in (None, ()),
         )
     word: Any = int if option.several else option.kind  # what the option reads

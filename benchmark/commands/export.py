@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
-INTERVALS = r"$\pm$ is half the 95\,\% interval."
+INTERVALS = r"$\pm$ is the 95\,\% margin of error."
+HONEST = (
+    "The layer is chosen on half of the test data and scored on the rest; "
+    "in brackets, what that takes off the score of the best layer."
+)
 TIED = (
     r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%, all backbones tested at once."
 )
@@ -31,6 +35,7 @@ FormOfExport = Callable[["pd.DataFrame", "ExportRequest"], FileTexts]  # of reco
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each suite that ranks, its table."""
     from leaderboards.pages.latex import latex_table
+    from leaderboards.sections.best import honest_table
     from leaderboards.sections.tables import main_table
 
     for board in boards_of(records, request.output):
@@ -41,6 +46,8 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         notes += [ARROW] if any("↑" in str(cell) for cell in table.to_numpy().flat) else []
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)
+        if len(honest := honest_table(board)):
+            yield f"{board.page}.honest.tex", latex_table(honest, 2, [HONEST], f"{board.page}-honest")
 
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
@@ -100,7 +107,8 @@ class ExportRequest:
 def export_command(request: ExportRequest) -> None:
     """Write what was measured for others: a LaTeX table, CSV files, or results for model cards of the Hub.
 
-    - `latex`: the best layer of each backbone, with booktabs, intervals, the best in bold, ties marked.
+    - `latex`: the best layer of each backbone, with booktabs, intervals, the best in bold, ties marked; and
+      the same with honest choices of the layer.
     - `csv`: the numbers of every layer, as the leaderboard has them, with their digests in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.

@@ -234,7 +234,7 @@
     if (turns.get(name) !== turn) return void result.finalize(); // another one was asked for meanwhile
     drawn.set(name, result);
     place.setAttribute("aria-label", `${one("figcaption b", figure).textContent}: ${made.what}`);
-    for (const mark of all("[role=graphics-symbol]:empty", place)) mark.removeAttribute("role");
+    for (const mark of all("g[role=graphics-symbol]:empty", place)) mark.setAttribute("aria-hidden", "true");
   };
 
   // Charts are drawn when they come into view, and again when what they show has changed.

@@ -1,6 +1,7 @@
 """Commands and options, from the command line as a user types them."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,14 @@ def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -
         said = command(capsys, *name, flag)
         assert said.code == 0
         assert "Usage" in said.out
+
+
+def test_options_of_a_run_stand_in_groups(capsys: Capture) -> None:
+    parts = re.split("╭─ (.*?) ─", command(capsys, "run", "--help").out)
+    groups = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert [*groups] == ["Options", "Machine", "Features"]
+    assert all(option in groups["Options"] for option in ("--backbones", "--data", "--plan", "--help"))
+    assert all(option in groups["Machine"] for option in ("--workers", "--dtype", "--engine"))
 
 
 @pytest.mark.parametrize("name", ["davis", "spair"])

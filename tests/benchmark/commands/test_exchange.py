@@ -279,7 +279,8 @@ def test_merge_refuses_in_a_sentence(capsys: Capture, arguments, words) -> None:
 def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
     out, to = whole.place / "out", tmp_path / "paper"
     said = command(capsys, "export", "latex", "-o", out, "--to", to)
-    assert (said.code, said.out) == (0, f"{to / 'standard.tex'}\n")
+    assert (said.code, said.out) == (0, f"{to / 'standard.tex'}\n{to / 'standard.honest.tex'}\n")
+    assert "chosen on half of the test data" in (to / "standard.honest.tex").read_text()
     text = (to / "standard.tex").read_text()
     assert text.count(r"\\") == 3
     assert r"\textbf{" in text

@@ -114,7 +114,7 @@ def test_filters_hide_rows_and_say_how_many_are_left(shared):
 
 def test_a_point_tells_its_numbers(shared):
     show(shared, "curves")
-    points = shared.locator("#view-curves svg path[aria-roledescription=point]")
+    points = shared.locator("#view-curves svg path[role=graphics-symbol][aria-roledescription=point]")
     points.first.hover()
     shared.wait_for_selector("#tip:not([hidden])")
     words = shared.inner_text("#tip")
