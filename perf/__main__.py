@@ -29,8 +29,6 @@ from perf.measuring import Machine, Row, Setting, as_data, as_table, this_machin
 from perf.memory import memory_rows
 from perf.passes import attention_rows, gram_rows, pass_rows, throughput_rows
 from perf.report import report_rows
-from perf.segments import segment_memory_rows, segment_rows
-from perf.sets import set_memory_rows, set_rows
 from perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
 from zoo.atomic import write_whole
 from zoo.errors import InputError
@@ -63,11 +61,7 @@ TOPICS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "davis": video_rows,
     "jf": region_rows,
     "spair": keypoint_rows,
-    "segment": segment_rows,
-    "segment-memory": segment_memory_rows,
     "knn": neighbour_rows,
-    "sets": set_rows,
-    "sets-memory": set_memory_rows,
     "board": board_rows,
     "engines": engine_rows,
     "report": report_rows,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.uncertainty import DIGITS, Spread
+from tasks.metrics.uncertainty import DIGITS, Variation
 from tasks.metrics.weighted import WeightedScores, members_of
 
 DRAWS = 5_000  # of the largest difference
@@ -53,17 +53,17 @@ def best_set(
     if owner.shape != (measured.scores,) or not 0 < level < 1:
         values = f"{len(owner)} and {level}"
         raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {values}")
-    if (spread := Spread.of(measured)) is None:
+    if (variation := Variation.of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
     layers = members_of(owner)
     top = np.array([places[np.argmax(scores[places])] for places in layers])
-    errors, freedom = spread.pairs()
+    errors, freedom = variation.pairs()
     error, freedom = errors[np.ix_(top, top)], freedom[np.ix_(top, top)]
     height = _heights(scores[top], error, freedom)
     inside = height[:, np.argmax(scores[top])] <= HOPELESS
     kept = np.flatnonzero(inside)
-    normal = _normal(spread.covariance, draws, seed)
+    normal = _normal(variation.covariance, draws, seed)
     rival, lucky = (
         np.stack([_highest(normal, scores, layers[each], errors, further) for each in kept], axis=1)
         for further in (NEARER, FURTHER)

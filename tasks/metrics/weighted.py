@@ -207,8 +207,8 @@ class Partitions:
         half = self.starts.shape[1] // 2
         if not half:
             return []
-        one = np.ones((1, len(self.stratum)))
-        scores = np.concatenate([self._evaluate(one, start) for start in range(2 * half)])
+        all_units = np.ones((1, len(self.stratum)))
+        scores = np.concatenate([self._evaluate(all_units, start) for start in range(2 * half)])
         # the best of all is in one half, and the best of the other half has this rank so often
         ways = np.array([comb(2 * half - rank, half - 1) for rank in range(2, half + 2)], np.float64)
         gaps = (scores[0] - scores[1 : half + 1]) ** 2
