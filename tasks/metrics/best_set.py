@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.uncertainty import DIGITS, Variation
+from tasks.metrics.uncertainty import DIGITS, Uncertainty
 from tasks.metrics.weighted import WeightedScores, members_of
 
 DRAWS = 5_000  # of the largest difference
@@ -53,7 +53,7 @@ def best_set(
     if owner.shape != (measured.scores,) or not 0 < level < 1:
         values = f"{len(owner)} and {level}"
         raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {values}")
-    if (variation := Variation.of(measured)) is None:
+    if (variation := Uncertainty.of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
     layers = members_of(owner)

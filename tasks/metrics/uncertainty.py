@@ -46,13 +46,13 @@ def influence(measured: WeightedScores) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Variation:
+class Uncertainty:
     """How several scores vary, in parts that are independent of each other: by the units, and by chance."""
 
     parts: list[Part]
 
     @classmethod
-    def of(cls, measured: WeightedScores) -> "Variation | None":
+    def of(cls, measured: WeightedScores) -> "Uncertainty | None":
         """That of some scores; None where units are too few to vary.
 
         Degrees of freedom are those of the effective number of units of unequal weight, less the strata.
@@ -179,7 +179,7 @@ def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Fl
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, found {level}")
     low, high = (np.full(measured.scores, np.nan) for _ in range(2))
-    if (variation := Variation.of(measured)) is None:
+    if (variation := Uncertainty.of(measured)) is None:
         return low, high
     error, freedom = variation.errors()
     score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + level) / 2) * error
@@ -203,7 +203,7 @@ def differences(measured: WeightedScores, reference: int, level: float = 0.95) -
         )
     scores = measured.evaluate()[0]
     value = _without_rounding(scores - scores[reference], scores)
-    if (variation := Variation.of(measured)) is None:
+    if (variation := Uncertainty.of(measured)) is None:
         nothing = np.full(measured.scores, np.nan)
         return Differences(value, nothing, nothing, np.where(value == 0, 1.0, np.nan))
     error, freedom = variation.errors(reference)

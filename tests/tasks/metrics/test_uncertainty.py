@@ -10,7 +10,7 @@ from scipy import stats
 from tasks.metrics import weighted
 from tasks.metrics.class_ratios import ClassRatios
 from tasks.metrics.clustering import ari, nmi, purity
-from tasks.metrics.uncertainty import Variation, choose_on_halves, differences, influence, intervals
+from tasks.metrics.uncertainty import Uncertainty, choose_on_halves, differences, influence, intervals
 from tasks.metrics.weighted import Partitions, Ratios, halves
 
 INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
@@ -197,8 +197,8 @@ def test_chance_of_the_starts_is_the_spread_of_the_best_of_half_of_them():
     found = [((rows**2).sum(axis=0), freedom) for rows, freedom in measured.chance()]
     np.testing.assert_allclose([variance for variance, _ in found], np.diag(expected))
     assert [freedom for _, freedom in found] == [5, 5]
-    error, _ = Variation.of(measured).errors(reference=0)
-    alone, _ = Variation.of(replace(measured, starts=starts[:, :1])).errors(reference=0)
+    error, _ = Uncertainty.of(measured).errors(reference=0)
+    alone, _ = Uncertainty.of(replace(measured, starts=starts[:, :1])).errors(reference=0)
     assert error[1] ** 2 == pytest.approx(alone[1] ** 2 + expected.sum())
 
 
@@ -206,11 +206,11 @@ def test_chance_of_draws_is_the_error_of_their_mean():
     g = np.random.default_rng(0)
     by_draw = g.random((3, 50, 2)) + np.array([0.0, 0.4, 0.1])[:, None, None]
     measured = replace(ratios(by_draw.mean(axis=0)), draws=by_draw.mean(axis=1))
-    error, freedom = Variation.of(measured).errors()
+    error, freedom = Uncertainty.of(measured).errors()
     parts = by_draw.mean(axis=0).var(axis=0, ddof=1) / 50, by_draw.mean(axis=1).var(axis=0, ddof=1) / 3
     np.testing.assert_allclose(error**2, sum(parts))
     np.testing.assert_allclose(freedom, sum(parts) ** 2 / (parts[0] ** 2 / 49 + parts[1] ** 2 / 2))
-    paired, _ = Variation.of(measured).errors(reference=0)
+    paired, _ = Uncertainty.of(measured).errors(reference=0)
     gap = by_draw[:, :, 1] - by_draw[:, :, 0]
     expected = gap.mean(axis=0).var(ddof=1) / 50 + gap.mean(axis=1).var(ddof=1) / 3
     assert paired.tolist() == pytest.approx([0, np.sqrt(expected)])
