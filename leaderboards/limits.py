@@ -31,13 +31,13 @@ def candidates_of(
     the frames have the columns `CANDIDATE`.
     """
     costs = costs.astype({"layer": int, "input_size": int})
-    found = {column: _with_costs(_best_poolings(column), costs, facts) for column in columns}
-    if any(rows["parameters"].isna().any() for rows in found.values()):
+    by_column = {column: _with_costs(_best_poolings(column), costs, facts) for column in columns}
+    if any(rows["parameters"].isna().any() for rows in by_column.values()):
         measured = costs.groupby("backbone")["parameters"].max()
-        for rows in found.values():
+        for rows in by_column.values():
             known = rows["backbone"].map(lambda name: _known(name, facts).parameters).astype(float)
             rows["parameters"] = known.fillna(rows["backbone"].map(measured))
-    return found
+    return by_column
 
 
 def _known(name: str, facts: Mapping[str, Facts]) -> Facts:

@@ -74,9 +74,9 @@ def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -
     rows = rows.assign(difference=rows["value"] - top["value"], loss=math.nan)
     for name, part in rows[rows["difference"] >= -may_lose].groupby("backbone", sort=True):
         part = part.sort_values("layer", kind="stable")
-        found = differences_of(column, sides_of(part, str(name)), best, items)
-        rows.loc[part.index, "difference"] = [each.value for each in found]
-        rows.loc[part.index, "loss"] = [-each.low for each in found]
+        differences = differences_of(column, sides_of(part, str(name)), best, items)
+        rows.loc[part.index, "difference"] = [each.value for each in differences]
+        rows.loc[part.index, "loss"] = [-each.low for each in differences]
     rows.loc[0, ["difference", "loss"]] = 0.0
     return Compared(rows.assign(loss=rows["loss"].clip(lower=0)), may_lose)
 
@@ -109,7 +109,7 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
 
     Each stands with its cheapest layer that scores higher, in some column, than all that cost less.
     """
-    safe = {column: found.safe for column, found in columns.items()}
+    safe = {column: comparison.safe for column, comparison in columns.items()}
     picks = []
     for name in sorted(set.intersection(*({*rows["backbone"].astype(str)} for rows in safe.values()))):
         rows = {
@@ -140,11 +140,14 @@ def by_cost(picks: Sequence[Pick]) -> list[Pick]:
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
     """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
-    names = [{*found.rows["backbone"].astype(str)} for found in columns.values()]
+    names = [{*comparison.rows["backbone"].astype(str)} for comparison in columns.values()]
     picks = [
         Pick(
             name,
-            {column: found.rows[found.rows["backbone"] == name].iloc[0] for column, found in columns.items()},
+            {
+                column: comparison.rows[comparison.rows["backbone"] == name].iloc[0]
+                for column, comparison in columns.items()
+            },
             compromise=True,
         )
         for name in sorted(set.intersection(*names))

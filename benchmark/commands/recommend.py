@@ -145,16 +145,18 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     candidates, left_out = _within(every, request)
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
     items = request.output / "items"
-    found = {column: compared(rows, column, items, request.may_lose) for column, rows in candidates.items()}
-    picks = picks_of(found) or tuple(filter(None, [least_loss(found)]))
+    compared_columns = {
+        column: compared(rows, column, items, request.may_lose) for column, rows in candidates.items()
+    }
+    picks = picks_of(compared_columns) or tuple(filter(None, [least_loss(compared_columns)]))
     if not picks:
         raise InputError("no backbone within the limits has a score in every task; name fewer with --task")
     return Recommendation(
         picks,
-        found,
-        {column: pareto_front(each.rows) for column, each in found.items()},
+        compared_columns,
+        {column: pareto_front(each.rows) for column, each in compared_columns.items()},
         device or "",
-        (*left_out, *_notes(found, picks[0], device, command, request)),
+        (*left_out, *_notes(compared_columns, picks[0], device, command, request)),
         tuple(code_of(pick) for pick in picks),
     )
 
@@ -209,14 +211,14 @@ def _notes(
             f"{'Not all' if device else 'No'} times are known: weights are those of whole networks, and what "
             f"has no time is sorted by them and by depth; `{command}` measures the others."
         )
-    for column, found in columns.items():
-        name = str(found.best["backbone"])
+    for column, comparison in columns.items():
+        name = str(comparison.best["backbone"])
         if choice := column.by_best_pooling.honest.get(name):
             yield (
-                f"{column.heading}: the best layer of {name} was found on what scores it, which is "
+                f"{column.heading}: the best layer of {name} was comparison on what scores it, which is "
                 f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."
             )
-        yield from _undecided(column.heading, found, first.rows[column])
+        yield from _undecided(column.heading, comparison, first.rows[column])
     if len(columns) > 1:
         yield f"What is lost at most is said with 95 % for each of the {len(columns)} columns by itself."
     if any(column.partial for column in columns):

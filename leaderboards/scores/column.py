@@ -137,8 +137,8 @@ class Column(RecordGroup):
         for pooling in self.other_poolings:
             rows = self.scored[self.scored["pooling"] == pooling]
             for row in best_rows(rows[~rows["primary"].astype(bool)]).to_dict("records"):
-                place = str(row["backbone"]), int(row["layer"]), int(row["depth"])
-                sides.setdefault(place[0], []).append(Side(*place, pooling, float(row["value"])))
+                block = str(row["backbone"]), int(row["layer"]), int(row["depth"])
+                sides.setdefault(block[0], []).append(Side(*block, pooling, float(row["value"])))
         return {name: tuple(sorted(own, key=lambda side: -side.score)) for name, own in sides.items()}
 
     @cached_property

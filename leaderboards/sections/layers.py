@@ -87,9 +87,9 @@ def _groups_text(board: Board, column: Column) -> str:
     if board.items is None or column.best.empty:
         return ""
     (best,) = places_of(column.best[:1])
-    found = known_items(column, str(column.best["backbone"].iloc[0]), [best], board.items)
-    count = len({cluster for items in found.values() for cluster in items.clusters})
-    single = all(count == len(items.keys) for items in found.values())
+    measured = known_items(column, str(column.best["backbone"].iloc[0]), [best], board.items)
+    count = len({cluster for items in measured.values() for cluster in items.clusters})
+    single = all(count == len(items.keys) for items in measured.values())
     return "" if single else f" in {count:,} independent groups"
 
 
