@@ -28,7 +28,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one that does, or all of them."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known {what}s: {some_of(names)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {some_of(names)}"
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
 
 

@@ -4,13 +4,12 @@ import fnmatch
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from benchmark.commands.command import command, records_of, say, say_json
 from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, Paths, Plain, Words
-from zoo.errors import InputError, some_of
+from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from leaderboards.literature import Published
@@ -74,9 +73,7 @@ def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tup
         for name in names:
             if name in known or (what == "backbone" and fnmatch.filter(known, name)):
                 continue
-            close = get_close_matches(name, sorted(known), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are some of {some_of(sorted(known))}"
-            raise InputError(f"there is no published number of the {what} {name!r}; {hint}")
+            raise unknown(f"published number of the {what}", name, sorted(known))
     chosen = tuple(
         number
         for number in published

@@ -46,5 +46,5 @@ def test_a_misspelt_task_is_guessed(wrong: str, meant: str) -> None:
 
 
 def test_a_strange_task_is_answered_with_the_list() -> None:
-    with pytest.raises(InputError, match=r"no task 'zzz'; known tasks: knn, .*, cka"):
+    with pytest.raises(InputError, match=r"no task 'zzz'; there are knn, .*, cka"):
         find_tasks(("zzz",))

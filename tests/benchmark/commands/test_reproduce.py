@@ -145,7 +145,7 @@ def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
     ("options", "words"),
     [
         (("-b", "dnio-b16"), "no published number of the backbone 'dnio-b16'; did you mean 'dino-b16'?"),
-        (("-b", "zzz*"), "of the backbone 'zzz*'; there are some of aim-1b, "),
+        (("-b", "zzz*"), "of the backbone 'zzz*'; there are aim-1b, "),
         (("-t", "knm"), "of the task 'knm'; did you mean 'knn'?"),
         (("--source", "dinov2-reedme"), "did you mean 'dinov2-readme'?"),
         (("-b", "fs-b16", "--source", "dino"), "is of all that was named together"),
