@@ -28,12 +28,12 @@ CERTAIN_CELL = "`61.2 (9/12)` is 61.2 %"
 UNCERTAIN_CELL = "`61.2 ± 0.8 (9/12)` is 61.2 %"
 
 INTERVAL = """\
-Other test images of the same kind would give a somewhat different score: ± is half the width of its 95 %
-interval. """
+Other test images of the same kind would give a somewhat different score: ± is the 95 % margin of
+error. """
 
 COLUMN_TIES = """\
-`≈` marks backbones that may be the best of their column, too: together with the bold one, these hold the
-true best with 95 %. """
+`≈` marks backbones that are statistically tied with the best of their column: together with the bold one,
+these hold the true best with 95 %. """
 
 UNTESTED = """\
 Not compared with the best of the column, for want of measurements of the same images: {names}."""

@@ -19,8 +19,8 @@ comparison and takes no part in the choice of the best layer. Cells beyond a bac
 `final` where it has no such norm, are empty by nature."""
 
 TIES = """\
-`≈` marks blocks that may be the best of their row, too: together with the bold one, these hold the true
-best with 95 %. """
+`≈` marks blocks that are statistically tied with the best of their row: together with the bold one, these
+hold the true best with 95 %. """
 
 CHOICES_NOTE = """\
 A short table follows the first: the honest score, how much lower it is (optimism), and on what share of

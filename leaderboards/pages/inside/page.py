@@ -31,7 +31,7 @@ from zoo.spec import WHOLE_BACKBONE, Layer
 INSIDE_NOTE = """\
 These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.
 They **describe and do not rank**: a higher number is not better than a lower one, and none of them counts for
-the leaderboard. ± is half the width of a 95 % interval: other images of the same kind would give a
+the leaderboard. ± is the 95 % margin of error: other images of the same kind would give a
 somewhat different number. Layers count from 1; an empty cell is a missing number, not a zero, and the last
 section says why it is missing."""
 
