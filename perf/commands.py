@@ -83,8 +83,7 @@ def busy(products: int, report: Reporter) -> tuple[float, float]:
 
     The clock is one that all processes of the machine share.
     """
-    seeded = torch.Generator().manual_seed(0)
-    matrix = torch.randn(384, 384, generator=seeded) / 384**0.5
+    matrix = torch.randn(384, 384, generator=torch.Generator().manual_seed(0)) / 384**0.5
     del report
     begin, state = time.monotonic(), matrix
     for _ in range(products):
@@ -94,7 +93,6 @@ def busy(products: int, report: Reporter) -> tuple[float, float]:
 
 def _seconds(name: str, workers: int, jobs: Sequence[int]) -> float:
     """Seconds from when the first job began to when the last one was over."""
-    request = Request(engine=name, device="cpu", workers=workers)
-    engine = find_engine((), request, [torch.device("cpu")])
+    engine = find_engine((), Request(engine=name, device="cpu", workers=workers), [torch.device("cpu")])
     spans = engine.map(busy, jobs, Silent())
     return max(end for _, end in spans) - min(begin for begin, _ in spans)

@@ -149,8 +149,7 @@ def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[
         for number in range(1, objects + 1):
             centre = size[0] * number / (objects + 1), size[1] * (0.2 + 0.4 * frame / frames) + shift
             down, across = rows - centre[0], columns - centre[1]
-            angle = np.arctan2(down, across)
-            reach = size[0] / 5 * (1 + 0.1 * np.sin(9 * angle + number))
+            reach = size[0] / 5 * (1 + 0.1 * np.sin(9 * np.arctan2(down, across) + number))
             labels[down**2 + (across / 1.5) ** 2 < reach**2] = number
         every.append(labels)
     return every

@@ -78,8 +78,7 @@ def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     """CKA by the package, which takes all pairs of all layers by one product."""
     problem = Grams(one_batch(len(first[0])), config_of(STANDARD, "cka"))
     accumulator = CkaAccumulator()
-    grams = [problem.gram(x) for x in (*first, *second)]
-    accumulator.add(problem.centred(torch.stack(grams)))
+    accumulator.add(problem.centred(torch.stack([problem.gram(x) for x in (*first, *second)])))
     return accumulator.matrix()[: len(first), len(first) :]
 
 

@@ -131,8 +131,7 @@ def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
     colour, lean = draw_colour(rng), float(rng.uniform(83, 97))
     half = float(rng.uniform(0.02, 0.045))
     material = Material(colour, draw_colour(rng), draw_texture(rng, (10, 40)))
-    frame = rotation(lean, (x, -0.15 * height), height)
-    return Prop(Capsule(1.3, half, half * 0.8), frame, material)
+    return Prop(Capsule(1.3, half, half * 0.8), rotation(lean, (x, -0.15 * height), height), material)
 
 
 def paint_props(canvas: Canvas, props: tuple[Prop, ...], light: Light) -> None:

@@ -51,8 +51,7 @@ def draw_light(rng: np.random.Generator, strength: float) -> Light:
 
 def brightness(light: Light, x: Field, y: Field) -> Field:
     """Brightness of a surface with that normal in image axes; about 0.4 to 1.15."""
-    square = x * x + y * y
-    z = np.sqrt(clamp(1 - square, 0.04, 1))
+    z = np.sqrt(clamp(1 - (x * x + y * y), 0.04, 1))
     lx, ly, lz = (np.float32(component) for component in light.vector)
     facing = clamp(x * lx + y * ly + z * lz, 0, 1)
     return np.float32(light.ambient) + np.float32(1.12 - light.ambient) * facing

@@ -44,8 +44,7 @@ def draw_figure(
     parts = individual.template.parts
     shares = rng.uniform(-variation.pose, variation.pose, len(parts))
     angles = tuple(float(share) * part.swing for share, part in zip(shares, parts, strict=True))
-    camera = draw_camera(rng, individual, variation.turn, variation.squeeze)
-    figure = Figure(individual, angles, camera)
+    figure = Figure(individual, angles, draw_camera(rng, individual, variation.turn, variation.squeeze))
     fill = float(rng.uniform(*variation.fill))
     centred, snug = placed(figure, (size[0] * fill, size[1] * fill))
     x, y = (

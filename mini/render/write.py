@@ -46,8 +46,7 @@ def render_piece(root: Path, piece: Piece) -> None:
     """
     writer = next(writer for writer in WRITERS if writer.name == piece.dataset)
     with temporary_folder(root.parent) as draft:
-        notes = writer.render(draft, piece.unit)
-        _publish(draft, root, _manifest_path(root, piece), notes)
+        _publish(draft, root, _manifest_path(root, piece), writer.render(draft, piece.unit))
 
 
 def finish(root: Path) -> None:

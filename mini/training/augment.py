@@ -81,8 +81,7 @@ def resampling(start: Tensor, length: Tensor, out: int, size: int) -> Tensor:
     step = (length / out)[:, None]
     centres = start[:, None] + (torch.arange(out, device=start.device) + 0.5) * step
     pixels = torch.arange(size, device=start.device) + 0.5
-    reach = step.clamp(min=1)[..., None]
-    weights = (1 - (pixels - centres[..., None]).abs() / reach).clamp(min=0)
+    weights = (1 - (pixels - centres[..., None]).abs() / step.clamp(min=1)[..., None]).clamp(min=0)
     return torch.as_tensor(weights / weights.sum(-1, keepdim=True))
 
 

@@ -120,8 +120,7 @@ class MaskedTokens(Objective):
         logits = self.backbone.lm_head(hidden).float()
         loss = nn.functional.cross_entropy(logits, wanted[mask])
         used = logits.new_zeros(logits.shape[1]).index_fill(0, wanted.flatten(), 1.0).mean()
-        metrics = {"accuracy": right(logits, wanted[mask]), "codes": used, "spread": spread(hidden)}
-        return loss, metrics
+        return loss, {"accuracy": right(logits, wanted[mask]), "codes": used, "spread": spread(hidden)}
 
 
 def block_mask(count: int, cells: int, recipe: BeitRecipe, generator: torch.Generator) -> Tensor:

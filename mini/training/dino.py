@@ -90,8 +90,7 @@ class SelfDistillation(Objective):
             if other != view
         ]
         entropy, used = _entropy(teacher).mean(), _entropy(teacher.mean(0))
-        metrics = {"entropy": entropy, "used": used, "spread": spread(features)}
-        return torch.stack(terms).mean(), metrics
+        return torch.stack(terms).mean(), {"entropy": entropy, "used": used, "spread": spread(features)}
 
     @torch.no_grad()
     def _teach(self, large: Tensor, share: float) -> tuple[Tensor, Tensor]:

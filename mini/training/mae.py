@@ -83,8 +83,7 @@ class MaskedAutoencoder(Objective):
         """Pixels of all patches in their places, [batch patches 3*patch*patch]."""
         narrow = self.narrow(encoded)
         hidden = self.mask_token.to(narrow.dtype).expand(len(order), order.shape[1] - self.visible, -1)
-        shuffled = torch.cat([narrow[:, 1:], hidden], dim=1)
-        placed = _take(shuffled, order.argsort(dim=1)[..., None])
+        placed = _take(torch.cat([narrow[:, 1:], hidden], dim=1), order.argsort(dim=1)[..., None])
         tokens = torch.cat([narrow[:, :1], placed], dim=1) + self.positions
         return torch.as_tensor(self.pixels(self.decoder(tokens)[:, 1:]))
 

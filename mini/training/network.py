@@ -95,8 +95,7 @@ def sine_positions(cells: int, width: int) -> Tensor:
     quarter = width // 4
     frequencies = 1 / 10000 ** (torch.arange(quarter, dtype=torch.float64) / quarter)
     angles = torch.arange(cells, dtype=torch.float64)[:, None] * frequencies
-    line = torch.cat([angles.sin(), angles.cos()], dim=1)
-    rows = line[:, None].expand(cells, cells, -1)
+    rows = torch.cat([angles.sin(), angles.cos()], dim=1)[:, None].expand(cells, cells, -1)
     grid = torch.cat([rows.transpose(0, 1), rows], dim=2).reshape(1, cells * cells, -1)
     grid = nn.functional.pad(grid, (0, width - 4 * quarter))
     return torch.cat([torch.zeros(1, 1, width), grid.float()], dim=1)

@@ -50,8 +50,7 @@ class ReceptiveFieldTask(Task):
     def source(self) -> Source:
         probe = self.data.probe
         indices = np.linspace(0, len(probe.samples) - 1, min(self.config.images, len(probe.samples)))
-        samples = tuple(probe.samples[index] for index in indices.round().astype(int))
-        groups = (Group("drawn", samples),)
+        groups = (Group("drawn", tuple(probe.samples[index] for index in indices.round().astype(int))),)
         return replace(probe, name=f"{probe.name}-drawn", groups=groups, groups_per_shard=1, joint=False)
 
     @property

@@ -220,7 +220,6 @@ class KeypointTask(MeasuredTask):
 
     def facts(self) -> Predicted:
         pairs = [self._ordered[row] for row in self._drawn]
-        counts = [len(pair.source_points) for pair in pairs]
         return {
             "pair": np.asarray([pair.key for pair in pairs], str),
             "category": np.asarray([pair.category for pair in pairs], str),
@@ -229,7 +228,7 @@ class KeypointTask(MeasuredTask):
             "source_size": np.asarray([pair.source_size for pair in pairs], np.int64),
             "target_size": np.asarray([pair.target_size for pair in pairs], np.int64),
             "target_box": np.asarray([pair.target_box for pair in pairs], np.float64),
-            "of_pair": np.repeat(np.arange(len(pairs)), counts),
+            "of_pair": np.repeat(np.arange(len(pairs)), [len(pair.source_points) for pair in pairs]),
             "source_point": np.concatenate([pair.source_points for pair in pairs]),
             "target_point": np.concatenate([pair.target_points for pair in pairs]),
         }

@@ -98,8 +98,7 @@ def entropy(attention: Tensor) -> Tensor:
     Rows of attention [... queries keys] have the sum 1. 0 where a query attends to one token, or there is
     one; 1 where it attends to all alike.
     """
-    nats = _by_parts(_nats, attention, together=2)
-    return nats / max(math.log(attention.shape[-1]), 1)
+    return _by_parts(_nats, attention, together=2) / max(math.log(attention.shape[-1]), 1)
 
 
 def _nats(attention: Tensor) -> Tensor:

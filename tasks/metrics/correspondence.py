@@ -108,8 +108,7 @@ class Axis:
 def least_errors(truth: Floats, columns: Axis, rows: Axis) -> Floats:
     """Distance of points [points 2] (x, y) to the nearest position of the axes, in pixels: [points]."""
     across = columns.nearest(truth[:, 0]) - truth[:, 0]
-    down = rows.nearest(truth[:, 1]) - truth[:, 1]
-    return np.asarray(np.hypot(across, down), np.float64)
+    return np.asarray(np.hypot(across, rows.nearest(truth[:, 1]) - truth[:, 1]), np.float64)
 
 
 @dataclass(frozen=True, slots=True)

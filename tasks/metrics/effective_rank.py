@@ -83,8 +83,7 @@ def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = Non
 def overlap(first: Integers, second: Integers) -> Floats:
     """Share of each image's neighbours that two searches [n k] have in common, [n]; by chance k / (n - 1)."""
     k = first.shape[1]
-    shared = (first[:, :, None] == second[:, None, :]).any(axis=2)
-    return np.asarray(shared.sum(axis=1) / k, np.float64)
+    return np.asarray((first[:, :, None] == second[:, None, :]).any(axis=2).sum(axis=1) / k, np.float64)
 
 
 def retrieved(vectors: Vectors, others: Vectors, device: torch.device | None = None) -> Floats:

@@ -27,8 +27,7 @@ def principal_filters(filters: Floats) -> tuple[Floats, Floats] | None:
     if not len(values):
         return None
     components = rows.reshape(len(rows), *filters.shape[1:]).transpose(0, 2, 3, 1)
-    images = np.stack([_as_image(component) for component in components])
-    return values**2 / (values**2).sum(), images
+    return values**2 / (values**2).sum(), np.stack([_as_image(component) for component in components])
 
 
 def _as_image(component: Floats) -> Floats:

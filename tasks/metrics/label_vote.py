@@ -135,8 +135,7 @@ def pixel_labels(mask: Labels, grid: tuple[int, int]) -> Labels:
 
 def judged_cells(labels: Labels, ignored: frozenset[int]) -> Mask:
     """Cells [...] of labels [... pixels] whose most frequent one, the smallest of equals, is not ignored."""
-    frequent = most_frequent(torch.from_numpy(labels)).numpy()
-    return np.asarray(~np.isin(frequent, sorted(ignored)))
+    return np.asarray(~np.isin(most_frequent(torch.from_numpy(labels)).numpy(), sorted(ignored)))
 
 
 def most_frequent(labels: Tensor) -> Tensor:

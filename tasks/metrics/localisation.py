@@ -99,12 +99,11 @@ def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
     best = there & (cka >= np.where(there, cka, -np.inf).max(axis=1, keepdims=True) - TIE)
     share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
     distances = cell_distances(cells, unit=True).double().numpy()
-    contrast = own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count
     values = {
         "localisation": rank,
         "localisation-top1": share.diagonal(),
         "localisation-distance": (share * distances).sum(axis=1),
-        "localisation-contrast": contrast,
+        "localisation-contrast": own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count,
     }
     return {metric: np.where(valued, value, np.nan) for metric, value in values.items()}
 

@@ -79,8 +79,7 @@ def names_of_predictions(table: Integers) -> Integers:
     One name each (Hungarian matching), as for clusters. It never lowers a score, and hides swapped classes.
     """
     truth, given = table.sum(1)[:, None], table.sum(0)
-    iou = table / np.maximum(truth + given - table, 1)
-    row, column = linear_sum_assignment(iou, maximize=True)
+    row, column = linear_sum_assignment(table / np.maximum(truth + given - table, 1), maximize=True)
     return np.asarray(column[np.argsort(row)], np.int64)
 
 

@@ -134,8 +134,7 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
     # the pixels of a token are alike, and every token has one: what wins can be found token by token
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
-    ids = first_largest(scaled.permute(2, 0, 1)).cpu().numpy()
-    return resized_labels(ids, size, centres=False)
+    return resized_labels(first_largest(scaled.permute(2, 0, 1)).cpu().numpy(), size, centres=False)
 
 
 def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
@@ -156,8 +155,7 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
     constant = high - low <= CONSTANT * high.abs()
     scaled = torch.where(constant, 1.0, (large - low) / torch.where(constant, 1.0, high - low))
-    ids = first_largest(torch.where(high > 0, scaled, large))
-    return _nearest(ids.cpu().numpy(), size)
+    return _nearest(first_largest(torch.where(high > 0, scaled, large)).cpu().numpy(), size)
 
 
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:

@@ -26,8 +26,7 @@ def frobenius_ratio(skip: Tensor, branch: Tensor) -> Tensor:
 
 def cosine(one: Tensor, other: Tensor) -> Tensor:
     """Cosine of two vectors a token: [... tokens] of two [... tokens dim], float32; NaN where one is zero."""
-    lengths = _length(one) * _length(other)
-    return _ratio((one.float() * other.float()).sum(dim=-1), lengths)
+    return _ratio((one.float() * other.float()).sum(dim=-1), _length(one) * _length(other))
 
 
 def sum_gap(summed: Tensor, output: Tensor) -> Tensor:
@@ -36,8 +35,7 @@ def sum_gap(summed: Tensor, output: Tensor) -> Tensor:
     The largest difference of two entries, and the largest entry of the output, both absolute; NaN where a
     value of either tensor is.
     """
-    gap = (output.float() - summed.float()).abs().amax()
-    return torch.stack([gap, output.float().abs().amax()])
+    return torch.stack([(output.float() - summed.float()).abs().amax(), output.float().abs().amax()])
 
 
 def _length(vectors: Tensor) -> Tensor:

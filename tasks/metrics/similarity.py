@@ -198,8 +198,7 @@ class CkaAccumulator:
         variance = variance - value * (mixed + mixed.mT) + value.square() * (alone + 2 * own) / 4
         # A matrix product may round its two triangles differently.
         variance = (variance + variance.mT) / 2
-        error = variance.clamp_min(0).sqrt().fill_diagonal_(0.0)
-        return torch.where(value.isnan(), torch.nan, error)
+        return torch.where(value.isnan(), torch.nan, variance.clamp_min(0).sqrt().fill_diagonal_(0.0))
 
 
 def normalise(hsic: Tensor) -> Tensor:

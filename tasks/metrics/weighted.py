@@ -211,8 +211,7 @@ class Partitions:
         scores = np.concatenate([self._evaluate(all_units, start) for start in range(2 * half)])
         # the best of all is in one half, and the best of the other half has this rank so often
         ways = np.array([comb(2 * half - rank, half - 1) for rank in range(2, half + 2)], np.float64)
-        gaps = (scores[0] - scores[1 : half + 1]) ** 2
-        variance = ways @ gaps / (2 * comb(2 * half - 1, half))
+        variance = ways @ ((scores[0] - scores[1 : half + 1]) ** 2) / (2 * comb(2 * half - 1, half))
         return [(row[None], 2 * half - 1.0) for row in np.diag(np.sqrt(variance))]
 
     def _blocks(self, weights: Floats) -> list[Floats]:

@@ -120,8 +120,7 @@ class VideoScorer:
         ways = (self._labels(truth, grid), area_labels(truth, grid, 1 + self._objects))
         scores: FrameScores = {}
         for names, labels in zip(CEILINGS.values(), ways, strict=True):
-            both = score_frame(self._decoded(labels), truth, self._objects)
-            scores |= zip(names, both, strict=True)
+            scores |= zip(names, score_frame(self._decoded(labels), truth, self._objects), strict=True)
         return scores
 
 

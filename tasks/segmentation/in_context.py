@@ -184,8 +184,7 @@ class QueryMeasurer:
         """Let voters label all cells of images by a memory's label vectors [cells classes]."""
         given = self._given.setdefault(layer, {})
         for name, k in self._voters.items():
-            voted = vote(voters.first(k), labels, self._temperature)
-            by_image = voted.view(len(positions), *size, -1)
+            by_image = vote(voters.first(k), labels, self._temperature).view(len(positions), *size, -1)
             given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:

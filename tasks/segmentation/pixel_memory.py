@@ -127,8 +127,7 @@ def _chosen(
 def _scale(found: Mapping[str, NDArray[np.generic]], images: NDArray[np.bool_]) -> Scale:
     cells = np.asarray(found["cells"], np.float64)[images, None]
     mean, spread = (np.asarray(found[name], np.float64)[images] for name in ("mean", "spread"))
-    squares = spread + cells * mean * mean
-    return Scale.of(int(cells.sum()), (cells * mean).sum(0), squares.sum(0))
+    return Scale.of(int(cells.sum()), (cells * mean).sum(0), (spread + cells * mean * mean).sum(0))
 
 
 def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:

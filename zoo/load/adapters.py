@@ -170,8 +170,7 @@ def fitted_positions(
     else:
         mode = "bilinear" if rule == "bilinear" else "bicubic"
         fitted = nn.functional.interpolate(grid, size=cells, mode=mode, antialias=rule == "timm")
-    rows = fitted.to(table.dtype).flatten(2).transpose(1, 2)
-    return torch.cat([table[:, :prefix], rows], dim=1)
+    return torch.cat([table[:, :prefix], fitted.to(table.dtype).flatten(2).transpose(1, 2)], dim=1)
 
 
 def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:

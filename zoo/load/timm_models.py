@@ -38,11 +38,10 @@ def timm_network(text: str) -> Examined:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
         where = f", to benchmark.from_module({made}, ...), since {MARK} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
-    repository = str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else ""
     spec = replace(
         examined.spec,
         checkpoint="timm",
-        repository=repository,
+        repository=str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else "",
         original=str(settings.get("url") or settings.get("hf_hub_id") or "its authors' page"),
         paper=f"timm {settings.get('tag') or 'without tag'}",
     )

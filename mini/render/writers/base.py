@@ -68,8 +68,7 @@ def mask_box(mask: Mask) -> tuple[int, int, int, int]:
 def _run_lengths(mask: Mask) -> dict[str, list[int]]:
     """COCO's uncompressed counts: runs of zeros and ones in turn, column by column, zeros first."""
     flat = np.concatenate([[False], mask.ravel(order="F")])
-    edges = np.flatnonzero(flat[1:] != flat[:-1])
-    runs = np.diff(np.concatenate([[0], edges, [mask.size]]))
+    runs = np.diff(np.concatenate([[0], np.flatnonzero(flat[1:] != flat[:-1]), [mask.size]]))
     return {"counts": [int(run) for run in runs], "size": list(mask.shape)}
 
 

@@ -46,8 +46,7 @@ def _draw_objects(
     width, height = size
     figures = []
     columns = -(-len(categories) // 2)
-    cells = rng.permutation(2 * columns)[: len(categories)]
-    for index, cell in zip(categories, cells, strict=True):
+    for index, cell in zip(categories, rng.permutation(2 * columns)[: len(categories)], strict=True):
         individual = draw_individual(rng, class_index(CATEGORIES[index][-1]))
         extent = (0.85 * width / columns * rng.uniform(0.8, 1.35), 0.5 * height * rng.uniform(0.8, 1.35))
         figure = draw_figure(rng, individual, (round(extent[0]), round(extent[1])), _VIEW)

@@ -59,8 +59,7 @@ def class_mask(figures: NDArray[np.int16], classes: Sequence[int]) -> NDArray[np
     ``figures`` [height width] are numbers of ``classes``, from 1; 0 for none.
     """
     mask = np.asarray([0, *classes], np.uint8)[figures]
-    areas = np.bincount(figures.ravel(), minlength=len(classes) + 1)
-    small = np.flatnonzero(areas < _LEAST_AREA)
+    small = np.flatnonzero(np.bincount(figures.ravel(), minlength=len(classes) + 1) < _LEAST_AREA)
     mask[np.isin(figures, small[small > 0])] = VOID
     for side, other in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
         outline = figures[side] != figures[other]

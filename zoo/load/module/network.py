@@ -213,8 +213,7 @@ def _digest_of(net: nn.Module, *facts: object) -> str:
         combined.update(repr(fact).encode())
     for name, tensor in (*net.named_parameters(), *net.named_buffers()):
         combined.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
-        combined.update(flat.numpy().data)
+        combined.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return f"sha256:{combined.hexdigest()[:16]}"
 
 
