@@ -69,10 +69,9 @@ def facts_for(records: pd.DataFrame) -> dict[str, Facts]:
     random = np.random.default_rng(1)
     said = cycle((("images", "Apache-2.0"), ("labels", "MIT"), ("texts", "CC-BY-NC-4.0")))
     widths = (768,) * int(records["depth"].max())
-    names = sorted(set(records["backbone"]))
     return {
         name: Facts(*words, int(random.uniform(5, 1100) * 1e6), widths)
-        for name, words in zip(names, said, strict=False)
+        for name, words in zip(sorted(set(records["backbone"])), said, strict=False)
     }
 
 

@@ -196,8 +196,7 @@ def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> E
     fields: dict[str, Any] = {
         field: getattr(owners[name].rule, field) for name, names in order.items() for field in names
     }
-    view = composed(owners[KIND].rule.view, owners[SIZE].rule.view)
-    rule = type(owners[KIND].rule)(view=view, **fields)
+    rule = type(owners[KIND].rule)(view=composed(owners[KIND].rule.view, owners[SIZE].rule.view), **fields)
     return End(rule, owners[TAP].tap, owners[TRANSFORM].transform)
 
 

@@ -181,5 +181,4 @@ class RetrievalTask(VectorTask):
         near = [
             str(key) for rank in range(RANKED) for layer in predicted for key in layer["neighbour"][:, rank]
         ]
-        shown = by_key(queries, [queries[row].key for row in self.places])
-        return shown | by_key(self.data.database, near)
+        return by_key(queries, [queries[row].key for row in self.places]) | by_key(self.data.database, near)

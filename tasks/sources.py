@@ -66,8 +66,7 @@ def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]
     """
     numbers = np.asarray(positions, np.int64) // size
     stops = [*np.flatnonzero(np.diff(numbers)) + 1, len(numbers)]
-    starts = [0, *stops[:-1]]
-    batches = (slice(int(start), int(stop)) for start, stop in zip(starts, stops, strict=True))
+    batches = (slice(int(start), int(stop)) for start, stop in zip([0, *stops[:-1]], stops, strict=True))
     return [batch for batch in batches if batch.stop - batch.start >= least]
 
 

@@ -348,8 +348,7 @@ class VectorTask(Task):
         whole = [each for each in sets if all(layers[member] for member in each.members)]
         finite = {layer: layers[layer] for layer in members_of(whole)}
         outcomes = self.score_sets(finite, whole, backbone.device) if whole else []  # there may be no layer
-        missing = dict.fromkeys(sets, Outcome((), empty=NOT_FINITE))
-        return missing | dict(zip(whole, outcomes, strict=True))
+        return dict.fromkeys(sets, Outcome((), empty=NOT_FINITE)) | dict(zip(whole, outcomes, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

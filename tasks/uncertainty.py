@@ -164,8 +164,7 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)
-    group = stratum if over == "strata" else np.zeros_like(stratum)
-    return Ratios(totals, counts, group, stratum, trials)
+    return Ratios(totals, counts, stratum if over == "strata" else np.zeros_like(stratum), stratum, trials)
 
 
 def _partitions(

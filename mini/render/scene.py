@@ -162,5 +162,4 @@ def visible_landmarks(rendering: Rendering, figure: Figure) -> NDArray[np.bool_]
         top = parts[rendering.parts[pixel] - 1]
         return own.name in (top.name, top.parent) or own.parent == top.name
 
-    points = landmark_points(figure)
-    return np.array([is_seen(x, y, own) for (x, y), own in zip(points, owners, strict=True)])
+    return np.array([is_seen(x, y, own) for (x, y), own in zip(landmark_points(figure), owners, strict=True)])

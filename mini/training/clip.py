@@ -58,8 +58,7 @@ class TextTower(nn.Module):
         self.words = nn.Embedding(words, width)
         self.positions = nn.Embedding(length, width)
         self.body = transformer(width, depth, heads)
-        mask = torch.full((length, length), float("-inf")).triu(1)
-        self.register_buffer("mask", mask, persistent=False)
+        self.register_buffer("mask", torch.full((length, length), float("-inf")).triu(1), persistent=False)
 
     def forward(self, words: Tensor) -> Tensor:
         """Features of captions, [batch width], from the numbers of their words [batch length]."""

@@ -73,8 +73,7 @@ class MaskedAutoencoder(Objective):
     def encode(self, images: Tensor, order: Tensor) -> Tensor:
         """The encoder's tokens after its norm, [batch 1+visible width]."""
         embedded = self.backbone.embeddings(images)
-        kept = _take(embedded[:, 1:], order[:, : self.visible, None])
-        hidden = torch.cat([embedded[:, :1], kept], dim=1)
+        hidden = torch.cat([embedded[:, :1], _take(embedded[:, 1:], order[:, : self.visible, None])], dim=1)
         for block in self.backbone.layers:
             hidden = block(hidden)
         return torch.as_tensor(self.backbone.layernorm(hidden))

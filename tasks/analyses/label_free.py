@@ -88,8 +88,7 @@ class LabelFree(Task):
         plain, other = (vectors[source.name][read] for source in self.sources)
         if reason := unusable(plain) or unusable(other):
             return Outcome((), empty=reason)
-        samples = zip(self.data.probe.samples, read, strict=True)
-        tally = Tally([sample.key for sample, ok in samples if ok])
+        tally = Tally([sample.key for sample, ok in zip(self.data.probe.samples, read, strict=True) if ok])
         _add_spectrum(tally, plain, device)
         others = {"view-neighbours": other}
         end = None if last is None else last[read]

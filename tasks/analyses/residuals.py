@@ -91,8 +91,7 @@ class Residuals(ImageAnalysis[Taps]):
         return super().report((*outcomes, *transitions), layers)
 
     def arrays(self, layers: LayerArrays) -> dict[str, Array]:
-        half = np.array(branches(layers))
-        return {"ratio": layers.stacked("ratio"), "block": layers.blocks, "half": half}
+        return {"ratio": layers.stacked("ratio"), "block": layers.blocks, "half": np.array(branches(layers))}
 
 
 def token_kinds(features: LayerFeatures) -> list[Tensor]:

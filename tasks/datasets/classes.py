@@ -118,8 +118,7 @@ def classification(
     numbers = (np.array([rank[label] for label, _ in images], np.int64) for images in sides)
     samples = (tuple(sample for _, sample in images) for images in sides)
     bank, queries = map(ClassImages, samples, numbers, (classes, classes))
-    present = len(classes), *map(len, sides)
-    counts = map(Count, ("classes", "train images", "val images"), present, official)
+    counts = map(Count, ("classes", "train images", "val images"), (len(classes), *map(len, sides)), official)
     return Classification(name, bank, queries, replace(coverage, counts=tuple(counts)))
 
 

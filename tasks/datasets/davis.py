@@ -106,11 +106,10 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
     if not storage.is_folder(masks):
         raise InputError(f"expected a folder of masks at {masks} for the frames in {frames}, found none")
     annotated = {path.stem for path in storage.file_paths(masks, ".png")}
-    lacking = (
+    for partner, noun, folder, beside, names in (
         ("mask", "frame", frames, masks, {*images} - annotated),
         ("frame", "mask", masks, frames, annotated - {*images}),
-    )
-    for partner, noun, folder, beside, names in lacking:
+    ):
         if names:
             raise InputError(
                 f"expected a {partner} for every {noun} of {folder} in {beside}, found none for "

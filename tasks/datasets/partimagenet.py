@@ -129,8 +129,7 @@ class _Item(NamedTuple):
 
 def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
     """Up to ``most`` items: the first of every class, then the second of those that have one, and so on."""
-    turns = (item for turn in zip_longest(*classes) for item in turn if item is not None)
-    return list(islice(turns, most))
+    return list(islice((item for turn in zip_longest(*classes) for item in turn if item is not None), most))
 
 
 def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
@@ -170,8 +169,7 @@ def _supercategories(
     """Classes of each super-category, both in the order of the classes; raises InputError."""
     groups: dict[str, list[str]] = defaultdict(list)
     for wnid, items in by_class.items():
-        labels = (label for item in items for label in files[item.split].labels(item.image))
-        first = next(labels, None)
+        first = next((label for item in items for label in files[item.split].labels(item.image)), None)
         if first is None:
             continue
         if first not in categories:

@@ -47,8 +47,7 @@ def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
     """
     # one float32 sum over all pairs of a large grid is wrong in the fourth digit; each query's is not
     rows = torch.einsum("...qk,nqk->...qn", attention, distances.view(-1, *distances.shape[-2:]))
-    means = rows.mean(dim=-2, dtype=torch.float64).float()
-    return means.view(attention.shape[:-2] + distances.shape[:-2])
+    return rows.mean(dim=-2, dtype=torch.float64).float().view(attention.shape[:-2] + distances.shape[:-2])
 
 
 PART_BYTES = 1 << 22  # maps of which a number is computed at once where that takes copies, on a processor

@@ -113,8 +113,7 @@ def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
     query = tile.queries(tokens).flatten(0, 1).T.contiguous()
     source = recent.around(tile)
     rows, columns, frames, _ = source.shape
-    products = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
-    return products.view(rows, columns, frames, -1)
+    return torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape)).view(rows, columns, frames, -1)
 
 
 def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbourhood) -> Tensor:

@@ -31,8 +31,7 @@ def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
     label = np.where(valid, mask, classes).astype(np.int64)
     row, column = (_cells(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
     cell = (row[:, None] * grid[1] + column) * (classes + 1) + label
-    counts = np.bincount(cell.ravel(), minlength=grid[0] * grid[1] * (classes + 1))
-    return counts.reshape(*grid, classes + 1)
+    return np.bincount(cell.ravel(), minlength=grid[0] * grid[1] * (classes + 1)).reshape(*grid, classes + 1)
 
 
 def shares(counts: Integers) -> Floats:
@@ -145,10 +144,9 @@ def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
     there = torch.unique(torch.cat([vectors.flatten(0, 1).amax(0).nonzero()[:, 0], torch.tensor([0])]))
     grid = vectors[:, :, there].permute(2, 0, 1).contiguous()
     places = image_places(size, (grid.shape[1], grid.shape[2]))
-    step = max(1, BAND // (len(there) * size[0]))
     bands = [
         first_largest((band.to(grid) @ grid) @ places.columns.to(grid).T)
-        for band in torch.split(places.rows, step)
+        for band in torch.split(places.rows, max(1, BAND // (len(there) * size[0])))
     ]
     return np.asarray(there.to(torch.uint8)[torch.cat(bands).long()].numpy())
 

@@ -58,8 +58,7 @@ class ClassRatios:
             sums = weights @ whole
             share = np.divide(weights @ part, sums, out=np.zeros_like(sums), where=there & (sums > 0))
             classes = {"shown": there, "seen": there | (sums > 0), "all": np.ones_like(there)}[self.averaged]
-            count = classes.sum(axis=1)
-            np.divide(share.sum(axis=1), count, out=scores[:, score], where=there.any(axis=1))
+            np.divide(share.sum(axis=1), classes.sum(axis=1), out=scores[:, score], where=there.any(axis=1))
         return scores
 
     def slopes(self) -> Floats:

@@ -74,8 +74,7 @@ class RidgeProbe:
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """The class of the highest score, the lower one of equal ones: [penalties m]."""
         rows = max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
-        classes = [self._predict(part, penalties) for part in torch.split(features, rows)]
-        return torch.cat(classes, dim=1)
+        return torch.cat([self._predict(part, penalties) for part in torch.split(features, rows)], dim=1)
 
     def _predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         if len(penalties) == 1:

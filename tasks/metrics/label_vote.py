@@ -147,8 +147,7 @@ def most_frequent(labels: Tensor) -> Tensor:
     begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     length = position - torch.where(begins, position, 0).cummax(-1).values  # of the run so far, less one
     # of the longest runs the first one, whose label is the smallest
-    best = (length * count + (count - 1 - position)).argmax(-1, keepdim=True)
-    return ordered.gather(-1, best)[..., 0]
+    return ordered.gather(-1, (length * count + (count - 1 - position)).argmax(-1, keepdim=True))[..., 0]
 
 
 @dataclass(frozen=True, slots=True)

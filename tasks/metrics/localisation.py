@@ -28,8 +28,7 @@ def pooled_cells(cells: Cells, most: int) -> Cells:
 def pooled(grids: Tensor, cells: Cells) -> Tensor:
     """Grids [n rows columns dim] averaged to that many cells, as vectors [n cells dim], at least float32."""
     if grids.shape[1:3] != cells:
-        maps = grids.permute(0, 3, 1, 2)
-        grids = torch.nn.functional.adaptive_avg_pool2d(maps, cells).permute(0, 2, 3, 1)
+        grids = torch.nn.functional.adaptive_avg_pool2d(grids.permute(0, 3, 1, 2), cells).permute(0, 2, 3, 1)
     vectors = grids.flatten(1, 2)
     return vectors if vectors.dtype == torch.float64 else vectors.float()
 
@@ -98,11 +97,10 @@ def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
     rank = ((lower + 0.5 * tied) * others).sum(axis=1) / count
     best = there & (cka >= np.where(there, cka, -np.inf).max(axis=1, keepdims=True) - TIE)
     share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
-    distances = cell_distances(cells, unit=True).double().numpy()
     values = {
         "localisation": rank,
         "localisation-top1": share.diagonal(),
-        "localisation-distance": (share * distances).sum(axis=1),
+        "localisation-distance": (share * cell_distances(cells, unit=True).double().numpy()).sum(axis=1),
         "localisation-contrast": own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count,
     }
     return {metric: np.where(valued, value, np.nan) for metric, value in values.items()}

@@ -140,8 +140,7 @@ def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
         raise ValueError(f"expected Gram matrices [a n n] and [b n n], found {shapes}")
     n = grams_a.shape[-1]
     dtype = torch.promote_types(grams_a.dtype, grams_b.dtype)
-    product = grams_a.flatten(1).to(dtype) @ grams_b.flatten(1).to(dtype).T
-    return product.to(torch.float64) / (n * (n - 3))
+    return (grams_a.flatten(1).to(dtype) @ grams_b.flatten(1).to(dtype).T).to(torch.float64) / (n * (n - 3))
 
 
 class CkaAccumulator:

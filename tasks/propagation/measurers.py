@@ -63,8 +63,7 @@ class VideoScorer:
 
     def of(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
-        threads = torch.get_num_threads()
-        with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (1,)) as pool:
+        with ThreadPoolExecutor(torch.get_num_threads(), "score", torch.set_num_threads, (1,)) as pool:
             frames = list(pool.map(partial(self._score, finished), range(1, 1 + self.last)))
         return {
             layer: {**self._together([frame[layer] for frame in frames]), "varies": arrays["varies"]}

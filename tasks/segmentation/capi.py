@@ -65,8 +65,7 @@ class CapiMemory(LearntImages):
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         def choose(scene: Scene, grid: Grid) -> tuple[Tensor, Tensor]:
-            labels = shown_labels(self.data, view, scene, centres=True)
-            return self.pixels.of(labels, grid, scene.sample.key)
+            return self.pixels.of(shown_labels(self.data, view, scene, centres=True), grid, scene.sample.key)
 
         def keep(scene: Scene, grid: Tensor, cells: Tensor, labels: Tensor) -> dict[str, Tensor]:
             return kept_of(grid, cells, labels, held_out=scene.sample.key in self.pixels.held_out)

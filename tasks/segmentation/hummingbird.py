@@ -57,8 +57,7 @@ class HummingbirdMemory(SegmentationMemory):
     def scenes(self) -> tuple[Scene, ...]:
         """The training images, epoch by epoch; of more than there are cells, evenly spaced ones."""
         train, config = self.data.train, self.config.augmentation
-        most = max(1, self.most // config.epochs)
-        chosen = [train[row] for row in evenly_spaced(len(train), most)]
+        chosen = [train[row] for row in evenly_spaced(len(train), max(1, self.most // config.epochs))]
         return tuple(
             replace(scene, sample=augmented(scene.sample, scene.size, epoch, config))
             for epoch in range(config.epochs)

@@ -94,8 +94,7 @@ class SegmentationTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        memories = in_context.Memories(measured, failures, in_context.labelled_cells)
-        return replace(self, memories=memories)
+        return replace(self, memories=in_context.Memories(measured, failures, in_context.labelled_cells))
 
     @cached_property
     def fingerprint(self) -> str:

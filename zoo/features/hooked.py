@@ -147,8 +147,7 @@ class HookedBackbone(Backbone):
     def _shown(self, layer: Layer, activation: Tensor | None, batch: int, cells: Cells) -> Shown:
         spec = self.spec
         if activation is not None and layer.tap != "probabilities":
-            layout = self._network.layouts[layer.index]
-            return features_of(spec, layer, activation, layout, batch, cells)
+            return features_of(spec, layer, activation, self._network.layouts[layer.index], batch, cells)
         tokens = spec.prefix_tokens + cells[0] * cells[1]
         if activation is None or tuple(activation.shape) != (batch, spec.heads, tokens, tokens):
             raise InputError(

@@ -96,13 +96,12 @@ def _edges(mask: Mask) -> list[tuple[Point, Point]]:
     inside = padded[1:-1, 1:-1]
     edges: list[tuple[Point, Point]] = []
     # For each neighbour: where it lies outside, and the edge's ends relative to the pixel's corner.
-    sides = (
+    for neighbour, (ax, ay), (bx, by) in (
         (padded[:-2, 1:-1], (0, 0), (1, 0)),
         (padded[1:-1, 2:], (1, 0), (1, 1)),
         (padded[2:, 1:-1], (1, 1), (0, 1)),
         (padded[1:-1, :-2], (0, 1), (0, 0)),
-    )
-    for neighbour, (ax, ay), (bx, by) in sides:
+    ):
         for y, x in np.argwhere(inside & ~neighbour).tolist():
             edges.append(((x + ax, y + ay), (x + bx, y + by)))
     return edges

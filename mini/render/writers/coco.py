@@ -84,8 +84,7 @@ def _annotations(rendering: Rendering, categories: Sequence[int], crowd: bool) -
     for numbers in members:
         mask = np.isin(rendering.figures, numbers)
         if np.count_nonzero(mask) >= _LEAST_AREA:
-            category = CATEGORIES[categories[numbers[0] - 1]][0]
-            notes.append(annotation(mask, category, crowd=len(numbers) > 1))
+            notes.append(annotation(mask, CATEGORIES[categories[numbers[0] - 1]][0], crowd=len(numbers) > 1))
     return notes
 
 

@@ -133,8 +133,7 @@ def video_frames(index: int) -> list[Rendering]:
     for number in range(counts.FRAMES_PER_SEQUENCE):
         time = number / (counts.FRAMES_PER_SEQUENCE - 1)
         backdrop, posts, zoom = look(time)
-        figures = tuple(act(time, zoom) for act in casts)
-        frames.append(render(rng, backdrop, figures, light, occluders=posts))
+        frames.append(render(rng, backdrop, tuple(act(time, zoom) for act in casts), light, occluders=posts))
     return frames
 
 

@@ -156,8 +156,7 @@ def draw_saliency(evidence: Evidence) -> list[Block]:
         series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
         if any(len(rows) for name, rows in series.items() if name != "uniform map"):
             title, order = f"How well attention from {asking} marks objects", tuple(series)
-            points = backbone_points(evidence.known, series)
-            plot = Plot(points, "lines", title, "block", "IoU", order=order)
+            plot = Plot(backbone_points(evidence.known, series), "lines", title, "block", "IoU", order=order)
             blocks.append(evidence.titled(plot, pooling))
     rollout = evidence.numbers("rollout_map", 2)
     maps = []

@@ -68,8 +68,7 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
         first = (evidence.first_block(backbone, values.shape[3]),) * 2
         named = zip(halves, of_patches, strict=True)
         panels += [Matrix(f"{backbone.label}, {half}", table, first) for half, table in named]
-    title = "How alike what skips and what is added are"
-    picture = HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0))
+    picture = HeatMap(tuple(panels), "How alike what skips and what is added are", *SIDES, "CKA", (0.0, 1.0))
     metric = f"cka-{PAIR}"
     rows = evidence.select(metric, pooling="patch")
     taps = {str(tap): rows[rows["tap"] == tap] for tap in dict.fromkeys(rows["tap"])}
