@@ -47,9 +47,8 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
             times["bare"].append(_bare(backbone, shown))
             times["board"].append(_board(request, folder, number + 1).seconds)
     what = f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards"
-    budget = Budget(1.5 if setting.card else 2.0)
     note = f"{first.suite}: {', '.join(sorted({task.entry.name for task in first.plan.tasks.every}))}"
-    yield Rounds(times).row(what, ("board", "bare"), budget, note)
+    yield Rounds(times).row(what, ("board", "bare"), Budget(1.5 if setting.card else 2.0), note)
 
 
 def _request(setting: Setting, folder: Path, data: Path | None) -> Request:

@@ -31,9 +31,8 @@ def pass_rows(setting: Setting) -> Iterator[Row]:
     """A pass that keeps all layers' vectors, and forwards an image."""
     size, batch = ("ViT-S/16", 2) if setting.quick else ("ViT-B/16", setting.batch)
     backbone, pixels = random_network(size, setting), noise(batch, setting)
-    rounds = beside_bare(backbone, pixels, setting)
     what = f"pass that keeps every layer's vectors, over the bare forward ({size}, batch {batch})"
-    yield rounds.row(what, ("pass", "bare"), Budget(1.05))
+    yield beside_bare(backbone, pixels, setting).row(what, ("pass", "bare"), Budget(1.05))
     times, note = forwards(backbone, pixels), f"{len(backbone.spec.layers)} layers"
     yield Row("forwards an image, for all layers", times, budget=Budget(1), note=note)
 
@@ -94,20 +93,16 @@ def throughput_rows(setting: Setting) -> Iterator[Row]:
     """What keeping every layer's vectors costs each network, and how many images a second go through it."""
     for dtype in DTYPES if setting.card else (setting.dtype,):
         for name in ["ViT-S/16"] if setting.quick else [*SIZES, "ResNet-50"]:
-            yield _throughput(name, replace(setting, dtype=dtype))
-
-
-def _throughput(name: str, setting: Setting) -> Row:
-    batch = 2 if setting.quick else setting.batch
-    rounds = beside_bare(random_network(name, setting), noise(batch, setting), setting)
-    bare, kept = (1000 * batch / rounds.milliseconds(candidate) for candidate in ("bare", "pass"))
-    dtype = str(setting.dtype).removeprefix("torch.")
-    return Row(
-        f"{name}, {dtype}, batch {batch}: every layer's vectors kept, over the bare forward",
-        rounds.ratio("pass", "bare"),
-        budget=Budget(1.05),
-        note=f"bare {bare:,.0f} images/s; all layers {kept:,.0f} images/s",
-    )
+            cast, batch = replace(setting, dtype=dtype), 2 if setting.quick else setting.batch
+            rounds = beside_bare(random_network(name, cast), noise(batch, cast), cast)
+            bare, kept = (1000 * batch / rounds.milliseconds(candidate) for candidate in ("bare", "pass"))
+            what = f"{name}, {str(dtype).removeprefix('torch.')}, batch {batch}"
+            yield Row(
+                f"{what}: every layer's vectors kept, over the bare forward",
+                rounds.ratio("pass", "bare"),
+                budget=Budget(1.05),
+                note=f"bare {bare:,.0f} images/s; all layers {kept:,.0f} images/s",
+            )
 
 
 def attention_rows(setting: Setting) -> Iterator[Row]:

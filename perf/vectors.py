@@ -28,11 +28,10 @@ OF_FEW = (
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
-        gram = Grams(one_batch(images), config_of(STANDARD, "cka")).gram
         features = normal((images, PATCHES), setting)
         candidates = {
             "product": partial(torch.matmul, features, features.mT),
-            "gram": partial(gram, features),
+            "gram": partial(Grams(one_batch(images), config_of(STANDARD, "cka")).gram, features),
         }
         what = f"Gram matrix of {images} x {PATCHES:,}, over the bare product"
         note = "" if images > FEW else OF_FEW

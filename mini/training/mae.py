@@ -53,10 +53,9 @@ class MaskedAutoencoder(Objective):
         images = self.view(batch, self.recipe.view, moment)
         order = self.shuffled(len(images), moment.generator)
         encoded = self.encode(images, order)
-        guessed = self.decode(encoded, order)
         hidden = order[:, self.visible :, None]
         wanted = _take(normalised_patches(images, self.patch), hidden)
-        loss = (_take(guessed, hidden).float() - wanted).square().mean()
+        loss = (_take(self.decode(encoded, order), hidden).float() - wanted).square().mean()
         return loss, {"spread": spread(encoded[:, 0])}
 
     @property

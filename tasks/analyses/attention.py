@@ -18,7 +18,6 @@ from torch import Tensor
 from tasks.analyses import base
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import ATTENTION
-from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, attention_distance, cell_distances, entropy
 from tasks.sources import ANY_SIZE
 from zoo.features import AttentionMaps
@@ -64,27 +63,25 @@ class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
         unit = images.each("unit")
         outcome = Outcome((), empty=base.NOT_FINITE)
         if np.isfinite(unit).all():
-            pixels = int(images.first["patch"][0]) * images.each("cells")
-            outcome = _distance_outcome(images.keys, unit, pixels, float(images.first["uniform"][0]))
+            tally, heads, uniform = (
+                base.Tally(images.keys),
+                unit.mean(axis=0),
+                float(images.first["uniform"][0]),
+            )
+            tally.heads("attention-distance", unit)
+            tally.heads("attention-distance-px", int(images.first["patch"][0]) * images.each("cells"))
+            tally.number("distance-range", float(heads.max() - heads.min()))
+            if uniform := float(images.first["uniform"][0]):  # a grid of one cell has no distances at all
+                tally.heads("attention-distance-ratio", unit / uniform)
+                local = heads / uniform < LOCAL_RATIO
+                tally.number("local-heads", float(local.mean()), len(local), "heads")
+            outcome = tally.outcome()
         arrays = {"distance": unit, "image": np.array(images.keys)}
         return Findings((LayerOutcome(layer, "patch", outcome),), arrays)
 
     def arrays(self, layers: base.LayerArrays) -> dict[str, base.Array]:
         distance = layers.stacked("distance", axis=1)
         return {"distance": distance, "image": layers.first["image"], "block": layers.blocks}
-
-
-def _distance_outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform: float) -> Outcome:
-    """Scores of all heads together and of each, of distances [images heads]."""
-    tally, heads = base.Tally(keys), unit.mean(axis=0)
-    tally.heads("attention-distance", unit)
-    tally.heads("attention-distance-px", pixels)
-    tally.number("distance-range", float(heads.max() - heads.min()))
-    if uniform:  # a grid of one cell has no distances at all
-        tally.heads("attention-distance-ratio", unit / uniform)
-        local = heads / uniform < LOCAL_RATIO
-        tally.number("local-heads", float(local.mean()), len(local), "heads")
-    return tally.outcome()
 
 
 POOLINGS = ("patch", "cls")  # tokens that ask

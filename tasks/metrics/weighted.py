@@ -234,9 +234,8 @@ class Partitions:
 
     def _sums(self, names: Integers) -> csr_array:
         """[names units] how many items of each unit have each name."""
-        ones = np.ones(len(names))
         shape = (int(names.max(initial=-1)) + 1, len(self.stratum))
-        return coo_array((ones, (names, self.unit)), shape=shape).tocsr()
+        return coo_array((np.ones(len(names)), (names, self.unit)), shape=shape).tocsr()
 
 
 def as_weights(weights: Floats | None, units: int) -> Floats:

@@ -74,10 +74,8 @@ class VideoScorer:
         """Scores of all frames, [objects frames] each, and masks of the examples."""
         arrays = {}
         for name in ("J", "F", *(name for both in CEILINGS.values() for name in both)):
-            table = np.array([frame[name] for frame in frames], np.float64).reshape(
-                len(frames), self._objects
-            )
-            arrays[name] = torch.from_numpy(table.T.copy())
+            table = np.array([frame[name] for frame in frames], np.float64)
+            arrays[name] = torch.from_numpy(table.reshape(len(frames), self._objects).T.copy())
         masks = [torch.from_numpy(frame["mask"]) for frame in frames if "mask" in frame]
         return arrays | ({"mask": torch.stack(masks)} if masks else {})
 

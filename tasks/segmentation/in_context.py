@@ -17,7 +17,7 @@ from tasks.checks import LayerFlags
 from tasks.datasets.scenes import Scene
 from tasks.metrics import cell_labels
 from tasks.metrics.arrays import Integers, Labels
-from tasks.metrics.label_vote import Voters, most_similar_of_sets, vote
+from tasks.metrics.label_vote import most_similar_of_sets, vote
 from tasks.metrics.overlaps import confusion
 from tasks.sets import MIXED, Gathered, members_of, of_one_grid
 from zoo.spec import Layer
@@ -176,16 +176,10 @@ class QueryMeasurer:
             rows = {member: memory[member][0] for member in queries}
             named = {each: each.members for each in sets}
             for each, voters in most_similar_of_sets(queries, rows, named, most).items():
-                self._vote(each, [*done], size, voters, memory[each.members[0]][1])
-
-    def _vote(
-        self, layer: Layer, positions: Sequence[int], size: Grid, voters: Voters, labels: Tensor
-    ) -> None:
-        """Let voters label all cells of images by a memory's label vectors [cells classes]."""
-        given = self._given.setdefault(layer, {})
-        for name, k in self._voters.items():
-            by_image = vote(voters.first(k), labels, self._temperature).view(len(positions), *size, -1)
-            given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
+                given, labels = self._given.setdefault(each, {}), memory[each.members[0]][1]
+                for name, k in self._voters.items():
+                    by_image = vote(voters.first(k), labels, self._temperature).view(len(done), *size, -1)
+                    given |= zip([f"{name} {position}" for position in done], by_image, strict=True)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         for member in layer.members:
