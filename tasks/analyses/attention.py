@@ -63,11 +63,7 @@ class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
         unit = images.each("unit")
         outcome = Outcome((), empty=base.NOT_FINITE)
         if np.isfinite(unit).all():
-            tally, heads, uniform = (
-                base.Tally(images.keys),
-                unit.mean(axis=0),
-                float(images.first["uniform"][0]),
-            )
+            tally, heads = base.Tally(images.keys), unit.mean(axis=0)
             tally.heads("attention-distance", unit)
             tally.heads("attention-distance-px", int(images.first["patch"][0]) * images.each("cells"))
             tally.number("distance-range", float(heads.max() - heads.min()))
