@@ -23,6 +23,7 @@ from leaderboards.sections.gaps import empty_cells
 from leaderboards.sections.order import section_blocks
 from leaderboards.sections.provenance import provenance_blocks, run_sentence
 from tasks.blocks import Block, Heading
+from zoo.errors import printable
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -48,7 +49,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         data=Markup(json_script(_data(report))),  # noqa: S704 - escaped there
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
     )
-    return str(page)
+    return printable(page)
 
 
 def _lead(report: Report) -> str:

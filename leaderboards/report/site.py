@@ -8,6 +8,7 @@ from leaderboards.pages.csv import csv_text
 from leaderboards.report.content import Report
 from leaderboards.report.html import filled
 from zoo.atomic import write_whole
+from zoo.errors import printable
 
 CARD = """\
 ---
@@ -41,5 +42,5 @@ def write_site(pages: Mapping[str, str], reports: Sequence[Report], folder: Path
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")
     texts["README.md"] = CARD.format(title=title, what=f"{what} {listed}")
     for name, text in texts.items():
-        write_whole(folder / name, text)
+        write_whole(folder / name, printable(text))
     return [folder / name for name in sorted(texts)]

@@ -6,8 +6,10 @@
 
 Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
-every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; gives every
-option of every command values that are none of its own. Exit code 1 if anything
+every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
+that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
+others hand over, with names that steer terminals; gives every option of every command values that are none
+of its own. Exit code 1 if anything
 was not answered as it should be: each such case is printed.
 """
 
@@ -15,12 +17,14 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import torch
 
-PARTS = ("options", "fields", "bytes", "rendered", "damages", "kills", "together")
+ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered")
+OF_RUNS = ("damages", "outputs", "kills", "together")
+PARTS = (*ALONE, *OF_RUNS)
 
 
 def parsed() -> argparse.Namespace:
@@ -41,23 +45,32 @@ def parsed() -> argparse.Namespace:
 
 def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
     """Carry out the parts that were asked for, in turn."""
-    every = 6 if arguments.short else 1
-    if "options" in arguments.only:
-        (folder / "options").mkdir()
-        yield try_options(folder / "options", every)
-    if "fields" in arguments.only:
-        yield break_fields(folder / "fields", every)
-    if "bytes" in arguments.only:
-        yield from break_bytes(folder / "bytes", arguments.damages, arguments.seed)
-    if "rendered" in arguments.only:
-        yield from damage_rendered(folder / "rendered", arguments.damages, arguments.seed)
-    if not {"damages", "kills", "together"} & {*arguments.only}:
-        return
-    reference = make_reference(folder)
+    every, times, seed = 6 if arguments.short else 1, arguments.damages, arguments.seed
+    alone: dict[str, Callable[[Path], Iterable[Count]]] = {
+        "options": lambda place: [try_options(place, every)],
+        "fields": lambda place: [break_fields(place, every)],
+        "bytes": lambda place: break_bytes(place, times, seed),
+        "bombs": lambda place: [blow_up(place, every)],
+        "foreign": lambda place: [rename_foreign(place, every)],
+        "rendered": lambda place: damage_rendered(place, times, seed),
+    }
+    for part in ALONE:
+        if part in arguments.only:
+            yield from alone[part](folder / part)
+    if {*OF_RUNS} & {*arguments.only}:
+        yield from counts_of_runs(arguments, folder)
+
+
+def counts_of_runs(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
+    """Carry out the parts that begin with what a run leaves."""
+    reference, times, seed = make_reference(folder), arguments.damages, arguments.seed
     if "damages" in arguments.only:
-        yield from damage_files(reference, folder, arguments.damages, arguments.seed)
+        yield from damage_files(reference, folder, times, seed)
+    if "outputs" in arguments.only:
+        for part in (forge_companions, exchange_folders, cut_baselines, name_steering):
+            yield part(reference, folder, times, seed)
     if "kills" in arguments.only:
-        yield kill_runs(reference, folder, arguments.kills, arguments.seed)
+        yield kill_runs(reference, folder, arguments.kills, seed)
     if "together" in arguments.only:
         for together in (2,) if arguments.short else (2, 3):
             yield run_together(reference, folder, together)
@@ -80,11 +93,13 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
+    from tests.campaign.bombs import blow_up, rename_foreign
     from tests.campaign.broken_bytes import break_bytes
     from tests.campaign.broken_fields import break_fields
     from tests.campaign.counts import HEAD, Count
     from tests.campaign.damage import damage_files
     from tests.campaign.kills import kill_runs, run_together
+    from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
     from tests.campaign.places import make_reference
     from tests.campaign.rendered import damage_rendered
     from tests.campaign.wrong_options import try_options

@@ -203,7 +203,7 @@ def break_bytes(root: Path, times: int, seed: int = 0) -> list[Count]:
             way(victim.path, draw)
             if victim.path.read_bytes() == payload:
                 continue
-            count.note(f"{way.__name__} {victim.path.relative_to(root)}", _problem(victim.read))
+            count.note(f"{way.__name__} {victim.path.relative_to(root)}", problem_in_time(victim.read))
             victim.path.write_bytes(payload)
         counts.append(count)
     return counts
@@ -217,7 +217,7 @@ def _too_late(*_: object) -> None:
     raise TooLateError
 
 
-def _problem(read: Callable[[], object]) -> str:
+def problem_in_time(read: Callable[[], object]) -> str:
     """What is wrong with how a file is answered; "" for a sentence, or where it does no harm."""
     signal.signal(signal.SIGALRM, _too_late)
     signal.alarm(SECONDS)

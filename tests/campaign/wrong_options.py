@@ -5,6 +5,7 @@ import io
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -99,6 +100,7 @@ def try_options(folder: Path, every: int = 1) -> Count:
     value does no harm. Never a traceback.
     """
     count = Count("wrong values of options")
+    folder.mkdir()
     (folder / "file").write_text("a file in the way")
     for number, arguments in enumerate(cases(), start=1):
         if number % every == 0:
@@ -112,6 +114,20 @@ def _too_long(*_: object) -> None:
 
 def problem_of(arguments: Sequence[str], folder: Path) -> str:
     """What is wrong with how a command line is answered; "" for a sentence."""
+    return answered(arguments, folder).problem
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command line was answered: what is wrong with that, its exit code, and all that it said."""
+
+    problem: str
+    code: object = None
+    said: str = ""
+
+
+def answered(arguments: Sequence[str], folder: Path) -> Answer:
+    """Carry out a command line in this process, with a folder as the working one."""
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(folder),
@@ -127,16 +143,19 @@ def problem_of(arguments: Sequence[str], folder: Path) -> str:
         except SystemExit as stop:
             code = stop.code
         except BaseException as error:
-            return f"{type(error).__name__}: {str(error)[:120]}"
+            return Answer(f"{type(error).__name__}: {str(error)[:120]}")
         finally:
             signal.alarm(0)
-    said = err.getvalue()
-    if "Traceback" in said + out.getvalue():
+    return Answer(_problem(code, out.getvalue(), err.getvalue()), code, out.getvalue() + err.getvalue())
+
+
+def _problem(code: object, out: str, said: str) -> str:
+    if "Traceback" in said + out:
         return "a traceback"
     if code not in (0, 1, 2, None):
         return f"exit code {code}"
     ours = [line for line in said.splitlines() if line.startswith("error: ")]
-    if code == 2 and not (ours or "Error" in said or out.getvalue()):
+    if code == 2 and not (ours or "Error" in said or out):
         return f"exit code 2 without a sentence: {said[:100]!r}"
     if any(len(line) > 6000 for line in ours) or len(ours) > 1:
         return "more than one sentence"

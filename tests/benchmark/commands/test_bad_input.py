@@ -291,12 +291,19 @@ STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\x7f"
         ("export", "csv"),
         ("export", "latex"),
         ("leaderboard",),
+        ("report",),
+        ("report", "--site", "site"),
     ],
 )
-def test_names_steer_no_terminal(capsys: Capture, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_names_steer_no_terminal(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     out = _of_records(tmp_path, STEERING)
     said = command(capsys, *words, "-o", out)
-    written = [path.read_text() for ending in ("csv", "md", "tex") for path in out.rglob(f"*.{ending}")]
+    written = [
+        path.read_text() for ending in ("csv", "md", "tex", "html") for path in out.rglob(f"*.{ending}")
+    ]
     for text in (said.out, said.err, *written):
         assert text == printable(text)
     assert "owned" in said.out + said.err + "".join(written)

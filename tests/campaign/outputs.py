@@ -1,0 +1,285 @@
+"""Output folders of others: forged companions, exchanged files, cut baselines, names that steer."""
+
+import json
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from leaderboards.records.checksum import companions_of, file_digest, write_checked
+from leaderboards.records.record import ABSENT, UNLIKE
+from tests.campaign.counts import Count
+from tests.campaign.damage import flip, remove, truncate
+from tests.campaign.places import BACKBONES, Reference
+from tests.campaign.wrong_options import Answer, answered
+from zoo.errors import printable
+
+READERS = (
+    ("leaderboard",),
+    ("compare", *BACKBONES[:2]),
+    ("compare", *BACKBONES[:2], "--layers", "same"),
+    ("show",),
+    ("recommend",),
+    ("export", "csv"),
+    ("export", "latex"),
+    ("report",),
+)
+"""Commands that read an output folder, without it."""
+
+KINDS = (
+    "../x",
+    "../../escaped",
+    ".config",
+    "/tmp/escaped",
+    "items/..",
+    "",
+    ".",
+    "x" * 5000,
+    "\0",
+    "records",
+    "a\nb",
+)
+DIGESTS = (None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000)
+
+
+def forge_companions(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+    """Let records name what they do not have, in folders that are none of theirs, and merge them.
+
+    What is wanted: one sentence, and nothing written but below the output.
+    """
+    draw, count = random.Random(seed), Count("forged companions of merged records")
+    for number in range(times):
+        place = folder / f"forged-{number}"
+        shutil.copytree(reference.place / "out", place / "a")
+        victim = draw.choice(sorted((place / "a" / "records").rglob("*.parquet")))
+        companions: dict[str, object] = dict(companions_of(victim.read_bytes()))
+        kind = draw.choice((*KINDS, *companions))
+        if kind in companions:
+            companions[kind] = draw.choice(DIGESTS)
+        else:
+            companions[kind] = _planted(place / "a" / kind, victim.relative_to(place / "a" / "records"))
+        write_checked(pd.read_parquet(victim), victim, companions)  # type: ignore[arg-type]
+        title = f"{victim.name} names {json.dumps(kind)[:40]} with {str(companions[kind])[:40]}"
+        count.note(title, _merged(place))
+        shutil.rmtree(place)
+    return count
+
+
+def _planted(folder: Path, name: Path) -> str:
+    """A file where a forged kind would have it, if one can be there; its digest."""
+    path = folder / name.with_suffix(".desktop")
+    try:
+        path.resolve().relative_to(folder.parents[1].resolve())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"evil")
+    except (OSError, ValueError):
+        return "0" * 32
+    for ending in (".parquet", ".npz"):
+        shutil.copy(path, path.with_suffix(ending))
+    return file_digest(path)
+
+
+def _merged(place: Path) -> str:
+    before = _files(place)
+    answer = answered(("merge", "a", "a", "--output", "together"), place)
+    if others := [name for name in _files(place) ^ before if not name.startswith("together/")]:
+        return f"wrote {', '.join(others)[:150]}"
+    if any("desktop" in name or "/." in name for name in _files(place) - before):
+        return "took what is no companion"
+    return answer.problem or ("" if answer.code == 2 else f"exit code {answer.code}")
+
+
+def _files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def exchange_folders(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+    """Exchange folders or files of two backbones, and read what is there with a random command.
+
+    What is wanted: a sentence or a reason, or the numbers as they were, perhaps without marks and pictures.
+    """
+    draw, count = random.Random(seed), Count("exchanged folders")
+    usual: dict[tuple[str, ...], Answer] = {}
+    for number in range(times):
+        words, place = draw.choice(READERS), folder / f"exchanged-{number}"
+        shutil.copytree(reference.place / "out", place / "out")
+        if words not in usual:
+            usual[words] = _read(words, place)
+            shutil.rmtree(place)
+            shutil.copytree(reference.place / "out", place / "out")
+        kind = draw.choice(("items", "arrays", "examples", "records"))
+        below = place / "out" / kind
+        two = draw.choice(sorted(_pairs(below, whole=draw.random() < 0.5)))
+        _swap(*two)
+        title = (
+            f"{' '.join(words)} with exchanged {' and '.join(str(path.relative_to(below)) for path in two)}"
+        )
+        answer = _read(words, place)
+        count.note(f"{title} of {kind}", answer.problem or _unsaid(answer, usual[words]))
+        shutil.rmtree(place)
+    return count
+
+
+def _pairs(below: Path, *, whole: bool) -> Iterator[tuple[Path, Path]]:
+    """Two folders of backbones, or two files of one task."""
+    folders = sorted(path for path in below.iterdir() if path.is_dir())
+    for first in folders:
+        for second in folders:
+            if first < second and whole:
+                yield first, second
+            elif first < second:
+                yield from (
+                    (path, second / path.name) for path in first.iterdir() if (second / path.name).exists()
+                )
+    if not whole and len(folders) == 1:
+        yield folders[0], folders[0]
+
+
+def _swap(first: Path, second: Path) -> None:
+    between = first.with_name("between")
+    first.rename(between)
+    if first != second:
+        second.rename(first)
+    between.rename(second)
+
+
+def _read(words: tuple[str, ...], place: Path) -> Answer:
+    """What a command says and writes about ``place/out``."""
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    answer = answered((*words, "-o", "out"), place)
+    pages = [
+        path.read_text()
+        for path in sorted(place.rglob("*"))
+        if path.suffix in (".csv", ".md", ".tex", ".html") and before.get(path) is None
+    ]
+    return Answer(answer.problem, answer.code, "\n".join((answer.said, *pages)).replace(str(place), ""))
+
+
+def _unsaid(answer: Answer, usual: Answer) -> str:
+    """What is wrong with other lines than usual; "" where a reason is given, or marks are lacking alone."""
+    if answer.code == 2 or UNLIKE in answer.said or ABSENT in answer.said:
+        return ""
+    known = [{*line.split()} for line in set(usual.said.splitlines())]
+    fresh = set(answer.said.splitlines()) - set(usual.said.splitlines())
+    for line in sorted(fresh):
+        words = {re.sub(r"\$\^\{\\approx\}\$|≈", "", word) for word in line.split()}
+        if re.search(r"\d", line) and not any(words <= each for each in known):
+            return f"says something else without a reason: {line[:200]}"
+    return ""
+
+
+def cut_baselines(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+    """Damage one file of a baseline, and compare the records with it.
+
+    What is wanted: exit code 1 or a sentence wherever its numbers are not all there as they were.
+    """
+    draw, count = random.Random(seed), Count("cut baselines")
+    for number in range(times):
+        place = folder / f"cut-{number}"
+        baseline = place / "baseline"
+        shutil.copytree(reference.place / "out", place / "out")
+        words = draw.choice((("export", "csv", "--to", "baseline"), ("leaderboard", "--tables", "baseline")))
+        answered((*words, "-o", "out"), place)
+        numbers = sorted(baseline.glob("*.csv"))
+        whole = {
+            path: path.read_bytes()
+            for path in numbers
+            if not path.name.endswith((".inside.csv", ".cost.csv"))
+        }
+        victim = draw.choice(
+            [*numbers, *numbers, *sorted(path for path in baseline.iterdir() if path.is_file())]
+        )
+        way = draw.choice(CUTS)
+        way(victim, draw)
+        same = all(path.exists() and path.read_bytes() == content for path, content in whole.items())
+        answer = answered(("leaderboard", "--check", "--baseline", "baseline", "-o", "out"), place)
+        problem = "the cut was not found" if answer.code == 0 and not same else ""
+        count.note(f"{words[0]}, {way.__name__} {victim.name}", answer.problem or problem)
+        shutil.rmtree(place)
+    return count
+
+
+def head_alone(path: Path, draw: random.Random) -> None:
+    """Leave the first line."""
+    del draw
+    path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
+
+
+def fewer_lines(path: Path, draw: random.Random) -> None:
+    """Take lines away."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    first = draw.randrange(len(lines))
+    del lines[first : first + draw.randint(1, 20)]
+    path.write_bytes(b"".join(lines))
+
+
+def twice(path: Path, draw: random.Random) -> None:
+    """A line again."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines.append(draw.choice(lines))
+    path.write_bytes(b"".join(lines))
+
+
+def emptied(path: Path, draw: random.Random) -> None:
+    """Leave nothing."""
+    del draw
+    path.write_bytes(b"")
+
+
+CUTS: tuple[Callable[[Path, random.Random], None], ...] = (
+    *(truncate, truncate, flip, remove, head_alone, fewer_lines, fewer_lines, twice, emptied),
+)
+
+STEERING = (
+    *("\x1b]0;owned\x07", "\x9b31m", "\x1b[2J", "\x08\x08", "\r", "\x7f", "\x00", "\x0b", "\x85"),
+    *("\u202e", "\u2066", "\ufffe", "\x1bP1$r\x1b\\", "[red]"),
+    *("<script>alert(1)</script>", "=1+1", "|", "`", "$(id)"),
+)
+"""What steers a terminal, the order of reading, or a page; and what only looks like it."""
+
+NAMED = (
+    "backbone",
+    "family",
+    "task",
+    "dataset",
+    "protocol",
+    "coverage",
+    "reason",
+    "metric",
+    "device",
+    "suite",
+    "version",
+)
+"""Columns of records that hold names."""
+
+
+def name_steering(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+    """Put characters that steer into a column of all records of a backbone, and read these with a command.
+
+    What is wanted: a sentence or pages, none of which steers anything.
+    """
+    draw, count = random.Random(seed), Count("control characters in names")
+    for number in range(times):
+        words, place = draw.choice((*READERS, ("merge",))), folder / f"steering-{number}"
+        shutil.copytree(reference.place / "out", place / "out")
+        column, mark, backbone = draw.choice(NAMED), draw.choice(STEERING), draw.choice(BACKBONES)
+        for path in sorted((place / "out" / "records" / backbone).rglob("*.parquet")):
+            frame = pd.read_parquet(path)
+            marked = frame[column].map(lambda text, mark=mark: f"{text[:2]}{mark}{text[2:]}")
+            write_checked(frame.assign(**{column: marked}), path, companions_of(path.read_bytes()))
+        if words == ("merge",):
+            words = ("merge", "out", "out")
+        answer = _read(words, place)
+        problem = answer.problem or _steers(answer.said, mark)
+        count.note(f"{words[0]} with {mark!r} in {column} of {backbone}", problem)
+        shutil.rmtree(place)
+    return count
+
+
+def _steers(said: str, mark: str) -> str:
+    if found := sorted({*said} - {*printable(said)}):
+        return f"steers by {found}"
+    return "holds a script" if "script" in mark and mark in said else ""
