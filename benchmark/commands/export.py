@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark import parsers
-from benchmark.commands.command import boards_of, command, records_of, say
+from benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
 from benchmark.commands.result import Files, files_of
 from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, printable, unknown
@@ -115,7 +115,9 @@ def export_command(request: ExportRequest) -> None:
 
     Example: `python -m benchmark export latex -o results --to paper/tables`
     """
-    for path in _exported(request):
+    with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
+        paths = _exported(request)
+    for path in paths:
         say(path)
 
 

@@ -6,9 +6,11 @@ store: actors read images and write shards in folders that all nodes share.
 
 import os
 import pickle
+import re
 import secrets
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -32,6 +34,7 @@ STORE_BYTES = 100 * 2**20  # Ray's object store on this machine; a run puts next
 LONGEST_FOLDER = 30  # characters of the folder for temporary files: names of Ray's sockets still fit then
 PATIENCE = 60  # after so many pauses without an actor it is said that one is waited for
 WAITING = "a worker waits for room on the Ray cluster"
+ANSWER = 10  # seconds that a cluster elsewhere has to answer; Ray would wait for two minutes
 ATTEMPTS = 2  # to start a cluster of this machine: a busy machine may take longer than Ray waits
 
 
@@ -193,8 +196,10 @@ def _connect(request: Request, folder: Path | None) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
     if folder is None:
         try:
+            if at := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d+)", str(request.address)):
+                socket.create_connection((at[1], int(at[2])), ANSWER).close()
             ray.init(address=request.address, **options)
-        except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+        except (OSError, OverflowError, RuntimeError, ValueError, RayError) as error:
             raise InputError(
                 f"there is no Ray cluster at {shortened(request.address)}: {_last_line(error)}"
             ) from error
@@ -219,5 +224,6 @@ def _short_folder() -> Path:
 
 def _last_line(error: BaseException) -> str:
     """The end of an error of Ray, which says most."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = str(getattr(error, "strerror", None) or error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return shortened(lines[-1] if lines else type(error).__name__)

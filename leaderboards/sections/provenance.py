@@ -71,7 +71,9 @@ def _backbones_table(board: Board) -> pd.DataFrame:
 
 
 def run_sentence(records: pd.DataFrame) -> str:
-    """Versions of this package and days of the scoring."""
+    """Versions of this package and days of the scoring; "" without records."""
+    if records.empty:
+        return ""
     days = sorted({str(date)[:10] for date in records["date"]})
     period = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
     return f"Scored with layerboard {join(records['version'])} {period} (UTC)."

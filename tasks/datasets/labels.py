@@ -5,11 +5,12 @@ Tables are CSV files, and what ``imagefolder`` calls metadata.
 
 import csv
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import StringIO
-from itertools import zip_longest
-from pathlib import Path, PurePosixPath
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from sys import intern
 from typing import NamedTuple
 
 from tasks.datasets.base import counted
@@ -51,11 +52,22 @@ def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> 
     ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`). Without a
     column of classes it has no rows where that is not ``required``.
     """
-    records = list(_json_lines(path) if path.suffix.lower() == ".jsonl" else _csv_lines(path))
-    if not records:
+    json_lines = path.suffix.lower() == ".jsonl"
+    lines = _json_lines(path) if json_lines else _csv_lines(path)
+    first = list(islice(lines, None if json_lines else 1))  # what has all names of columns
+    header = list(dict.fromkeys(name for _, record in first for name in record))
+    file, label, split = (_column(header, names) for names in (FILE_COLUMNS, LABEL_COLUMNS, (SPLIT_COLUMN,)))
+    rows = tuple(
+        LabelRow(
+            number,
+            record.get(file or "", ""),
+            intern(record.get(label or "", "")),
+            intern(record.get(split, "").lower() if split else ""),
+        )
+        for number, record in chain(first, lines)
+    )
+    if not rows:
         raise InputError(f"expected a row for each image in {path}, found none")
-    header = list(dict.fromkeys(name for _, record in records for name in record))
-    file, label = (_column(header, names) for names in (FILE_COLUMNS, LABEL_COLUMNS))
     if label is None and not required:
         return LabelTable(path, (), "", prefix)
     if file is None or label is None:
@@ -65,11 +77,6 @@ def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> 
             f"line of {path}, found {some(map(describe, header), 6)}; give the columns these names, and take "
             "out what stands above them"
         )
-    split = _column(header, (SPLIT_COLUMN,))
-    rows = tuple(
-        LabelRow(number, record.get(file, ""), record.get(label, ""), record.get(split or "", "").lower())
-        for number, record in records
-    )
     if nameless := [row.number for row in rows if not row.file]:
         raise InputError(f"expected an image in every row of {path}, found none in line {nameless[0]}")
     return LabelTable(path, rows, ", ".join(name for name in (file, label, split) if name), prefix)
@@ -95,7 +102,8 @@ def _text(path: Path) -> str:
 def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     text = _text(path)
     delimiter = max(DELIMITERS, key=text.lstrip().partition("\n")[0].count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    lines = (line[0] for line in re.finditer(r".*\n?", text))
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     header: list[str] = []
     try:
         for row in reader:
@@ -211,7 +219,10 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | Non
     named |= {_normal(path): [path] for path in tree.images}  # with its ending, a name means one image
 
     def find(table: LabelTable, row: LabelRow) -> str | None:
-        file = PurePosixPath(row.file.replace("\\", "/").removeprefix(root))
+        file = row.file.replace("\\", "/").removeprefix(root)
+        if file.startswith("/"):  # elsewhere
+            return None
+        file = "/".join(part for part in file.split("/") if part not in ("", "."))
         paths = named.get(_normal(f"{table.prefix}{file}"), [])
         if len(paths) > 1:
             raise InputError(

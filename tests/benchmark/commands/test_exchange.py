@@ -1,9 +1,11 @@
 """The commands that compare, merge and hand on what a run has written, as a user types them."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -293,6 +295,27 @@ def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) 
         "mini-fs/.eval_results/knn.imagenet.standard.yaml",
         "mini-fs/.eval_results/cluster-image.imagenet.standard.yaml",
     ]
+
+
+def test_sigterm_ends_export_with_a_sentence_and_whole_files(
+    capsys: Capture, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+
+    def stop(self: Path, content: bytes) -> int:
+        with self.open("wb") as stream:
+            stream.write(content if not written else content[:10])
+        if written:
+            os.kill(os.getpid(), signal.SIGTERM)
+        written.append(content)
+        return len(content)
+
+    monkeypatch.setattr(Path, "write_bytes", stop)
+    said = command(capsys, "export", "latex", "-o", whole.place / "out", "--to", tmp_path / "to")
+    assert (said.code, said.out) == (143, "")
+    assert "interrupted; what is written is whole, run again for the rest" in said.err
+    assert [path.read_bytes() for path in (tmp_path / "to").iterdir()] == written
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 @pytest.mark.parametrize(

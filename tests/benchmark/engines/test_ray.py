@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -194,10 +195,23 @@ def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(engine.ray, "init", init)
     monkeypatch.setattr(engine.ray, "shutdown", lambda: None)
     before = dict(os.environ)
-    request = Request(engine="ray", address="head:6379")
-    with pytest.raises(InputError, match="there is no Ray cluster at 'head:6379': 'Is there one"):
-        RayEngine(request).carry_out(halved, ListQueue([2]), Heard())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        request = Request(engine="ray", address=address)
+        with pytest.raises(InputError, match=f"there is no Ray cluster at '{address}': 'Is there one"):
+            RayEngine(request).carry_out(halved, ListQueue([2]), Heard())
     monkeypatch.setattr(engine, "ATTEMPTS", 1)
     with pytest.raises(WorkerDiedError, match="Ray does not start on this machine: 'Is there one"):
         RayEngine(Request(engine="ray")).carry_out(halved, ListQueue([2]), Heard())
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_of_nobody_is_answered_soon(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
+    begin = time.monotonic()
+    with pytest.raises(InputError, match=f"no Ray cluster at '{address}': 'Connection refused'"):
+        RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
+    assert time.monotonic() - begin < engine.ANSWER

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,34 @@ def test_a_wrong_table_says_what_to_do(tmp_path: Path, content: bytes, words: st
     (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(InputError, match=words):
         read_label_table(tmp_path / "labels.csv")
+
+
+def test_a_column_without_a_name_names_no_splits(folder: Path) -> None:
+    lines = rows().splitlines()
+    text = ",file,label\n" + "".join(f"{number},{line}\n" for number, line in enumerate(lines))
+    assert classes_of(labelled(folder, table(folder.parent / "labels.csv", text))) == EXPECTED
+
+
+@pytest.mark.parametrize("written", ["./{}", "a/../{}", "/{}", "//{}", ".//{}", "{}/", "{}/."])
+def test_a_name_means_what_paths_of_its_kind_do(folder: Path, written: str) -> None:
+    lines = (f"{written.format(f'{index}.png')},{CLASSES[index % 2]}\n" for index in range(10))
+    path = table(folder.parent / "labels.csv", "file,label\n" + "".join(lines))
+    if written in ("a/../{}", "/{}", "//{}"):
+        with pytest.raises(InputError, match="found none of its 10 files there"):
+            labelled(folder, path)
+    else:
+        assert classes_of(labelled(folder, path)) == EXPECTED
+
+
+def test_many_rows_take_little_memory_each(folder: Path) -> None:
+    count = 50_000
+    further = "".join(f"images/of/photo{number:07d}.jpg,cat\n" for number in range(count))
+    path = table(folder.parent / "labels.csv", "file,label\n" + rows() + further)
+    tracemalloc.start()
+    try:
+        data = labelled(folder, path)
+        assert tracemalloc.get_traced_memory()[1] < 350 * count
+    finally:
+        tracemalloc.stop()
+    assert classes_of(data) == EXPECTED
+    assert any(note.startswith("50,000 rows without an image left out") for note in data.coverage.notes)
