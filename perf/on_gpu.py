@@ -41,7 +41,7 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
     pretrain = (PYTHON, "-m", "benchmark", "pretrain", "--device", "cuda")
     train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
-    products = ("gram", "cka", "davis", "spair", "segment", "knn")
+    products = ("gram", "cka", "davis", "spair", "knn")
     return {
         "tests": (300, ((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),)),
         "budgets": (540, ((*perf, "--save", str(output / "results"), "--only", *passes, *products),)),

@@ -209,7 +209,7 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    assert {name for name, *_ in EXAMPLES} | {"floor", "examples"} == {one.name for one in fields(Request)}
+    assert {name for name, *_ in EXAMPLES} | {"floor", "examples", "again"} == {one.name for one in fields(Request)}
 
 
 @pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
@@ -225,6 +225,7 @@ def test_command_line_and_python_mean_the_same(
 def test_switches() -> None:
     assert not filled(Request, "--no-floor").floor
     assert not filled(Request, "--no-examples").examples
+    assert filled(Request, "--tasks", "cost", "--again").again
     assert filled(Request, "--floor") == filled(Request) == Request()
     assert filled(Pretraining, "fs", "--install", "--no-resume") == Pretraining(
         objective="fs", install=True, resume=False
@@ -280,7 +281,7 @@ def test_nothing_heavy_comes_before_the_first_line() -> None:
         "request = benchmark.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
         f"print(not {HEAVY})\n"
         "import benchmark.commands.app as cli, typer\n"
-        "def echo(line):\n"
+        "def echo(line, err):\n"
         f"    print(line, not {HEAVY})\n"
         "    sys.exit()\n"
         "typer.echo = echo\n"

@@ -43,7 +43,7 @@ def test_a_set_is_called_by_its_blocks() -> None:
     assert Layer.of_record(12, "9+10+11+12") == four
     assert Layer.of_record(3, "block").members == (Layer(3),)
     assert Layer(12).place < four.place < Layer(13).place
-    with pytest.raises(ValueError, match="not enough values"):
+    with pytest.raises(ValueError, match="there is no tap 'nowhere'"):
         Layer.of_record(3, "nowhere")
 
 

@@ -63,7 +63,7 @@ def test_the_python_call_gives_the_same_as_a_table(photos: Path, tmp_path: Path)
     )
     assert found.frame["images"].sum() == 15
     assert "15 images each; 15 forwards of 1 backbone" in str(found)
-    assert "nothing was kept" in str(found)
+    assert "no results were stored" in str(found)
 
 
 def test_scores_take_as_long_as_earlier_records_say(photos: Path, tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ OWN = ("packaged", "generated")
         ("beit", "clip-b16", "beit, not clip_vision_model"),
         ("dino", "beit-b16", "vit, not beit"),
         ("dino", "clip-b16", "vit, not clip_vision_model"),
-        ("dino", "msn-b16", "vit, not vit_msn"),
         ("mae", "dino-b16", "vit_mae, not vit"),
         ("clip", "dino-b16", "clip_vision_model, not vit"),
         ("dinov2", "dino-b16", "dinov2, not vit"),
