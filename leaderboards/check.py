@@ -187,8 +187,7 @@ def regression_check(
         for key, row in rows.items()
         if (change := _moved(row, today.get(key), tolerance.limit(key.task)))
     }
-    order = sorted(moved, key=lambda key: (-moved[key].distance, key))
-    return len(rows), tuple(moved[key] for key in order)
+    return len(rows), tuple(moved[key] for key in sorted(moved, key=lambda key: (-moved[key].distance, key)))
 
 
 def read_baseline(folder: Path) -> pd.DataFrame:

@@ -32,8 +32,7 @@ def page_name(suite: str) -> str:
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Sort key by which ``k=9`` comes before ``k=10``."""
-    parts = re.findall(r"\d+|\D+", text)
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", text))
 
 
 def task_rank(name: str) -> tuple[int, str]:

@@ -46,8 +46,7 @@ def pack_command(request: PackRequest) -> None:
     for name, pack in packs.items():
         megabytes = sum(shard.bytes for shard in pack.shards) / 1e6
         rows.append((name, f"{pack.files:,}", f"{megabytes:,.1f}", len(pack.shards), pack.coverage))
-    headers = ["dataset", "files", "MB", "shards", "what is there"]
-    say(tabulate(rows, headers=headers, disable_numparse=True))
+    say(tabulate(rows, headers=["dataset", "files", "MB", "shards", "what is there"], disable_numparse=True))
     say(f"read it with --data hf:{request.to}; nothing was uploaded")
 
 

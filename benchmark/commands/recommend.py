@@ -178,8 +178,7 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
     for column, rows in every.items():
         if rows.empty:
             raise InputError(f"no backbone has a score in {column.heading}")
-        commercial = request.licence == "commercial"
-        candidates[column], reasons = within(rows, ceilings, commercial=commercial)
+        candidates[column], reasons = within(rows, ceilings, commercial=request.licence == "commercial")
         if candidates[column].empty:
             raise InputError(f"nothing is within the limits for {column.heading}: {'; '.join(reasons)}")
         where = f"{column.heading}: " if len(every) > 1 else ""

@@ -46,8 +46,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
     further = [number for path in request.published for number in read_published(path, own=True)]
     chosen = _chosen((*all_published(), *further), request)
-    known = {spec.name for spec in all_specs()}
-    frame = reproduce(records_of(request.output, empty=True), chosen, known)
+    frame = reproduce(records_of(request.output, empty=True), chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(chosen)
     if request.format == "csv":
         say(inert(frame).to_csv(index=False, lineterminator="\n").removesuffix("\n"))

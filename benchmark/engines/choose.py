@@ -61,14 +61,12 @@ def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     Backbones are those that have something to do, devices what `find_devices` gives of the request. Raises
     InputError where Ray is not installed, or a network of this process is wanted in others.
     """
-    elsewhere = request.engine not in ("auto", "local") or len(devices) > 1
-    if elsewhere and (staying := _staying(backbones)):
+    if (request.engine not in ("auto", "local") or len(devices) > 1) and (staying := _staying(backbones)):
         raise InputError(
             f"{staying[0].name} is a network of this process and runs in no other one; leave out --engine "
             f"{request.engine} and --devices, or name it as a Python object (module:function)"
         )
-    make = cast("EngineMaker", find_object(ENGINES[request.engine]))
-    return make(backbones, request, devices)
+    return cast("EngineMaker", find_object(ENGINES[request.engine]))(backbones, request, devices)
 
 
 def suited_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:

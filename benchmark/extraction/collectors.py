@@ -263,6 +263,5 @@ class MeasuredCollector(Collector):
         for _, together in groupby(numbered, key=lambda pair: (pair[1].group, pair[0] if alone else 0)):
             members = tuple(member for _, member in together)
             rows = slice(row, row + sum(member.tiles for member in members))
-            part = BatchPart(rows, self._view, members[0].size, batch.pixels[rows], self._patch_size)
-            yield members, part
+            yield members, BatchPart(rows, self._view, members[0].size, batch.pixels[rows], self._patch_size)
             row = rows.stop

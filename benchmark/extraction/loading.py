@@ -128,5 +128,4 @@ def _render(source: Source, group: int, position: int) -> Batch | Unreadable:
     except UnreadableImageError as error:
         return Unreadable(group, position, str(error))
     pixels = view.render(image, sample.box)
-    size = view.geometry(image.size, sample.box).size
-    return Batch(pixels, (Member(group, position, len(pixels), size),))
+    return Batch(pixels, (Member(group, position, len(pixels), view.geometry(image.size, sample.box).size),))

@@ -108,8 +108,7 @@ class VectorReader:
 
     def bytes(self, layer: Layer, pooling: str) -> int:
         """Estimated from the first shard."""
-        first = self._store.read(self._shards[0], f"{pooling}.{layer}")
-        return int(first.nbytes) * self._source.shards
+        return int(self._store.read(self._shards[0], f"{pooling}.{layer}").nbytes) * self._source.shards
 
 
 class MeasuredLayers(LayerMeasurements):

@@ -43,8 +43,7 @@ def image_seconds(setup: Setup, view: View) -> float:
     rate = 0.0  # images a second of input size by a record
     for task in setup.plan.tasks.needing("device")[:1]:
         key = task.on(device_name(setup.device)).key
-        path = setup.request.output / "records" / scored_path(key, spec.name)
-        frame = _columns(path, "metric", "value")
+        frame = _columns(setup.request.output / "records" / scored_path(key, spec.name), "metric", "value")
         rates = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
         rate = float(rates.max()) if len(rates) else 0.0
     speed = rate * multiply_adds(spec, spec.input_size**2) or SPEED[kind]

@@ -33,8 +33,7 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     try:
         backbone = cache.backbone()
         refusals = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
-        able = [each for each in listeners if not refusals[each.name]]
-        results = [*_shown(job, able, backbone, report)]
+        results = [*_shown(job, [each for each in listeners if not refusals[each.name]], backbone, report)]
     except Exception as error:
         failures = [failure(error, name, task, NO_MEMORY_FORWARD) for task in job.pass_.tasks]
         return PassResult(failures=tuple(failures))

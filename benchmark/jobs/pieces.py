@@ -46,8 +46,7 @@ class _Left:
     @property
     def waits(self) -> bool:
         """Whether a worker could begin a piece; scores begin when nothing else is left."""
-        scores = self.scores and not self.shards and not self.taken
-        return self.ready or bool(self.questions or scores)
+        return self.ready or bool(self.questions or (self.scores and not self.shards and not self.taken))
 
     @property
     def ready(self) -> bool:

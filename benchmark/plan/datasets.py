@@ -46,8 +46,7 @@ def _probed(
     if isinstance(data, Unlabelled):
         images = probed_images(data, config)
     else:
-        subset = probe_subset(data, wnids, per_class or config.own_probe)
-        images = probed_classes(data, *subset, config)
+        images = probed_classes(data, *probe_subset(data, wnids, per_class or config.own_probe), config)
     return replace(images, images=replace(data, name=name))
 
 
@@ -128,8 +127,7 @@ def _readers_of(role: Role, at: DataLocation) -> list[Callable[[], Any]]:
     if role == "weights":
         return [lambda: None]
     if role == "classification" and at.images:
-        datasets = own_datasets(at.images, at.labels)
-        return [partial(_probed, at, data, name) for name, data in datasets.items()]
+        return [partial(_probed, at, data, name) for name, data in own_datasets(at.images, at.labels).items()]
     if at.data is None:
         return []
     if role in READERS:

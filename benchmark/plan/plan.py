@@ -41,8 +41,7 @@ class Pass:
     def serving(self, keys: Collection[str]) -> "Pass":
         """The plan for the tasks of those keys alone."""
         vectors = tuple(task for task in self.vectors if task.key in keys)
-        measured = tuple(task for task in self.measured if task.key in keys)
-        return Pass(self.source, vectors, measured)
+        return Pass(self.source, vectors, tuple(task for task in self.measured if task.key in keys))
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,7 @@ def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> As
         # a best one is chosen among blocks, or sets of them, which are scored apart
         blocks = [key for key in places if key[0] > 0 and (key[1] == "block" or stands_for_set(key[1]))]
         if blocks and primary is not None and primary in layers[0].statistics:
-            chosen = assess([items[key] for key in blocks], primary)
-            for key, choice in zip(blocks, chosen, strict=True):
+            for key, choice in zip(blocks, assess([items[key] for key in blocks], primary), strict=True):
                 assessed[key, primary] |= choice._asdict()
     return assessed
 
@@ -91,8 +90,7 @@ def file_under(kept: ResultFiles, suite: str) -> None:
     """Let current records, left by a run of another suite perhaps, belong to this one's page, too."""
     content = read_checked(kept.records)
     if not all(suite in suite_names(text) for text in _values(content, "suite")):
-        frame = add_suite(read_frame(kept.records), suite)
-        write_checked(frame, kept.records, companions_of(content))
+        write_checked(add_suite(read_frame(kept.records), suite), kept.records, companions_of(content))
 
 
 def _values(content: bytes, column: str) -> set[str]:

@@ -170,8 +170,7 @@ def _is_called(content: bytes, name: Path) -> bool:
     columns = ["backbone", "other", "tap", "task", "dataset", "protocol", "transform"]
     row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=columns)).to_pylist()[0]
     first, second = row["backbone"], row["other"]
-    sets = stands_for_set(row["tap"])
-    key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"], sets)
+    key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"], stands_for_set(row["tap"]))
     called = {scored_path(key, *names) for names in ((first,), (first, second), (second, first))}
     return name.with_suffix(".parquet") in called
 

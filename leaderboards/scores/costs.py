@@ -54,5 +54,4 @@ def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
     """
     rows = rows[rows[cost].notna() & rows["value"].notna()]
     rows = rows.sort_values([cost, "value"], ascending=[True, False], kind="stable")
-    before = rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))
-    return rows[rows["value"] > before]
+    return rows[rows["value"] > rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))]

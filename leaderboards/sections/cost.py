@@ -56,8 +56,7 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
     """What each backbone costs as a whole, as text; rows are of one device and have numbers."""
-    backbones = backbones_of(rows)
-    return pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones])
+    return pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones_of(rows)])
 
 
 def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:

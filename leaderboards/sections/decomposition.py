@@ -194,8 +194,7 @@ def decomposition_page(
     for backbone, rows in changed.groupby("backbone", sort=False):
         parts = (Heading(2, str(backbone)), BEST, "best"), (Heading(3, fixed_caption), fixed_caption, "fixed")
         for heading, caption, chosen in parts:
-            table = changes_table(rows[rows["chosen"] == chosen])
-            blocks += [heading, Table(table, left=4, caption=caption)]
+            blocks += [heading, Table(changes_table(rows[rows["chosen"] == chosen]), left=4, caption=caption)]
     blocks += [Heading(2, "What the protocols are not"), Bullets(tuple(unlike))] if unlike else []
     numbers = pd.DataFrame({"task": task, **changed})
     cells = numbers.map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))

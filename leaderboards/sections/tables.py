@@ -91,8 +91,7 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
 def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
     """Scores of blocks and final norms by a column's metric, in one pooling or the primary ones; no floor."""
     rows = column.in_pooling(pooling)
-    blocks = rows["tap"].isin(["block", "final"])
-    return rows[blocks & (rows["metric"] == column.metric) & ~is_floor(rows)]
+    return rows[rows["tap"].isin(["block", "final"]) & (rows["metric"] == column.metric) & ~is_floor(rows)]
 
 
 def metrics_table(column: Column) -> pd.DataFrame:

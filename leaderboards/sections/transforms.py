@@ -59,8 +59,7 @@ def gains_of(board: Board) -> tuple[Gain, ...]:
 
 def _gain(board: Board, plain: Column, changed: Column, name: str, transform: str) -> Gain:
     before, after = best_side(plain.candidates, name), best_side(changed.candidates, name, transform)
-    sides = sides_of(changed.candidates, name, transform)
-    same = [side for side in sides if side.layer == before.layer]
+    same = [side for side in sides_of(changed.candidates, name, transform) if side.layer == before.layer]
     gain, *others = differences_of(plain, [after, *same], before, board.items)
     chosen, again = plain.honest.get(name), changed.honest.get(name)
     honest = again.score - chosen.score if chosen and again else math.nan

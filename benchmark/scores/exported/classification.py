@@ -113,8 +113,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     items. The file is as for `score_knn`; raises InputError.
     """
     given = _of_train_classes(_read(path, constant=False))
-    numbers = {"epochs": epochs, "seed": seed}
-    changes = {name: value for name, value in numbers.items() if value is not None}
+    changes = {name: value for name, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
     rule = replace(config_of(STANDARD, "linear"), **changes)
     classes, labels, truth = int(given.labels.max()) + 1, as_tensor(given.labels), as_tensor(given.truth)
     held = as_tensor(held_out(given.labels, classes, rule))
@@ -144,8 +143,7 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     labels, truth = (np.searchsorted(names, values) for values in (known, asked))
     strangers = int((~np.isin(truth, labels)).sum())
     note = f"{strangers:,} of {len(test):,} test items have a class that no train item has"
-    notes = (note,) if strangers else ()
-    return LabelledFeatures(path, train, labels, test, truth, len(names), notes)
+    return LabelledFeatures(path, train, labels, test, truth, len(names), (note,) if strangers else ())
 
 
 def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:

@@ -70,8 +70,7 @@ def inside_page(board: Board) -> Page:
     for analysis in analyses.groups:
         blocks += _analysis_blocks(analysis, evidence_of(analysis, analyses))
     blocks += [*_probe_blocks(board), *unlabelled_blocks(board)]
-    numbers = Numbers(inside_frame(analyses), name)
-    blocks += provenance_blocks(analyses, numbers, empty_analyses(analyses))
+    blocks += provenance_blocks(analyses, Numbers(inside_frame(analyses), name), empty_analyses(analyses))
     return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
 
 
