@@ -90,10 +90,8 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
             before, now = (text or "not known" for text in (parts if parts[0] != parts[1] else texts))
             called = "weights are" if column == "revision" else f"{column.replace('_', ' ')} is"
             return f"the {called} {before} in the one and {now} in the other"
-    numbers = []
-    for records in (first, second):
-        rows = records[~records["metric"].isin(DEPENDS_ON_LOAD)]
-        numbers.append(dict(zip(keys_of(rows), rows["value"].astype(float), strict=True)))
+    frames = [records[~records["metric"].isin(DEPENDS_ON_LOAD)] for records in (first, second)]
+    numbers = [dict(zip(keys_of(rows), rows["value"].astype(float), strict=True)) for rows in frames]
     if numbers[0].keys() != numbers[1].keys():
         return "they are of different layers, poolings or metrics"
     limit = TOLERANCE.limit(str(first["task"].iloc[0]), analysis=bool(first["analysis"].iloc[0]))
@@ -134,7 +132,12 @@ def _result(folder: Path, path: Path) -> StoredResult:
     companions = companions_of(path.read_bytes())
     result = StoredResult(folder, name, records, tuple(suites_of(records)), companions)
     for kind in companions:
-        _require_companion(result, kind)
+        if kind not in COMPANIONS:
+            raise InputError(
+                f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
+                f"{', '.join(COMPANIONS)}; no run writes that: remove the file"
+            )
+        companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
     for picture in result.pictures:
         if not is_whole(folder / FOLDER / picture):
             raise InputError(
@@ -142,16 +145,6 @@ def _result(folder: Path, path: Path) -> StoredResult:
                 "damaged; copy the whole folder, or run again"
             )
     return result
-
-
-def _require_companion(result: StoredResult, kind: str) -> None:
-    """Raise InputError where what belongs to records is not as it was, or is nothing that a run writes."""
-    if kind not in COMPANIONS:
-        raise InputError(
-            f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
-            f"{', '.join(COMPANIONS)}; no run writes that: remove the file"
-        )
-    companion(result.folder / kind, result.name.with_suffix(COMPANIONS[kind]))
 
 
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:

@@ -17,11 +17,6 @@ PICK = [
     *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
     *("other_layers", "reason"),
 ]
-PARETO = [
-    *("task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"),
-    *("score", "half", "difference", "loss", "ms", "parameters", "dim"),
-]
-
 
 COMPROMISE = (
     "no backbone is shown to lose at most {lost} points in every task, and by its scores this one loses least"
@@ -132,10 +127,8 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
 def by_cost(picks: Sequence[Pick]) -> list[Pick]:
     """The cheapest first: by time if that of all is known, then by weights if these are, then by depth."""
     known = [name for name in COSTS if all(pick.deepest[name] >= 0 for pick in picks)]
-    return sorted(
-        picks,
-        key=lambda pick: (*(pick.deepest[name] for name in known), pick.deepest["layer"], pick.backbone),
-    )
+    costs = [*known, "layer"]
+    return sorted(picks, key=lambda pick: (*(pick.deepest[name] for name in costs), pick.backbone))
 
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
@@ -186,11 +179,11 @@ class Recommendation:
 
     @property
     def pareto(self) -> pd.DataFrame:
-        """The fronts of all columns, columns `PARETO`."""
+        """The fronts of all columns, by column, the cheapest layer first."""
         rows = [
             _layer_fields(column, row) for column, front in self.fronts.items() for _, row in front.iterrows()
         ]
-        return pd.DataFrame(rows, columns=PARETO)
+        return pd.DataFrame(rows).drop(columns="gflops", errors="ignore")
 
     def reason(self, pick: Pick) -> str:
         """Why a pick is one, in a sentence without its end."""
@@ -200,8 +193,7 @@ class Recommendation:
             layers = " and ".join(map(str, pick.layers))
             texts.append(f"no one of its layers will do for all, take layers {layers}")
         if pick.compromise:
-            may_lose = next(iter(self.columns.values())).may_lose
-            texts.insert(0, COMPROMISE.format(lost=f"{may_lose:g}"))
+            texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).may_lose:g}"))
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
@@ -261,8 +253,9 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
 def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
     return {
         **{name: getattr(column, name) for name in ("task", "dataset", "protocol", "metric")},
-        **{name: row[name] for name in ("backbone", "pooling")},
+        "backbone": row["backbone"],
         **{name: int(row[name]) for name in ("layer", "depth")},
+        "pooling": row["pooling"],
         "score": float(row["value"]),
         **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
     }

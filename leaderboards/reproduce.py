@@ -50,8 +50,7 @@ def reproduce(
     and NaN where there is none. ``registry`` names the backbones that can be run: of others the reason says
     that they cannot, unless that is None.
     """
-    runs = _by_run(records, published)
-    rows = []
+    runs, rows = _by_run(records, published), []
     for number in published:
         verdict, reason, measured = _compared(number, runs.get(_run_of(number)))
         if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
@@ -78,9 +77,8 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
         return {}
     wanted = {_run_of(number) for number in published if number.comparable}
     runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
-    known = records["trained"].astype(bool) | is_floor(records)
-    asked = pd.Series([run in wanted for run in runs], index=records.index)
-    rows = records[asked & known & (records["other"] == "")]
+    asked = [run in wanted for run in runs] & (records["trained"].astype(bool) | is_floor(records))
+    rows = records[asked & (records["other"] == "")]
     rows = rows.assign(backbone=rows["backbone"].map(entry_name))  # numbers tell their input size themselves
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
 
@@ -200,11 +198,10 @@ def _sentence(group: Sequence[Published]) -> str:
     first, metrics = group[0], {number.metric for number in group}
     named = len(metrics) > 1
     what = first.task if named else f"{first.task} {first.metric}"
-    numbers = []
-    for number in group:
-        metric = f" ({number.metric})" if named else ""
-        hand = " (second hand)" if number.second_hand else ""
-        value = fixed(number.value, number.decimals)
-        numbers.append(f"{value}{metric} by {number.source}, {number.table}{hand}")
+    numbers = [
+        f"{fixed(number.value, number.decimals)}{f' ({number.metric})' if named else ''} by {number.source}, "
+        f"{number.table}{' (second hand)' if number.second_hand else ''}"
+        for number in group
+    ]
     how = f"{first.dataset} ({first.claim or first.protocol})"
     return f"{first.backbone}, {what}, {how}: published numbers disagree: {', '.join(numbers)}."

@@ -193,8 +193,7 @@ def match_frame(result: Match) -> pd.DataFrame:
         | {"higher": _winner(result, versus)}
         for versus in result.rows
     ]
-    others = [f"other_{name}" for name in _SIDE]
-    return pd.DataFrame(rows, columns=[*_COLUMN, *_SIDE, *others, *_NUMBERS, "higher"])
+    return pd.DataFrame(rows)
 
 
 def match_table(result: Match) -> pd.DataFrame:

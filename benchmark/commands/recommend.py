@@ -233,8 +233,7 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         first = rows.iloc[0]
         near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
         items, needed = counted(int(first["n"]), str(first["unit"])), float(f"{first['needed']:.2g}")
-        rival = f"{first['backbone']} layer {first['layer']}"
-        decided = f"about {needed:,.0f} would of {rival}"
+        decided = f"about {needed:,.0f} would of {first['backbone']} layer {first['layer']}"
         yield f"{heading}: {near}; {items} cannot show whether more is lost, {decided}."
     if len(untested):
         rivals = zip(untested["backbone"], untested["layer"], strict=True)

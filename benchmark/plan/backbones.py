@@ -100,7 +100,7 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
 
 def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_dir: Path) -> None:
     """Say what was inferred of a backbone outside the registry, and if its input size had to be rounded."""
-    known = {spec.repository for spec in all_specs()} | {spec.name for spec in all_specs()}
+    known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
     # a module was described when it was made
     if spec.checkpoint != "module" and spec.entry not in known and spec.repository not in known:
         from zoo.load.infer import describe  # brings torch along, as loading the backbone does

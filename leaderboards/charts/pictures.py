@@ -70,8 +70,8 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
         values = there["y"] if plot.shared else rows.dropna(subset=["x", "y"])["y"]
         places = {"x": _across(there["x"], plot.x, 8)}
         places["y"] = _up(values, plot.y if position % columns == 0 else "", 4)
-        width = (WIDTH - 30) / columns - 44
-        panels.append(_panel(name, width, PANEL_HEIGHT, _lines(rows, plot.kind, places, series)))
+        lines = _lines(rows, plot.kind, places, series)
+        panels.append(_panel(name, (WIDTH - 30) / columns - 44, PANEL_HEIGHT, lines))
     return _beside(panels, columns)
 
 
@@ -180,10 +180,9 @@ def _heat_map(heat: HeatMap) -> Spec:
     if span:  # whether cells lie beyond the ends of the bar is told, too
         low, high = own_span([matrix.values for matrix in heat.panels]) or span
         ends = (f"{'≤ ' * (low < span[0])}{span[0]:.3g}", f"{'≥ ' * (high > span[1])}{span[1]:.3g}")
-    bar = _bar(ends, heat.unit)
     panels = []
     for position, matrix in enumerate(heat.panels):
-        axes = {"x": _numbered("x", heat.x, matrix, 1), "color": bar}
+        axes = {"x": _numbered("x", heat.x, matrix, 1), "color": _bar(ends, heat.unit)}
         axes["y"] = _numbered("y", heat.y if position % columns == 0 else "", matrix, 0)
         drawn = _image(map_png(matrix.values, span, MOST_CELLS), width, height)
         panels.append(_panel(matrix.title, width, height, [drawn, _frame(axes)]))
@@ -213,8 +212,7 @@ class _Layout:
 
     def panel(self, group: str, addresses: Sequence[str], more: Spec) -> Spec:
         """Sheets over each other with the names of their rows and columns, and a bar of colours."""
-        scale = self.side / self.sheet.cell[1]
-        height, width = (side * scale for side in self.sheet.shape)
+        height, width = (side * (self.side / self.sheet.cell[1]) for side in self.sheet.shape)
         label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + GAP)}
         down, across = (GAP / (GAP + side) for side in self.sheet.cell)
         axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}

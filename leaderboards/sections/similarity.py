@@ -47,8 +47,7 @@ def similarity_blocks(board: Board) -> list[Block]:
     """The section on CKA; nothing where no layers were compared."""
     blocks: list[Block] = []
     for table in cka_tables(board.pairs):
-        mark = " †" if table.rows["partial"].any() else ""
-        title = f"CKA: {table.title}{mark}"
+        title = f"CKA: {table.title}{' †' if table.rows['partial'].any() else ''}"
         blocks += [Heading(3, title), *_table_blocks(board, table, title)]
     return [Heading(2, "How similar the backbones are (CKA)"), said(NOTE), *blocks] if blocks else []
 

@@ -43,8 +43,7 @@ class Ceiling:
     by_area: float = math.nan  # the same where cells know how much of them is of what; NaN where unknown
 
     def __str__(self) -> str:
-        by_area = "" if math.isnan(self.by_area) else f" ({self.by_area:.1f})"
-        return f"{self.ceiling:.1f}{by_area}"
+        return f"{self.ceiling:.1f}" + ("" if math.isnan(self.by_area) else f" ({self.by_area:.1f})")
 
 
 def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
@@ -75,9 +74,8 @@ def ceiling_blocks(board: Board) -> list[Block]:
 
 def _ceiling_text(ceiling: Ceiling | None) -> str:
     """``61.9 of 70.3 (75.1): 88 %``: score, ceiling, that by area where there is one, and the share."""
-    if ceiling is None:
-        return ""
-    return f"{ceiling.score:.1f} of {ceiling}: {100 * ceiling.score / ceiling.ceiling:.0f} %"
+    share = 100 * ceiling.score / ceiling.ceiling if ceiling else 0
+    return f"{ceiling.score:.1f} of {ceiling}: {share:.0f} %" if ceiling else ""
 
 
 # sizes up to this factor apart stand in one column where no backbone was run at both: 768 px are 770 px to a
@@ -165,8 +163,7 @@ def _at_size(column: Column, name: str, ceilings: Mapping[str, Ceiling]) -> AtSi
 def _same(column: Column, names: Sequence[str]) -> bool:
     """Whether some backbones have the same layers with the same values of the column's metric."""
     rows = column.scored[column.scored["value"].notna()]
-    fields = ["layer", "tap", "pooling", "value"]
-    frames = (rows.loc[rows["backbone"] == name, fields] for name in names)
+    frames = (rows.loc[rows["backbone"] == name, ["layer", "tap", "pooling", "value"]] for name in names)
     return len({tuple(sorted(frame.itertuples(index=False, name=None))) for frame in frames}) == 1
 
 

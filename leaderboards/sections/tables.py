@@ -81,10 +81,8 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     # where the global average stands in for the class token, the name of the row says so
     means = column.poolings if pooling in (None, "mean") else {}
     averaged = {name: f", {GLOBAL_AVERAGE}" for name, primary in means.items() if primary == "mean"}
-    body = []
-    for backbone in backbones:
-        label = backbone.label + averaged.get(backbone.name, "")
-        body.append([label, *(cells.get((backbone.name, head), EMPTY) for head in heads)])
+    labels = {each.name: each.label + averaged.get(each.name, "") for each in backbones}
+    body = [[label, *(cells.get((name, head), EMPTY) for head in heads)] for name, label in labels.items()]
     return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
 
 
@@ -119,12 +117,11 @@ def kind_table(column: Column) -> pd.DataFrame:
     keys = zip(rows["backbone"], rows["kind"], strict=True)
     values = dict(zip(keys, rows["value"].map("{:.1f}".format), strict=True))
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
-    body = [
+    return pd.DataFrame(
         {"kind": kind} | {backbone.label: values.get((backbone.name, kind), "") for backbone in backbones}
         for kind in KIND_NAMES
         if kind in set(rows["kind"])
-    ]
-    return pd.DataFrame(body)
+    )
 
 
 def floor_sentence(column: Column, pooling: str | None = None) -> str:

@@ -70,25 +70,34 @@ def transform_blocks(board: Board) -> list[Block]:
     """The section on transformed features; nothing where there are none."""
     if board.transformed.empty:
         return []
-    blocks: list[Block] = [Heading(2, "What transforms of the features gain"), said(NOTE)]
-    blocks += [] if board.items is not None else [said(NO_ITEMS)]
-    if gains := gains_of(board):
-        frame = pd.DataFrame(
-            {
-                "column": gain.column.heading,
-                "transform": gain.best.transform,
-                "backbone": board.labels[gain.best.backbone],
-                "best as it is": side_text(gain.plain),
-                "best transformed": side_text(gain.best),
-                "gain": difference_text(gain.gain),
-                "at the plain layer": difference_text(gain.same_layer),
-                "held-out gain": signed_text(gain.honest),
-            }
-            for gain in gains
-        )
-        frame = frame if frame["held-out gain"].any() else frame.drop(columns="held-out gain")
-        blocks.append(Table(frame, left=3, caption="What transforms gain", head=2))
+    frame = pd.DataFrame(
+        {
+            "column": gain.column.heading,
+            "transform": gain.best.transform,
+            "backbone": board.labels[gain.best.backbone],
+            "best as it is": side_text(gain.plain),
+            "best transformed": side_text(gain.best),
+            "gain": difference_text(gain.gain),
+            "at the plain layer": difference_text(gain.same_layer),
+            "held-out gain": signed_text(gain.honest),
+        }
+        for gain in gains_of(board)
+    )
+    blocks = _gain_blocks(
+        board, ("What transforms of the features gain", NOTE), frame, "What transforms gain"
+    )
     return [*blocks, *missing_blocks(board, board.transformed)]
+
+
+def _gain_blocks(board: Board, words: tuple[str, str], frame: pd.DataFrame, caption: str) -> list[Block]:
+    """A section without the rows that lack; columns that may be empty are left out where they are."""
+    blocks: list[Block] = [Heading(2, words[0]), said(words[1])]
+    blocks += [] if board.items is not None else [said(NO_ITEMS)]
+    idle = [name for name in frame if name in ("transform", "held-out gain") and not frame[name].any()]
+    frame = frame.drop(columns=idle)
+    head = [*frame].index("set") if "set" in frame else 2
+    left = head + 2 if "set" in frame else 3
+    return [*blocks, *([Table(frame, left=left, caption=caption, head=head)] if len(frame) else [])]
 
 
 def side_text(side: Side) -> str:
@@ -199,25 +208,21 @@ def set_blocks(board: Board) -> list[Block]:
     """The section on sets of layers; nothing where there are none."""
     if board.sets.empty:
         return []
-    blocks: list[Block] = [Heading(2, "What sets of layers gain"), said(SET_NOTE)]
-    blocks += [] if board.items is not None else [said(NO_ITEMS)]
-    if gains := set_gains(board):
-        frame = pd.DataFrame(
-            {
-                "column": gain.column.heading,
-                "backbone": board.labels[gain.best.backbone],
-                "transform": gain.best.transform,
-                "set": ", ".join(gain.names),
-                "blocks": _blocks_text(blocks_of(gain.side)),
-                "score": score_text(gain.side.score),
-                "best layer": side_text(gain.best),
-                "gain": difference_text(gain.gain),
-            }
-            for gain in gains
-        )
-        frame = frame if frame["transform"].any() else frame.drop(columns="transform")
-        head = list(frame.columns).index("set")
-        blocks.append(Table(frame, left=head + 2, caption="What sets of layers gain", head=head))
+    frame = pd.DataFrame(
+        {
+            "column": gain.column.heading,
+            "backbone": board.labels[gain.best.backbone],
+            "transform": gain.best.transform,
+            "set": ", ".join(gain.names),
+            "blocks": _blocks_text(blocks_of(gain.side)),
+            "score": score_text(gain.side.score),
+            "best layer": side_text(gain.best),
+            "gain": difference_text(gain.gain),
+        }
+        for gain in set_gains(board)
+    )
+    title = "What sets of layers gain"
+    blocks = _gain_blocks(board, (title, SET_NOTE), frame, title)
     return [*blocks, *missing_blocks(board, board.sets.assign(transform="sets of layers"), "set")]
 
 

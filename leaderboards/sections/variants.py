@@ -92,13 +92,12 @@ def variant_blocks(board: Board) -> list[Block]:
     blocks: list[Block] = []
     for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
         for table in sorted(cka_tables(board.pairs), key=lambda table: table.pooling != PRIMARY):
-            blocks += _training_blocks(table.rows, reference, others, table)
+            blocks += _training_blocks(table, reference, others)
     return [Heading(2, "What another training changes"), *blocks] if blocks else []
 
 
-def _training_blocks(
-    rows: pd.DataFrame, reference: str, others: Mapping[str, str], table: CkaTable
-) -> list[Block]:
+def _training_blocks(table: CkaTable, reference: str, others: Mapping[str, str]) -> list[Block]:
+    rows = table.rows
     trainings = {
         f"{name} ({change})": same
         for name, change in others.items()
@@ -109,8 +108,8 @@ def _training_blocks(
     title = f"Same blocks of {reference}: {table.title}"
     blocks: list[Block] = [Heading(3, title), said(NOTE, reference=reference)]
     if table.pooling == PRIMARY:
-        by_label = trainings.items()
-        points = [(label, block, cka) for label, same in by_label for block, (cka, _) in same.items()]
+        every = trainings.items()
+        points = [(label, block, cka) for label, same in every for block, (cka, _) in same.items()]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
         name = slug(f"{reference}.{table.dataset_name}.{table.protocol}.same-blocks")
         blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))

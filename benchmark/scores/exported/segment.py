@@ -108,8 +108,8 @@ def score_features(
     if not len(rows):
         raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
     labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
-    how = config.vote
-    how = replace(how, k=k or how.k, temperature=temperature or how.temperature)
+    usual = config.vote
+    how = replace(usual, k=k or usual.k, temperature=temperature or usual.temperature)
     tables = [_voted(*pair, rows, labels, how) for pair in zip(test, judged.truth(masks[1]), strict=True)]
     numbers: dict[str, Json] = {"features": str(features), "k": how.k, "temperature": how.temperature}
     numbers |= {"memory": memory, "seed": config.seed, "cells": len(rows), **judged.numbers(classes)}
@@ -231,8 +231,7 @@ def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -
     """What is remembered, and the vote that was chosen; raises ValueError where that cannot be."""
     left = []
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
-        key = str(number)
-        chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), key)
-        cells = kept_of(torch.from_numpy(grid), *chosen, held_out=key in pixels.held_out)
+        chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), str(number))
+        cells = kept_of(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
         left.append({name: array.numpy() for name, array in cells.items()})
     return voting_memory(left, torch.device("cpu"), pixels, rule.electorate)

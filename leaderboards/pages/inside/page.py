@@ -187,22 +187,20 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
     keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
     cells = dict(zip(keys, _texts(rows), strict=True))
     pairs = sorted({key[:2] for key in cells}, key=lambda pair: ([*labels].index(pair[0]), pair[1]))
-    body = [
+    return pd.DataFrame(
         {"backbone": labels[first], "other": labels.get(second, second)}
         | {metric: cells.get((first, second, metric), "") for metric in metrics}
         for first, second in pairs
-    ]
-    return pd.DataFrame(body)
+    )
 
 
 def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, a row a backbone; ``columns`` names for each row the column in which it stands."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
-    body = [
+    return pd.DataFrame(
         {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
         for backbone in among(known, rows)
-    ]
-    return pd.DataFrame(body)
+    )
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

@@ -78,6 +78,7 @@ LAYERS = "Regret of each backbone, with the layer that is named in brackets; emp
 BY = "named by"
 ALL = "all together"
 
+Number = Literal["regret", "correlation"]  # of a layer that is named
 Key = tuple[str, str, str, str]  # of a column, as `Column.key`
 
 
@@ -124,7 +125,6 @@ def unlabelled_blocks(board: Board) -> list[Block]:
     tests = against_rules(choices)
     regrets = _means(choices, columns, "regret", [*RULES, *CRITERIA])
     correlations = _means(choices, columns, "correlation", [*CRITERIA])
-    least = fixed(min(1.0, len(tests) / 2**count), 3)
     tested = pd.DataFrame(
         {BY: test.criterion}
         | {f"less {rule}": _text(values) for rule, values in test.less.items()}
@@ -141,7 +141,7 @@ def unlabelled_blocks(board: Board) -> list[Block]:
         _in_columns(choices, columns),
         said(CORRELATED),
         Table(correlations, caption="Mean rank correlation of criteria and scores over layers"),
-        said(BESIDE, count=str(count), least=least),
+        said(BESIDE, count=str(count), least=fixed(min(1.0, len(tests) / 2**count), 3)),
         Table(tested, caption="Criteria beside the rules"),
     ]
     for column in columns:
@@ -163,17 +163,13 @@ def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
     texts = []
     for column in columns:
         regrets = {by: mean_of(by_backbone(choices, by, column=column)) for by in (*RULES, *TESTED)}
-        least = min(regrets[rule] for rule in RULES)
-        if lower := [by for by in TESTED if regrets[by] < least]:
+        if lower := [by for by in TESTED if regrets[by] < min(map(regrets.__getitem__, RULES))]:
             texts.append(f"{column.heading}: {', '.join(lower)}")
     return said(IN_COLUMNS, columns="; ".join(texts)) if texts and len(columns) > 1 else Text(())
 
 
 def _means(
-    choices: Sequence[Named],
-    columns: Sequence[Column],
-    number: Literal["regret", "correlation"],
-    names: Sequence[str],
+    choices: Sequence[Named], columns: Sequence[Column], number: Number, names: Sequence[str]
 ) -> pd.DataFrame:
     """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
     headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
@@ -244,16 +240,11 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
 
 
 def by_backbone(
-    choices: Sequence[Named],
-    by: str,
-    number: Literal["regret", "correlation"] = "regret",
-    column: Column | None = None,
+    choices: Sequence[Named], by: str, number: Number = "regret", column: Column | None = None
 ) -> Floats:
     """What a criterion or rule loses, or its correlations: each backbone's in a column, or mean over all."""
-    of_column = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
-    return _over_columns(
-        {(choice.backbone, choice.column.key): getattr(choice, number) for choice in of_column}
-    )
+    own = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
+    return _over_columns({(choice.backbone, choice.column.key): getattr(choice, number) for choice in own})
 
 
 def mean_of(values: Floats) -> float:
