@@ -71,8 +71,7 @@ def _check_page(
         if file_digest(numbers.read_text(encoding="utf-8")) not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
         sentences += figure_differences(text, folder, name)
-    changes = differences(committed, fresh, tolerance)
-    return sentences + [f"{numbers.name}: {sentence}" for sentence in changes]
+    return sentences + [f"{numbers.name}: {each}" for each in differences(committed, fresh, tolerance)]
 
 
 def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
@@ -156,9 +155,8 @@ class Moved:
     @property
     def distance(self) -> float:
         """How much the number moved; infinite where nothing can be compared."""
-        if not (self.now and self.row["value"]):
-            return float("inf")
-        return abs(float(self.now) - float(self.row["value"]))
+        there = self.now and self.row["value"]
+        return abs(float(self.now) - float(self.row["value"])) if there else float("inf")
 
 
 def regression_check(

@@ -61,9 +61,8 @@ def _with_costs(rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Fac
     known = [_known(name, facts) for name in rows["backbone"]]
     places = zip(known, rows["layer"], strict=True)
     widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
-    rows = rows.astype(dict.fromkeys(UP_TO, float)).assign(
-        licence=[each.licence or "unknown" for each in known]
-    )
+    rows = rows.astype(dict.fromkeys(UP_TO, float))
+    rows = rows.assign(licence=[each.licence or "unknown" for each in known])
     return rows.assign(dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)))[CANDIDATE]
 
 

@@ -151,10 +151,9 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
         if row[column] not in words:
             raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
     numbers = {name: _whole(row.get(name, ""), name, where) for name in WHOLE}
-    fields_of_row: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
-    fields_of_row["value"] = _percent(row["value"], numbers["decimals"], where)
-    fields_of_row["input_size"] = numbers["input_size"] or INPUT_SIZE
-    number = Published(**fields_of_row)
+    changed: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
+    changed["value"] = _percent(row["value"], numbers["decimals"], where)
+    number = Published(**changed | {"input_size": numbers["input_size"] or INPUT_SIZE})
     if problem := _problem(number):
         raise InputError(f"{where}: {problem}")
     return number

@@ -107,15 +107,12 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
     safe = {column: comparison.safe for column, comparison in columns.items()}
     picks = []
     for name in sorted(set.intersection(*({*rows["backbone"].astype(str)} for rows in safe.values()))):
-        rows = {
-            column: own[own["backbone"] == name].set_index("layer", drop=False)
-            for column, own in safe.items()
-        }
+        by_layer = {column: own.set_index("layer", drop=False) for column, own in safe.items()}
+        rows = {column: own[own["backbone"] == name] for column, own in by_layer.items()}
         common = sorted(set.intersection(*({*own["layer"]} for own in rows.values())))
         for layer in common or [None]:
-            taken = {
-                column: own.loc[own.index.min() if layer is None else layer] for column, own in rows.items()
-            }
+            at = rows.items()
+            taken = {column: own.loc[own.index.min() if layer is None else layer] for column, own in at}
             picks.append(Pick(name, taken, tuple(other for other in common if other != layer)))
     kept: dict[str, Pick] = {}
     for pick in by_cost(picks):
@@ -133,18 +130,12 @@ def by_cost(picks: Sequence[Pick]) -> list[Pick]:
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
     """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
-    names = [{*comparison.rows["backbone"].astype(str)} for comparison in columns.values()]
-    picks = [
-        Pick(
-            name,
-            {
-                column: comparison.rows[comparison.rows["backbone"] == name].iloc[0]
-                for column, comparison in columns.items()
-            },
-            compromise=True,
-        )
-        for name in sorted(set.intersection(*names))
-    ]
+    frames = {column: comparison.rows for column, comparison in columns.items()}
+    names = set.intersection(*({*rows["backbone"].astype(str)} for rows in frames.values()))
+    picks = []
+    for name in sorted(names):
+        first = {column: rows[rows["backbone"] == name].iloc[0] for column, rows in frames.items()}
+        picks.append(Pick(name, first, compromise=True))
     worst = {pick.backbone: min(row["difference"] for row in pick.rows.values()) for pick in picks}
     return max(by_cost(picks), key=lambda pick: worst[pick.backbone], default=None)
 
@@ -180,9 +171,8 @@ class Recommendation:
     @property
     def pareto(self) -> pd.DataFrame:
         """The fronts of all columns, by column, the cheapest layer first."""
-        rows = [
-            _layer_fields(column, row) for column, front in self.fronts.items() for _, row in front.iterrows()
-        ]
+        fronts = self.fronts.items()
+        rows = [_layer_fields(column, row) for column, front in fronts for _, row in front.iterrows()]
         return pd.DataFrame(rows).drop(columns="gflops", errors="ignore")
 
     def reason(self, pick: Pick) -> str:

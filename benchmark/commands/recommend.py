@@ -144,10 +144,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
     candidates, left_out = _within(every, request)
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
-    items = request.output / "items"
-    compared_columns = {
-        column: compared(rows, column, items, request.may_lose) for column, rows in candidates.items()
-    }
+    items, may_lose = request.output / "items", request.may_lose
+    compared_columns = {key: compared(rows, key, items, may_lose) for key, rows in candidates.items()}
     picks = picks_of(compared_columns) or tuple(filter(None, [least_loss(compared_columns)]))
     if not picks:
         raise InputError("no backbone within the limits has a score in every task; name fewer with --task")

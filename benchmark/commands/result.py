@@ -66,9 +66,8 @@ def table_text(table: "pd.DataFrame") -> str:
     rows = [[*map(str, table)], *([*map(str, row)] for row in table.itertuples(index=False, name=None))]
     columns = [[f"{head}  ", *body] for head, *body in zip(*rows, strict=True)]  # as `tabulate` pads heads
     widths = [max(map(len, column)) for column in columns]
-    least = [
-        max(len(word) for text in column for word in re.findall(r"\S+ *$|\S*", text)) for column in columns
-    ]
+    words = ([word for text in column for word in re.findall(r"\S+ *$|\S*", text)] for column in columns)
+    least = [max(map(len, own)) for own in words]
     while sum(widths) + 2 * len(widths) - 2 > _screen() and widths != least:
         spare = [width - limit for width, limit in zip(widths, least, strict=True)]
         widths[spare.index(max(spare))] -= 1

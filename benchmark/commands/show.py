@@ -34,12 +34,8 @@ def show_command(request: ShowRequest) -> None:
     """
     suites = _answered(request)
     if request.json:
-        say_json(
-            [
-                {"suite": name, "answers": rows_of(each.frame.drop(columns="suite"))}
-                for name, each in suites.items()
-            ]
-        )
+        frames = {name: each.frame.drop(columns="suite") for name, each in suites.items()}
+        say_json([{"suite": name, "answers": rows_of(frame)} for name, frame in frames.items()])
     else:
         say("\n\n".join(each.text() for each in suites.values()))
 
@@ -119,11 +115,8 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     device = find_device(costs)
     costs = costs[(costs["dataset"] == device) & costs["value"].notna()]
     if answers:
-        title, frame, table = (
-            f"suite {board.suite}",
-            answer_frame(answers),
-            answer_table(answers, board.labels),
-        )
+        title, frame = f"suite {board.suite}", answer_frame(answers)
+        table = answer_table(answers, board.labels)
         costs = costs[costs["backbone"].isin(frame["backbone"])]
     elif len(costs) and (not tasks or COST in tasks):
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()

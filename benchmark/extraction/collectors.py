@@ -63,10 +63,9 @@ def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
     for names in kinds.values():
         whole = torch.cat([arrays[name].flatten() for name in names]).cpu()
         parts = torch.split(whole, [arrays[name].numel() for name in names])
-        # each owns its memory: files are written from it, and the whole is given back
-        there |= {
-            name: part.view(arrays[name].shape).clone() for name, part in zip(names, parts, strict=True)
-        }
+        for name, part in zip(names, parts, strict=True):
+            # each owns its memory: files are written from it, and the whole is given back
+            there[name] = part.view(arrays[name].shape).clone()
     return {name: there[name] for name in arrays}
 
 

@@ -83,9 +83,8 @@ def _shown(
     Where one needs all images of a group at once, whose attention maps together would not fit, those that
     need maps sit apart, and are shown smaller batches: they take maps of any batch.
     """
-    of_maps = [
-        each for each in listeners if any(layer.tap == "probabilities" for layer in each.collector.layers)
-    ]
+    taps = [(each, {layer.tap for layer in each.collector.layers}) for each in listeners]
+    of_maps = [each for each, own in taps if "probabilities" in own]
     others = [each for each in listeners if each not in of_maps]
     whole = any(each.collector.whole for each in others)  # vectors do not depend on the batch
     spec, source, request = backbone.spec, job.source, job.setup.request

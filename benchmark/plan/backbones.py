@@ -92,9 +92,8 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
             raise InputError(f"--weights names {name!r}, whose features come from no file")
         usual: CheckpointFormat = "original" if path.is_file() else "transformers"
         checkpoint = "timm" if spec.checkpoint == "timm" else usual
-        by_name[name] = replace(
-            spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True
-        )
+        own = replace(spec, repository=str(path), revision=None, checkpoint=checkpoint)
+        by_name[name] = replace(own, trained=True)
     return list(by_name.values())
 
 

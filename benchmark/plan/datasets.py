@@ -65,9 +65,8 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
             raise InputError(f"--images names the same images twice: {given[name]} and {location}")
         datasets[name], given[name] = data, location
     short = Counter(data.name for data in datasets.values())
-    return {
-        name: replace(data, name=name) if short[data.name] > 1 else data for name, data in datasets.items()
-    }
+    every = datasets.items()
+    return {name: replace(data, name=name) if short[data.name] > 1 else data for name, data in every}
 
 
 def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
@@ -144,9 +143,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     """
     named = bool(names)
     bound = PlannedTasks()
-    readers = {
-        role: [cache(read) for read in _readers_of(role, at)] for role in {task.role for task in tasks}
-    }
+    roles = {task.role for task in tasks}
+    readers = {role: [cache(read) for read in _readers_of(role, at)] for role in roles}
     if at.images:
         datasets = [read().images for read in readers.get("classification", ())]
         bound.understood += [f"{images.name}: {images.coverage}" for images in datasets]

@@ -15,9 +15,7 @@ from zoo.view.geometry import nearest_multiple
 def split_sizes(patterns: Sequence[str]) -> list[tuple[str, int | None]]:
     """Names of backbones and the input sizes that they end with; a directory is called as it is called."""
     split = [(pattern, *split_size(pattern)) for pattern in patterns]
-    return [
-        (pattern, None) if size and Path(pattern).is_dir() else (name, size) for pattern, name, size in split
-    ]
+    return [(text, None) if size and Path(text).is_dir() else (name, size) for text, name, size in split]
 
 
 def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:

@@ -30,9 +30,8 @@ def place_of(outcome: LayerOutcome) -> Place:
 
 def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
     """Items of each place that has scores."""
-    return {
-        place_of(outcome): outcome.outcome.items for outcome in outcomes if outcome.outcome.items is not None
-    }
+    every = {place_of(outcome): outcome.outcome.items for outcome in outcomes}
+    return {place: items for place, items in every.items() if items is not None}
 
 
 def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:

@@ -142,9 +142,8 @@ def curves() -> Spec:
     """
     across = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
     across |= {"scale": {"zero": False, "nice": False, "padding": 12}}
-    colour, shape, dash = (
-        _by_backbone(values, symbolSize=70) for values in ("{colours}", "{shapes}", "{dashes}")
-    )
+    ranges = ("{colours}", "{shapes}", "{dashes}")
+    colour, shape, dash = (_by_backbone(values, symbolSize=70) for values in ranges)
     measured = {"filter": "datum.place != 'published'"}
     tips = [*_SCORE_TIPS, _tip("chosen", "chosen on random halves", ".0%")]
     layers = [

@@ -89,8 +89,7 @@ class Report:
     @cached_property
     def best(self) -> pd.DataFrame:
         """Columns `BEST`: the best layer of each backbone in each column, the highest first."""
-        ties = self.board.ties
-        parts = [_best(column, ties.get(column.key, Ties())) for column in self.board.columns]
+        parts = [_best(column, self.board.ties.get(column.key, Ties())) for column in self.board.columns]
         return self._labelled(parts, BEST)
 
     @cached_property
@@ -103,12 +102,11 @@ class Report:
         """Columns `PUBLISHED`: numbers of others, each at its own layer or at the measured one's."""
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
-        depths = {backbone.name: backbone.depth for backbone in board.backbones}
         rows = board.reproduced[board.reproduced["backbone"].isin(self.backbones["name"])]
         layers = rows["published_layer"].astype(float)
         rows = rows.assign(
             column=[headings.get(each, "") for each in rows[key].itertuples(index=False, name=None)],
-            depth=rows["backbone"].map(depths),
+            depth=rows["backbone"].map({each.name: each.depth for each in board.backbones}),
             layer=layers.where(layers.notna(), rows["measured_layer"].astype(float)),
             value=rows["published"],
         )

@@ -53,7 +53,7 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
         yield f"layers.{name}", _curves(report, layers, best, words)
         yield f"depth.{name}", _drawn("depth_map", _rows(layers), words)
         for axis, title in report.axes:
-            yield f"cost-{axis}.{name}", _tradeoff(report, (axis, title), layers, best, words)
+            yield f"cost-{axis}.{name}", _tradeoff(report, axis, layers, best, words | {"cost": title})
     for backbone, layers in report.layers.groupby("backbone", sort=False):
         yield f"tasks.{backbone}", _tasks(report, layers)
     own = [matrix for matrix in report.cka[0] if matrix.first == matrix.second]
@@ -124,11 +124,8 @@ def _curves(report: Report, layers: pd.DataFrame, best: pd.DataFrame, words: Row
     return _drawn("curves", rows, words | _series(names, report) | depth) | {"height": 260}
 
 
-def _tradeoff(
-    report: Report, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: Row
-) -> Spec:
+def _tradeoff(report: Report, name: str, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
     names = [str(name) for name in best["backbone"]][:SERIES]
-    name, title = axis
     costs = report.costs[["backbone", "layer", name]]
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
@@ -141,8 +138,8 @@ def _tradeoff(
         label=[labels.get(index, "") for index in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
-    said = words | _series(names, report) | {"cost": title, "scale": scale}
-    return _drawn("tradeoff", _rows(rows), said) | {"height": 260}
+    words |= _series(names, report) | {"scale": scale}
+    return _drawn("tradeoff", _rows(rows), words) | {"height": 260}
 
 
 def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, str]:
@@ -175,8 +172,7 @@ def _alike(matrices: Sequence[BlockCka]) -> Spec:
             if not isnan(value)
         ]
         spec = _drawn("alike", rows, {"first": "", "second": ""}, {"step": 9})
-        style = spec.pop("config")
-        inner = {key: value for key, value in spec.items() if key not in ("$schema", "autosize")}
-        panels.append(inner | {"height": {"step": 9}, "title": matrix.first})
+        style, _, _ = (spec.pop(name) for name in ("config", "$schema", "autosize"))
+        panels.append(spec | {"height": {"step": 9}, "title": matrix.first})
     axis = style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}
     return {"$schema": SCHEMA, "concat": panels, "columns": 4, "config": style | {"axis": axis}}

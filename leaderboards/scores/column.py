@@ -152,9 +152,8 @@ class Column(RecordGroup):
     def by_best_pooling(self) -> "Column":
         """The column as it is where each backbone stands in the pooling of its best score."""
         taken = self.poolings | {name: side.pooling for name, side in self.better_poolings.items()}
-        primary = (self.rows["metric"] == self.metric) & (
-            self.rows["pooling"] == self.rows["backbone"].map(taken)
-        )
+        best = self.rows["pooling"] == self.rows["backbone"].map(taken)
+        primary = (self.rows["metric"] == self.metric) & best
         return replace(self, rows=self.rows.assign(primary=primary)) if self.better_poolings else self
 
 

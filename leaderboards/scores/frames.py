@@ -78,9 +78,8 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
     keys = keys_of(records)
     if not all(before < after for before, after in pairwise(keys)):
         versions = zip(*(records[name].tolist() for name in ("date", "fingerprint", "value")), strict=True)
-        ranks = [
-            (key, date, mark, str(value)) for key, (date, mark, value) in zip(keys, versions, strict=True)
-        ]
+        dated = zip(keys, versions, strict=True)
+        ranks = [(key, date, mark, str(value)) for key, (date, mark, value) in dated]
         last = {keys[row]: row for row in sorted(range(len(keys)), key=ranks.__getitem__)}
         records = records.iloc[list(last.values())].reset_index(drop=True)
     infinite = np.isinf(records["value"].astype(float))

@@ -59,12 +59,7 @@ def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> pd.DataFrame:
         backbone = _Backbone(scores, folder, steps)
         if all(map(backbone.is_scored, range(len(steps.stops)))):
             rows += [
-                {
-                    "backbone": name,
-                    "chosen": chosen,
-                    "step": step + 1,
-                    **_change(backbone, steps, chosen, step),
-                }
+                {"backbone": name, **_change(backbone, steps, chosen, step)}
                 for chosen in get_args(Chosen)
                 for step in range(len(steps.choices))
             ]
@@ -208,20 +203,19 @@ def changes_table(changed: pd.DataFrame) -> pd.DataFrame:
     rows = [{"layer": layer, "score": f"{steps[0]['before']:.1f}", "ceiling": ceiling}]
     for step in steps:
         interval = "" if math.isnan(step["low"]) else f" [{step['low']:+.1f}, {step['high']:+.1f}]"
-        row = {
-            "choice": step["choice"],
-            "from": step["old"],
-            "to": step["new"],
-            "layer": str(step["layer_after"]),
-            "score": f"{step['after']:.1f}",
-            "change": f"{step['delta']:+.1f}{interval}",
-            "alone": f"{step['alone']:+.1f}",
-            "last": f"{step['last']:+.1f}",
-            "gained": str(step["gained"]),
-            "lost": str(step["lost"]),
-            "ceiling": fixed(step["ceiling_after"], 1),
-            "pull": fixed(step["pull"], 1),
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "choice": step["choice"],
+                "from": step["old"],
+                "to": step["new"],
+                "layer": str(step["layer_after"]),
+                "score": f"{step['after']:.1f}",
+                "change": f"{step['delta']:+.1f}{interval}",
+                **{name: f"{step[name]:+.1f}" for name in ("alone", "last")},
+                **{name: str(step[name]) for name in ("gained", "lost")},
+                "ceiling": fixed(step["ceiling_after"], 1),
+                "pull": fixed(step["pull"], 1),
+            }
+        )
     frame = pd.DataFrame(rows, columns=list(rows[1])).fillna("")
     return frame.drop(columns=[name for name in ("ceiling", "pull") if not frame[name].any()])

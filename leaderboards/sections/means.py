@@ -48,19 +48,16 @@ def dataset_means(board: Board) -> tuple[DatasetMean, ...]:
     for column in board.columns:
         datasets = groups.setdefault((column.task, column.protocol, column.metric), {})
         datasets.setdefault(column.dataset, column)
-    protocols = len({column.protocol for column in board.columns})
-    return tuple(
-        _mean([*group.values()], named=protocols > 1) for group in groups.values() if len(group) >= LEAST
-    )
+    named = len({column.protocol for column in board.columns}) > 1
+    return tuple(_mean([*group.values()], named=named) for group in groups.values() if len(group) >= LEAST)
 
 
 def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
     """The mean of one task; its heading may name the protocol."""
     scores = {column: _scores(column.best.assign(spread=half_widths(column.best))) for column in group}
     backbones = sorted({name for by_name in scores.values() for name in by_name})
-    lacking = {
-        column: tuple(name for name in backbones if name not in by_name) for column, by_name in scores.items()
-    }
+    every = scores.items()
+    lacking = {column: tuple(name for name in backbones if name not in own) for column, own in every}
     taken = tuple(column for column in group if not lacking[column])
     heading = f"{group[0].task} {group[0].metric}, mean of {len(taken)} datasets"
     heading += f" ({group[0].protocol})" if named else ""
@@ -94,8 +91,8 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
     for mean in dataset_means(board):
         if mean.scores:
             scores = {**mean.floors, **mean.scores}
-            names = [backbone.name for backbone in board.scored_backbones]
-            cells = [Cell(score_text(*scores[name]) if name in scores else "") for name in names]
+            texts = {name: score_text(*score) for name, score in scores.items()}
+            cells = [Cell(texts.get(backbone.name, "")) for backbone in board.scored_backbones]
             position = int(table.columns.get_loc(mean.after.heading)) + 1  # type: ignore[arg-type]
             table.insert(position, mean.heading, cells)
     return table

@@ -35,7 +35,7 @@ def published_blocks(board: Board) -> list[Block]:
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of `leaderboards.reproduce.reproduce` as a reader wants them, as text."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return pd.DataFrame([_cells(row) for row in rows])
+    return pd.DataFrame(map(_cells, rows))
 
 
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:

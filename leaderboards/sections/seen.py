@@ -31,9 +31,8 @@ def seen_blocks(board: Board) -> list[Block]:
     marks = {(name, dataset): mark for name, dataset, mark in fields if mark and name in names}
     datasets = sorted({dataset for _, dataset in marks})
     body = [
-        {"backbone": backbone.label}
-        | {dataset: marks.get((backbone.name, dataset), "") for dataset in datasets}
-        for backbone in backbones
+        {"backbone": each.label} | {dataset: marks.get((each.name, dataset), "") for dataset in datasets}
+        for each in backbones
     ]
     table = Table(pd.DataFrame(body), left=1, caption="What was seen in training")
     return [Heading(2, "What the trainings have seen"), said(NOTE), table]

@@ -83,9 +83,8 @@ def transform_blocks(board: Board) -> list[Block]:
         }
         for gain in gains_of(board)
     )
-    blocks = _gain_blocks(
-        board, ("What transforms of the features gain", NOTE), frame, "What transforms gain"
-    )
+    words = "What transforms of the features gain", NOTE
+    blocks = _gain_blocks(board, words, frame, "What transforms gain")
     return [*blocks, *missing_blocks(board, board.transformed)]
 
 
@@ -181,9 +180,8 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     if not math.isnan(score) and before is not None and len(rows) > 1:
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
         honest = replace(best, layer=before.shares[0][0], score=before.score)
-        yield SetGain(
-            column, (CHOSEN.format(count=len(rows)),), side, honest, Difference(score - before.score)
-        )
+        names = (CHOSEN.format(count=len(rows)),)
+        yield SetGain(column, names, side, honest, Difference(score - before.score))
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:

@@ -38,9 +38,8 @@ def score_clustering(
         if not len(labels):
             raise InputError(f"expected at least one item in {path}, found none")
         clusters = as_labels(arrays["clusters"], f"clusters of {path}", len(labels), text=True)
-    classes, groups = (
-        np.unique(names, return_inverse=True)[1].astype(np.int64) for names in (labels, clusters)
-    )
+    numbered = (np.unique(names, return_inverse=True)[1] for names in (labels, clusters))
+    classes, groups = (numbers.astype(np.int64) for numbers in numbered)
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
     return ScoreReport(
         command="clustering",

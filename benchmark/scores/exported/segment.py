@@ -189,8 +189,7 @@ def _report(
     overlaps = Overlaps.of(table)
     others = {"mIoU of shown or predicted": overlaps.mean_iou_of_seen()}
     if protocol == "capi":  # of which one class is no class that is predicted, and nothing is renamed
-        first = others["mIoU of shown or predicted"]
-        others = {"mIoU of shown": overlaps.mean_iou()}
+        first, others = others["mIoU of shown or predicted"], {"mIoU of shown": overlaps.mean_iou()}
     else:
         others["mIoU of all, renamed"] = Overlaps.of(table[:, names_of_predictions(table)]).mean_iou_of_all()
         first = others["mIoU of all, renamed"] if protocol == "hummingbird" else overlaps.mean_iou()

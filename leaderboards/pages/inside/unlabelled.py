@@ -7,6 +7,7 @@ calls good; two rules that look at nothing name the last layer and that at two t
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -262,17 +263,13 @@ def against_rules(named: Sequence[Named]) -> tuple[Beaten, ...]:
     regrets: dict[str, dict[tuple[str, Key], float]] = {}
     for choice in named:
         regrets.setdefault(choice.by, {})[choice.backbone, choice.column.key] = choice.regret
-    less = {
-        by: {
-            rule: _over_columns({key: lost - regrets[rule][key] for key, lost in regrets.get(by, {}).items()})
-            for rule in RULES
-        }
-        for by in TESTED
-    }
+    less: dict[str, dict[str, Floats]] = {by: {} for by in TESTED}
+    for by, rule in product(TESTED, RULES):
+        own = regrets.get(by, {})
+        less[by][rule] = _over_columns({key: lost - regrets[rule][key] for key, lost in own.items()})
     p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN where one is
-    return tuple(
-        Beaten(by, less[by], float(adjusted)) for by, adjusted in zip(TESTED, holm(np.array(p)), strict=True)
-    )
+    adjusted = holm(np.array(p)).tolist()
+    return tuple(Beaten(by, less[by], number) for by, number in zip(TESTED, adjusted, strict=True))
 
 
 def _over_columns(numbers: Mapping[tuple[str, Key], float]) -> Floats:

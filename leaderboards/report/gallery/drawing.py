@@ -35,11 +35,7 @@ CHANGE = 25.0  # points by which an example changes that is said to be lost or f
 GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to which it has failed
 
 
-class Story(NamedTuple):
-    """An example and why it is shown."""
-
-    number: int
-    kind: Kind
+Story = tuple[int, Kind]  # number of an example, and why it is shown
 
 
 def stories(quality: Floats) -> list[Story]:
@@ -55,7 +51,7 @@ def stories(quality: Floats) -> list[Story]:
     chosen: list[Story] = []
     for kind, (_, most) in WANTED.items():
         order = np.argsort(-ranks[kind], kind="stable")[: np.isfinite(ranks[kind]).sum()]
-        chosen += [Story(number, kind) for number in order[:most].tolist()]
+        chosen += [(number, kind) for number in order[:most].tolist()]
     return chosen
 
 
@@ -143,9 +139,9 @@ def drawn(
     """What is to be seen, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
     chosen = [(best, story) for story in _stories(drawing, best)]
-    if not any(story.kind == "lost" for _, story in chosen):
+    if not any(kind == "lost" for _, (_, kind) in chosen):
         further = ((other, story) for other in every[1:] for story in _stories(drawing, other))
-        chosen += islice((each for each in further if each[1].kind == "lost"), 1)
+        chosen += islice((each for each in further if each[1][1] == "lost"), 1)
     drawn_examples = []
     for examples, (number, kind) in chosen:
         name = examples.arrays[drawing.key][number]
@@ -172,5 +168,5 @@ def _stories(drawing: Drawing, examples: ExampleSet) -> list[Story]:
     """The stories of a backbone, one of each subject."""
     first: dict[str, Story] = {}
     for story in stories(drawing.quality(examples)):
-        first.setdefault(str(examples.arrays[drawing.subject][story.number]), story)
+        first.setdefault(str(examples.arrays[drawing.subject][story[0]]), story)
     return list(first.values())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leaderboards.report.gallery.drawing import Story, stories
+from leaderboards.report.gallery.drawing import stories
 
 
 def test_each_kind_is_told_of_the_examples_that_show_it_most() -> None:
@@ -14,19 +14,19 @@ def test_each_kind_is_told_of_the_examples_that_show_it_most() -> None:
         ]
     )
     assert stories(quality) == [
-        Story(5, "lost"),
-        Story(2, "lost"),
-        Story(4, "found"),
-        Story(6, "found"),
-        Story(3, "failed"),
-        Story(6, "failed"),
-        Story(1, "held"),
+        (5, "lost"),
+        (2, "lost"),
+        (4, "found"),
+        (6, "found"),
+        (3, "failed"),
+        (6, "failed"),
+        (1, "held"),
     ]
 
 
 def test_of_each_kind_only_a_few_are_told_in_their_order() -> None:
     told = stories(np.array([[100.0] * 9, [0.0] * 9]))
-    assert told == [Story(0, "lost"), Story(1, "lost")]
+    assert told == [(0, "lost"), (1, "lost")]
 
 
 def test_where_nothing_stands_out_nothing_is_told() -> None:
