@@ -77,9 +77,10 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
         return {}
     wanted = {_run_of(number) for number in published if number.comparable}
     runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
-    asked = [run in wanted for run in runs] & (records["trained"].astype(bool) | is_floor(records))
-    rows = records[asked & (records["other"] == "")]
-    rows = rows.assign(backbone=rows["backbone"].map(entry_name))  # numbers tell their input size themselves
+    asked = pd.Series([run in wanted for run in runs], index=records.index)
+    asked &= (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    # numbers tell their input size themselves
+    rows = records[asked].assign(backbone=records["backbone"].map(entry_name))
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
 
 

@@ -40,7 +40,6 @@ def latex_cell(cell: Cell | str) -> str:
 def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: str) -> str:
     r"""A table float of text and `Cell`, found by ``\ref{tab:label}``; the first columns aligned left."""
     columns = "".join("l" if position < left else "r" for position in range(len(frame.columns)))
-    heads = " & ".join(escaped(str(column)) for column in frame.columns)
     rows = [" & ".join(map(latex_cell, row)) + r" \\" for row in frame.itertuples(index=False, name=None)]
     lines = [
         "% needs \\usepackage{booktabs}",
@@ -50,7 +49,7 @@ def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: s
         rf"\label{{tab:{re.sub(r'[^A-Za-z0-9:-]+', '-', label)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        rf"{heads} \\",
+        " & ".join(escaped(str(column)) for column in frame.columns) + r" \\",
         r"\midrule",
         *rows,
         r"\bottomrule",

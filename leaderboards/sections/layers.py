@@ -103,9 +103,7 @@ def choice_table(column: Column) -> pd.DataFrame:
             "honest": score_text(choice.score),
             "optimism": score_text(choice.optimism),
             "blocks chosen": ", ".join(
-                f"{block} ({fixed(100 * share, 0)} %)"
-                for block, share in choice.shares
-                if share >= SHOWN_SHARE
+                f"{at} ({fixed(100 * share, 0)} %)" for at, share in choice.shares if share >= SHOWN_SHARE
             ),
         }
         for backbone in column.backbones
