@@ -187,6 +187,8 @@ class BackboneJobs:
             return self
         request = replace(self.setup.request, workers=slot.threads or self.setup.request.workers)
         setup = replace(self.setup, device=torch.device(slot.device), request=request)
-        every: dict[str, Any] = {name: getattr(self, name) for name in ("passes", "questions", "scores")}
-        jobs = {name: tuple(replace(job, setup=setup) for job in own) for name, own in every.items()}
-        return replace(self, setup=setup, **jobs)
+        passes = tuple(replace(job, setup=setup) for job in self.passes)
+        questions, scores = (
+            tuple(replace(job, setup=setup) for job in jobs) for jobs in (self.questions, self.scores)
+        )
+        return BackboneJobs(setup, passes, questions, scores, self.before)

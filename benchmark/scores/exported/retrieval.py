@@ -15,6 +15,19 @@ DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 METRICS = ("mAP", *(f"mP@{k}" for k in CUTOFFS))
 
 
+def _cosines(features: Path) -> Floats:
+    """Cosines of the images of an archive, [database queries]; raises InputError."""
+    arrays = read_archive(features, ("database", "queries"))
+    database = as_features(arrays["database"], f"database of {features}")
+    queries = as_features(arrays["queries"], f"queries of {features}", constant=False)
+    if database.shape[1] != queries.shape[1]:
+        raise InputError(
+            f"expected database and queries of one width in {features}, found {database.shape[1]} and "
+            f"{queries.shape[1]}"
+        )
+    return cosine(database, queries)
+
+
 def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path | None) -> ScoreReport:
     """mAP and mP@1, 5, 10 in percent of the ranking by cosine, or by given similarities; raises InputError.
 
@@ -24,15 +37,7 @@ def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path 
     """
     name, path = one_of(features=features, similarity=similarity)
     if name == "features":
-        arrays = read_archive(path, ("database", "queries"))
-        database = as_features(arrays["database"], f"database of {path}")
-        queries = as_features(arrays["queries"], f"queries of {path}", constant=False)
-        if database.shape[1] != queries.shape[1]:
-            raise InputError(
-                f"expected database and queries of one width in {path}, found {database.shape[1]} and "
-                f"{queries.shape[1]}"
-            )
-        values = cosine(database, queries)
+        values = _cosines(path)
     else:
         values = as_floats(read_array(path), f"similarities {path}", "[database queries]")
         if (values == values.flat[0]).all():
@@ -68,7 +73,9 @@ def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreR
         parameters={kind: str(path), "ground_truth": str(ground_truth)},
         n=len(queries),
         unit="queries",
-        scores={f"{name} {level}": row[i] for level, row in rows.items() for i, name in enumerate(METRICS)},
+        scores={
+            f"{metric} {level}": row[i] for level, row in rows.items() for i, metric in enumerate(METRICS)
+        },
         grid=Grid("difficulty", (*METRICS, "queries counted"), rows),
         details={
             "database_images": len(database),
