@@ -152,10 +152,10 @@ def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
         path = place / "model.safetensors"
         path.write_bytes(struct.pack("<Q", len(text)) + text)
         own = replace(spec, repository=str(place), checkpoint="transformers")
-        options = {"device": torch.device("cpu"), "dtype": torch.float32, "cache_dir": folder}
-        yield name, Victim(path, partial(load, own, **options))
+        read = partial(load, own, device=torch.device("cpu"), dtype=torch.float32, cache_dir=folder)
+        yield name, Victim(path, read)
     path.write_bytes(struct.pack("<Q", 2**62) + b"{}")
-    yield "a list without end", Victim(path, partial(load, own, **options))
+    yield "a list without end", Victim(path, read)
 
 
 def pickles(folder: Path) -> Iterator[tuple[str, Victim]]:

@@ -160,15 +160,19 @@ def _read(words: tuple[str, ...], place: Path) -> Answer:
 
 def _unsaid(answer: Answer, usual: Answer) -> str:
     """What is wrong with other lines than usual; "" where a reason is given, or marks are lacking alone."""
-    if answer.code == 2 or UNLIKE in answer.said or ABSENT in answer.said:
+    if answer.code == 2 or any(reason in answer.said for reason in (UNLIKE, ABSENT, "not compared")):
         return ""
-    known = [{*line.split()} for line in set(usual.said.splitlines())]
+    known = [_words(line) for line in set(usual.said.splitlines())]
     fresh = set(answer.said.splitlines()) - set(usual.said.splitlines())
     for line in sorted(fresh):
-        words = {re.sub(r"\$\^\{\\approx\}\$|≈", "", word) for word in line.split()}
-        if re.search(r"\d", line) and not any(words <= each for each in known):
+        if re.search(r"\d", line) and not any(_words(line) <= each for each in known):
             return f"says something else without a reason: {line[:200]}"
     return ""
+
+
+def _words(line: str) -> set[str]:
+    """The words of a line, without marks of ties and the bytes of pictures."""
+    return {*re.sub(r"\$\^\{\\approx\}\$|≈|<image [^>]*>", "", line).split()}
 
 
 def cut_baselines(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
