@@ -31,7 +31,7 @@ def place_of(outcome: LayerOutcome) -> Place:
 def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
     """Items of each place that has scores."""
     every = {place_of(outcome): outcome.outcome.items for outcome in outcomes}
-    return {place: items for place, items in every.items() if items is not None}
+    return {key: items for key, items in every.items() if items is not None}
 
 
 def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:
