@@ -212,7 +212,7 @@ def _notes(
         name = str(comparison.best["backbone"])
         if choice := column.by_best_pooling.honest.get(name):
             yield (
-                f"{column.heading}: the best layer of {name} was comparison on what scores it, which is "
+                f"{column.heading}: the best layer of {name} was found on what scores it, which is "
                 f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."
             )
         yield from _undecided(column.heading, comparison, first.rows[column])

@@ -53,17 +53,17 @@ def best_set(
     if owner.shape != (measured.scores,) or not 0 < level < 1:
         values = f"{len(owner)} and {level}"
         raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {values}")
-    if (variation := Uncertainty.of(measured)) is None:
+    if (uncertainty := Uncertainty.of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
     layers = members_of(owner)
     top = np.array([places[np.argmax(scores[places])] for places in layers])
-    errors, freedom = variation.pairs()
+    errors, freedom = uncertainty.pairs()
     error, freedom = errors[np.ix_(top, top)], freedom[np.ix_(top, top)]
     height = _heights(scores[top], error, freedom)
     inside = height[:, np.argmax(scores[top])] <= HOPELESS
     kept = np.flatnonzero(inside)
-    normal = _normal(variation.covariance, draws, seed)
+    normal = _normal(uncertainty.covariance, draws, seed)
     rival, lucky = (
         np.stack([_highest(normal, scores, layers[each], errors, further) for each in kept], axis=1)
         for further in (NEARER, FURTHER)

@@ -53,7 +53,7 @@ class Uncertainty:
 
     @classmethod
     def of(cls, measured: WeightedScores) -> "Uncertainty | None":
-        """That of some scores; None where units are too few to vary.
+        """The uncertainty of some scores; None where units are too few to vary.
 
         Degrees of freedom are those of the effective number of units of unequal weight, less the strata.
 
@@ -179,9 +179,9 @@ def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Fl
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, found {level}")
     low, high = (np.full(measured.scores, np.nan) for _ in range(2))
-    if (variation := Uncertainty.of(measured)) is None:
+    if (uncertainty := Uncertainty.of(measured)) is None:
         return low, high
-    error, freedom = variation.errors()
+    error, freedom = uncertainty.errors()
     score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + level) / 2) * error
     low, high = score - reach, score + reach
     if isinstance(measured, Ratios) and measured.trials is not None:
@@ -203,10 +203,10 @@ def differences(measured: WeightedScores, reference: int, level: float = 0.95) -
         )
     scores = measured.evaluate()[0]
     value = _without_rounding(scores - scores[reference], scores)
-    if (variation := Uncertainty.of(measured)) is None:
+    if (uncertainty := Uncertainty.of(measured)) is None:
         nothing = np.full(measured.scores, np.nan)
         return Differences(value, nothing, nothing, np.where(value == 0, 1.0, np.nan))
-    error, freedom = variation.errors(reference)
+    error, freedom = uncertainty.errors(reference)
     reach = stdtrit(freedom, (1 + level) / 2) * error
     with np.errstate(divide="ignore"):
         p = 2 * stdtr(freedom, -np.abs(value) / np.where(value == 0, 1, error))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -154,11 +155,9 @@ def packaged_weights(folder: Path) -> Iterator[Victim]:
     (spec,) = find(["mini-resnet"])
     whole = locate(spec, None)
     shutil.copytree(whole.weights[0].parent, folder / spec.name)
-    checkpoints.WEIGHTS = folder
     for name in ("model.safetensors", "config.json", "preprocessor_config.json", checkpoints.SUMS):
-        yield Victim(
-            folder / spec.name / name, partial(_show, spec, whole.revision, folder / spec.name / name)
-        )
+        path = folder / spec.name / name
+        yield Victim(path, partial(_show_packaged, spec, whole.revision, path))
 
 
 def original_weights(folder: Path) -> Iterator[Victim]:
@@ -167,6 +166,12 @@ def original_weights(folder: Path) -> Iterator[Victim]:
         spec = publish(name, folder / name).spec
         whole, path = locate(spec, None).revision, Path(spec.repository)
         yield Victim(path, partial(_show, spec, whole, path))
+
+
+def _show_packaged(spec: BackboneSpec, whole: str, path: Path) -> None:
+    """Load a backbone whose packaged weights lie elsewhere, until it is shown."""
+    with patch.object(checkpoints, "WEIGHTS", path.parents[1]):
+        _show(spec, whole, path)
 
 
 def _show(spec: BackboneSpec, whole: str, path: Path) -> None:
