@@ -28,13 +28,19 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one that does, or all of them."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {some_of(names)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {few_of(names)}"
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
 
 
-def some_of(names: Sequence[str]) -> str:
+def few_of(names: Sequence[str]) -> str:
     """Names in a sentence: all of a few, the first ones of many."""
-    return ", ".join(names) if len(names) < FEW else f"{', '.join(names[:5])} and {len(names) - 5} more"
+    return some(names, FEW - 1 if len(names) < FEW else 5)
+
+
+def some(names: Iterable[str], most: int = 3) -> str:
+    """The first few names as text."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
 
 
 def require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from zoo.entries import SPECS
-from zoo.errors import InputError, some_of
+from zoo.errors import InputError, few_of
 from zoo.references import is_reference
 from zoo.spec import BackboneSpec
 
@@ -55,7 +55,7 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
     if not is_directory and "/" not in repository:
         close = get_close_matches(repository, _BY_NAME, n=3, cutoff=0.5)
-        guess = f"did you mean {' or '.join(close)}?" if close else f"there are {some_of([*_BY_NAME])}."
+        guess = f"did you mean {' or '.join(close)}?" if close else f"there are {few_of([*_BY_NAME])}."
         raise InputError(
             f"No backbone is called '{repository}'; {guess} `python -m benchmark list backbones` has all; a "
             "Hub id reads owner/name, and a directory must exist."

@@ -10,7 +10,7 @@ from tasks.datasets import files as storage
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
 from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID
-from zoo.errors import InputError
+from zoo.errors import InputError, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class DavisEntry(DatasetEntry[Videos]):
         there = [name for name in listed if storage.is_folder(frames / name)]
         if not there:
             raise InputError(
-                f"expected folders of the sequences {storage.some(listed)} in {frames}, found none of them"
+                f"expected folders of the sequences {some(listed)} in {frames}, found none of them"
             )
         videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
         counts = (
@@ -113,7 +113,7 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
         if names:
             raise InputError(
                 f"expected a {partner} for every {noun} of {folder} in {beside}, found none for "
-                f"{storage.some(sorted(names))}; fetch the missing files"
+                f"{some(sorted(names))}; fetch the missing files"
             )
     paths = tuple(masks / f"{stem}.png" for stem in images)
     pairs = list(zip(images.values(), paths, strict=True))
@@ -150,7 +150,7 @@ def read_davis_results(truth: Path, predictions: Path) -> tuple[PredictedSequenc
     if not common:
         raise InputError(
             f"expected folders in {predictions} that are named after the sequences of {root} "
-            f"({storage.some(annotated) or 'none there'}), found {storage.some(predicted) or 'none'}"
+            f"({some(annotated) or 'none there'}), found {some(predicted) or 'none'}"
         )
     return tuple(_read_prediction(name, root / name, predictions / name) for name in common)
 
@@ -168,7 +168,7 @@ def _read_prediction(name: str, truth: Path, predictions: Path) -> PredictedSequ
     if missing := sorted({*masks} - {*storage.file_names(predictions, (".png",))}):
         raise InputError(
             f"expected a predicted mask in {predictions} for every mask in {truth}, "
-            f"found none for {storage.some(missing)}; export every frame under the name of its annotation"
+            f"found none for {some(missing)}; export every frame under the name of its annotation"
         )
     annotated, predicted = (tuple(folder / mask for mask in masks) for folder in (truth, predictions))
     for annotation, prediction in zip(annotated, predicted, strict=True):

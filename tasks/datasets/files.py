@@ -16,7 +16,7 @@ from PIL import Image
 
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from zoo.errors import InputError, MissingDataError, first_line
+from zoo.errors import InputError, MissingDataError, first_line, some
 from zoo.view.photos import decoding, open_file
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, in any case of letters
@@ -188,12 +188,6 @@ def require_size(path: Path, size: tuple[int, int], where: str) -> None:
             f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
             f"found {actual[0]} x {actual[1]}; the annotations belong to another version of the image"
         )
-
-
-def some(names: Iterable[str], most: int = 3) -> str:
-    """The first few names as text."""
-    listed = list(names)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
 
 
 def describe(value: object) -> str:

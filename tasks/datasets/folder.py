@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from tasks.datasets import classes as classed
 from tasks.datasets.base import Count, Coverage, PhotoSample
 from tasks.datasets.classes import Classification, LabelledSample, Unlabelled
-from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text, some
+from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
 from tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
 from tasks.datasets.tree import ImageTree, read_tree
-from zoo.errors import InputError
+from zoo.errors import InputError, some
 
 OwnImages = Classification | Unlabelled
 

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeVar
 
 from tasks.datasets.base import Count, Coverage, DatasetEntry
 from tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
-from tasks.datasets.files import is_file, is_folder, some
+from tasks.datasets.files import is_file, is_folder
 from tasks.datasets.tree import read_tree
-from zoo.errors import InputError, shortened
+from zoo.errors import InputError, shortened, some
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from tasks.datasets import files as storage
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
 from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Labels
-from zoo.errors import InputError, MissingDataError
+from zoo.errors import InputError, MissingDataError, some
 
 Files = Mapping[str, tuple[Path, Path]]  # image and mask of each key, whether they are there or not
 
@@ -75,7 +75,7 @@ class SceneEntry(DatasetEntry[Scenes]):
         splits = self.splits(self.root(data))
         train, val = ({key.removeprefix(f"{split}/") for key in files} for split, files in splits.items())
         if both := sorted(train & val):  # they would find themselves in the memory
-            raise InputError(f"expected no image in both splits of {self.name}, found {storage.some(both)}")
+            raise InputError(f"expected no image in both splits of {self.name}, found {some(both)}")
         notes: list[str] = []
         remembered, asked = (
             _find_scenes(files, f"{split} of {self.name}", notes) for split, files in splits.items()
@@ -201,7 +201,7 @@ def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...
     if not scenes:
         raise InputError(f"expected images with masks of {where}, found none")
     for (kind, keys), lacking in zip(alone.items(), ("mask", "image"), strict=True):
-        notes += [f"{len(keys):,} {kind} of {where} have no {lacking} ({storage.some(keys)})"] if keys else []
+        notes += [f"{len(keys):,} {kind} of {where} have no {lacking} ({some(keys)})"] if keys else []
     return tuple(scenes)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tasks.datasets.base import counted
-from tasks.datasets.files import require_text, some
-from zoo.errors import InputError
+from tasks.datasets.files import require_text
+from zoo.errors import InputError, some
 from zoo.view.photos import ADDED, endings
 
 

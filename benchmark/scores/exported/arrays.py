@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from leaderboards.records.arrays import require_bounded
 from tasks.checks import unusable
-from tasks.datasets.files import some
-from zoo.errors import InputError
+from zoo.errors import InputError, some
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32] | NDArray[np.float64]

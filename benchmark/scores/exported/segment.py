@@ -12,7 +12,7 @@ from torch.nn import functional
 from benchmark.scores.exported.arrays import Array, Floats, as_floats, read_archive
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import ALIKE, unusable
-from tasks.datasets.files import file_names, some
+from tasks.datasets.files import file_names
 from tasks.datasets.masks import read_mask
 from tasks.datasets.scenes import VOC_2012
 from tasks.metrics.arrays import VOID, Integers, Labels
@@ -23,7 +23,7 @@ from tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
 from tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
 from tasks.segmentation.pixel_memory import PixelMemory, Pixels, confusion_of, kept_of, voting_memory
 from tasks.segmentation.task import SegmentationTask
-from zoo.errors import InputError
+from zoo.errors import InputError, some
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")

@@ -13,13 +13,13 @@ from benchmark.scores.exported.arrays import as_floats, read_array
 from benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
 from tasks.checks import unusable
 from tasks.datasets.fields import numbers, read_json
-from tasks.datasets.files import describe, some
+from tasks.datasets.files import describe
 from tasks.datasets.spair import KeypointPair, SpairEntry
 from tasks.keypoints.places import stated, true_places
 from tasks.keypoints.task import KeypointTask
 from tasks.protocols import find_protocol
 from tasks.registry import config_of
-from zoo.errors import InputError
+from zoo.errors import InputError, some
 from zoo.spec import Layer
 from zoo.view.views import Letterbox
 
