@@ -42,6 +42,7 @@ class Board:
     items: Path | None = None
     arrays: Path | None = None
     published: tuple[Published, ...] = ()
+    part: str = ""  # how the names of its pages end, such as ``.inside`` for analyses
 
     @classmethod
     def of(
@@ -62,8 +63,8 @@ class Board:
 
     @property
     def page(self) -> str:
-        """Name of its page's files, without an ending; of its analyses' ``<page>.inside`` and so on."""
-        return page_name(self.suite)
+        """Name of its page's files, without an ending."""
+        return page_name(self.suite) + self.part
 
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of some of its records, or of changed ones; each key once and in order."""
@@ -85,6 +86,10 @@ class Board:
         return self.measured[(self.measured["transform"] == "") & ~is_set(self.measured)]
 
     @cached_property
+    def plain_backbones(self) -> tuple[BoardBackbone, ...]:
+        return backbones_of(self.plain)
+
+    @cached_property
     def scores(self) -> pd.DataFrame:
         """The scores of one layer as it is: no comparisons, single heads, transforms or sets."""
         alone = (self.plain["other"] == "") & (self.plain["head"] == -1)
@@ -102,12 +107,13 @@ class Board:
     @cached_property
     def analyses(self) -> "Board":
         """The board of its analyses, which describe and do not rank, without costs."""
-        return self.only(self.records[is_analysis(self.records) & (self.records["task"] != COST)])
+        rows = self.records[is_analysis(self.records) & (self.records["task"] != COST)]
+        return replace(self, records=rows, part=".inside")
 
     @cached_property
     def costs(self) -> "Board":
         """The board of its costs, a group for each device."""
-        return self.only(self.records[self.records["task"] == COST])
+        return replace(self, records=self.records[self.records["task"] == COST], part=".cost")
 
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
@@ -116,7 +122,7 @@ class Board:
         Where analyses tell another depth than scores do, that of the scores counts.
         """
         backbones = {backbone.name: backbone for backbone in backbones_of(self.records)}
-        backbones |= {backbone.name: backbone for backbone in backbones_of(self.plain)}
+        backbones |= {backbone.name: backbone for backbone in self.plain_backbones}
         return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
 
     @cached_property

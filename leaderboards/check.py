@@ -49,7 +49,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
             sentences += _check_page(folder, board.page, TIDY, tidy_frame(board), tolerance)
         if board.analyses:
             numbers = inside_frame(board.analyses)
-            sentences += _check_page(folder, f"{board.page}.inside", INSIDE, numbers, tolerance)
+            sentences += _check_page(folder, board.analyses.page, INSIDE, numbers, tolerance)
     return sentences
 
 

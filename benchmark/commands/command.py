@@ -158,11 +158,7 @@ def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 
 def boards_of(
-    records: "pd.DataFrame",
-    output: Path,
-    suite: str | None = None,
-    arrays: Path | None = None,
-    published: "Sequence[Published]" = (),
+    records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
     """The board of each suite in records of an output folder, or of the one that is named."""
     from leaderboards.board import Board
@@ -171,7 +167,7 @@ def boards_of(
     suites = suites_of(records)
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
-    items = output / "items"
+    items, arrays = output / "items", output / "arrays"
     return [Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen]
 
 

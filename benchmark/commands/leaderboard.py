@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.commands.command import command, say
+from benchmark.commands.command import boards_of, command, say
 from benchmark.commands.result import table_text
 from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Words
 from zoo.errors import InputError
@@ -46,7 +46,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     from benchmark.plan.facts import with_seen
     from leaderboards.check import check_pages
     from leaderboards.literature import read_published
-    from leaderboards.pages.build import tables_folder, write_pages
+    from leaderboards.pages.build import tables_folder, write_board
     from leaderboards.records.record import read_records
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
@@ -63,8 +63,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         return 1 if differences else 0
     others = [number for path in request.published for number in read_published(path, own=True)]
     endings = [part.strip() for part in request.format.split(",")]
-    folder, items, arrays = request.tables or output / "tables", output / "items", output / "arrays"
-    for path in write_pages(with_seen(records), folder, items, endings, arrays, others):
+    folder, boards = request.tables or output / "tables", boards_of(with_seen(records), output, None, others)
+    for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
         say(path)
     return 0
 

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from benchmark.commands.command import command, say
+from benchmark.commands.command import boards_of, command, say
 from benchmark.commands.result import Files
 from benchmark.option import Option, OptionalPath, Paths
 from zoo.errors import InputError
@@ -55,7 +55,7 @@ def _merged(request: MergeRequest) -> list[str]:
     """Merge and write the pages; gives lines that say what is where."""
     from benchmark.plan.facts import with_seen
     from leaderboards.merge import merge_outputs
-    from leaderboards.pages.build import write_pages
+    from leaderboards.pages.build import write_board
     from leaderboards.records.record import read_records
 
     if len(request.folders) < 2:
@@ -67,6 +67,7 @@ def _merged(request: MergeRequest) -> list[str]:
             raise InputError(f"expected an output folder at {folder}, which does not exist")
     count = merge_outputs(request.folders, output)
     records = with_seen(read_records([output / "records"]))
-    pages = write_pages(records, output / "tables", output / "items", arrays=output / "arrays")
+    boards = boards_of(records, output)
+    pages = sorted(page for board in boards for page in write_board(board, output / "tables"))
     results = "1 result is" if count == 1 else f"{count} results are"
     return [f"{results} in {output}", *(f"wrote {page}" for page in pages)]

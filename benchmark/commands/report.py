@@ -67,7 +67,7 @@ def _written(request: ReportRequest) -> list[Path]:
     output = request.output
     published = (*all_published(), *further)
     records = with_seen(records_of(output))
-    boards = boards_of(records, output, request.suite, arrays=output / "arrays", published=published)
+    boards = boards_of(records, output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     reports = [report_of(board, known_facts()) for board in boards]

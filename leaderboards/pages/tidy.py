@@ -10,6 +10,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, metric_rank, pooling_rank, task_rank
 from leaderboards.records.key import COMPARISON_TASK
 from leaderboards.scores.frames import COLUMN
+from tasks.blocks import Numbers
 from zoo.spec import Layer
 
 DECIMALS = 4
@@ -30,6 +31,11 @@ INSIDE = [
 ]
 
 Row = Mapping[Hashable, Any]  # a record, by field
+
+
+def numbers_of(board: Board) -> Numbers:
+    """What the page of a board, or of its analyses or costs, offers as a file."""
+    return Numbers(inside_frame(board) if board.part else tidy_frame(board), board.page)
 
 
 def tidy_frame(board: Board) -> pd.DataFrame:

@@ -11,12 +11,12 @@ from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
 from leaderboards.display import task_display
 from leaderboards.facts import UNKNOWN, Facts
-from leaderboards.pages.tidy import inside_frame, tidy_frame
+from leaderboards.pages.tidy import numbers_of
 from leaderboards.report.cka import BlockCka, cka_matrices
 from leaderboards.scores.column import Column
 from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.differences import Ties
-from leaderboards.scores.frames import BoardBackbone, backbones_of
+from leaderboards.scores.frames import BoardBackbone
 from tasks.blocks import Numbers
 from zoo.spec import entry_name
 
@@ -67,11 +67,10 @@ class Report:
     @cached_property
     def backbones(self) -> pd.DataFrame:
         """Columns `BACKBONES`: those with scores, in the order of the tables, without the random floor."""
-        scored = backbones_of(self.board.plain)
         rows = [
             {"backbone": backbone.label} | asdict(backbone) | asdict(facts)
             for backbone, facts in self.known
-            if backbone in scored
+            if backbone in self.board.plain_backbones
         ]
         return pd.DataFrame(rows, columns=[*BACKBONES])
 
@@ -160,11 +159,9 @@ class Report:
     @cached_property
     def numbers(self) -> tuple[Numbers, ...]:
         """Tables of all scores, analyses and costs, as on the leaderboard's pages."""
-        board = self.board
-        numbers = [Numbers(tidy_frame(board), board.page)] if len(board.plain) else []
-        parts = (("inside", board.analyses), ("cost", board.costs))
-        numbers += [Numbers(inside_frame(part), f"{board.page}.{kind}") for kind, part in parts if part]
-        return tuple(numbers)
+        parts = [self.board] if len(self.board.plain) else []
+        parts += [part for part in (self.board.analyses, self.board.costs) if part]
+        return tuple(map(numbers_of, parts))
 
 
 def report_of(board: Board, facts: Mapping[str, Facts]) -> Report:

@@ -19,7 +19,6 @@ from leaderboards.report.html import PageSection, filled
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from leaderboards.report.table import best_table
 from leaderboards.sections.cost import cost_page
-from leaderboards.sections.gaps import empty_cells
 from leaderboards.sections.order import section_blocks
 from leaderboards.sections.provenance import provenance_blocks, run_sentence
 from tasks.blocks import Block, Heading
@@ -105,8 +104,7 @@ def _table_blocks(report: Report) -> list[Block]:
     """The leaderboard's blocks: every number of the charts as a table."""
     board = report.board
     blocks = section_blocks(board, beyond=False)
-    if len(board.plain):
-        blocks += provenance_blocks(board.only(board.plain), report.numbers[0], empty_cells(board))
+    blocks += provenance_blocks(board) if len(board.plain) else []
     if board.costs:
         costs = cost_page(board)
         blocks += [Heading(2, costs.title), *costs.blocks]

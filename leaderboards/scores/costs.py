@@ -4,7 +4,6 @@ import shlex
 
 import pandas as pd
 
-from leaderboards.scores.frames import newest
 from tasks.analyses.cost import DISTURBED
 from zoo.errors import InputError
 
@@ -30,9 +29,9 @@ def find_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
 
 
 def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
-    """What each block costs on a device: columns `LAYER_COSTS`, NaN where a number is not there."""
+    """What each block costs on a device, of a board's records: `LAYER_COSTS`, NaN for what is not there."""
     rows = costs[(costs["dataset"] == device) & (costs["tap"] == "block") & (costs["layer"] >= 1)]
-    rows = newest(rows[rows["metric"].isin(UP_TO)])
+    rows = rows[rows["metric"].isin(UP_TO)]
     if rows.empty:
         return pd.DataFrame(columns=LAYER_COSTS)
     wide = rows.pivot_table(index=LAYER_COSTS[:3], columns="metric", values="value")
@@ -41,7 +40,7 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
 
 def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]]:
     """What `DISTURBANCE` says of backbones whose times on a device other work disturbed, if there are any."""
-    rows = newest(costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)])
+    rows = costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)]
     names = sorted(set(rows.loc[rows["value"] > rows["metric"].map(DISTURBED), "backbone"]))
     again = f"python -m benchmark run --tasks cost --again --backbones {shlex.join(names)}"
     return [{"names": ", ".join(names), "device": str(device), "again": again}] if names else []

@@ -7,12 +7,10 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import count_text, fixed, ms_text
-from leaderboards.pages.tidy import inside_frame
 from leaderboards.scores.costs import DISTURBANCE, disturbances
 from leaderboards.scores.frames import BoardBackbone, backbones_of
-from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import provenance_blocks
-from tasks.blocks import Block, Heading, Numbers, Page, Table, said
+from tasks.blocks import Block, Heading, Page, Table, said
 
 MEGABYTE = 1e6
 
@@ -31,13 +29,11 @@ _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image,
 
 def cost_page(board: Board) -> Page:
     """The costs of one suite, which has some."""
-    name = f"{board.page}.cost"
+    costs, title = board.costs, f"What the backbones cost: {board.suite}"
     blocks: list[Block] = [said(NOTE)]
-    for device in board.costs.groups:
+    for device in costs.groups:
         blocks += _device_blocks(device.rows, device.dataset)
-    numbers = Numbers(inside_frame(board.costs), name)
-    blocks += provenance_blocks(board.costs, numbers, empty_analyses(board.costs))
-    return Page(name, f"What the backbones cost: {board.suite}", tuple(blocks))
+    return Page(costs.page, title, (*blocks, *provenance_blocks(costs)))
 
 
 def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:

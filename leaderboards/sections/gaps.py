@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
+
 from leaderboards.board import Board
 from leaderboards.display import pooling_name, ranges_text, task_rank
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import UNLIKE, companion_state
 from leaderboards.scores.column import Column
-from leaderboards.scores.frames import backbones_of
 from zoo.spec import SUBLAYER_TAPS, stands_for_set
 
 NOT_RUN = "not run"
@@ -34,10 +35,15 @@ Gaps = Mapping[Gap, set[tuple[int, str]]]
 
 
 def empty_cells(board: Board) -> list[str]:
-    """One sentence for each group of missing scores that share backbone, task and reason, in order.
+    """One sentence for each group of missing numbers that share backbone, task and reason, in order."""
+    gaps = _of_analyses(board) if board.part else _of_scores(board)
+    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
+    ordered = sorted(gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], ranks[gap.backbone], gap[4:]))
+    return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in ordered]
 
-    Analyses, transformed features and sets of layers have no cells on the leaderboard and are left out.
-    """
+
+def _of_scores(board: Board) -> Gaps:
+    """Those of a leaderboard: analyses, transformed features and sets of layers have no cells there."""
     gaps: dict[Gap, set[tuple[int, str]]] = defaultdict(set)
     poolings: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for column in board.columns:
@@ -52,16 +58,15 @@ def empty_cells(board: Board) -> list[str]:
     for column in board.columns:
         for name, layers in _not_run(board, column):
             gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
-    gaps |= _unlike(board.only(board.measured), board.items, ".parquet")
-    return _sentences(board, gaps)
+    return gaps | _unlike(board.measured, board.items, ".parquet")
 
 
-def _unlike(board: Board, folder: Path | None, ending: str) -> Gaps:
+def _unlike(records: pd.DataFrame, folder: Path | None, ending: str) -> dict[Gap, set[tuple[int, str]]]:
     """Backbones whose items, or arrays, are not those that their records name, task by task."""
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     fields = ["backbone", "other", "task", "dataset", "protocol", "transform"]
-    sets = board.records["tap"].map(stands_for_set)
-    columns = (board.records[name] for name in fields)
+    sets = records["tap"].map(stands_for_set)
+    columns = (records[name] for name in fields)
     for backbone, other, task, dataset, protocol, transform, is_set in {*zip(*columns, sets, strict=True)}:
         key = task_key(task, dataset, protocol, transform, is_set)
         name = scored_path(key, backbone, *filter(None, [other])).with_suffix(ending)
@@ -79,7 +84,7 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
     there = {backbone.name for backbone in column.backbones}
     same = [other for other in board.columns if other.source[:3] == column.source[:3]]
     elsewhere = {backbone.name for other in same for backbone in other.backbones} - there
-    for backbone in backbones_of(board.plain):
+    for backbone in board.plain_backbones:
         rows = column.rows[column.rows["backbone"] == backbone.name]
         if backbone.floor or backbone.name in elsewhere or (rows["metric"] == "").any():
             continue
@@ -89,11 +94,8 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
             yield backbone.name, {(layer, "block") for layer in lacking} if len(scored) else set()
 
 
-def empty_analyses(board: Board) -> list[str]:
-    """Sentences on a board of analyses, or of costs alone.
-
-    A backbone of which one says nothing is named once, without layers.
-    """
+def _of_analyses(board: Board) -> Gaps:
+    """Those of analyses or costs: a backbone of which one says nothing is named once, without layers."""
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     for group in board.groups:
         for backbone in board.backbones:
@@ -107,13 +109,7 @@ def empty_analyses(board: Board) -> list[str]:
                 gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
             if rows.empty and not backbone.floor and not (group.rows["other"] == backbone.name).any():
                 gaps[gap] = set()
-    return _sentences(board, {**gaps, **_unlike(board, board.arrays, ".npz")})
-
-
-def _sentences(board: Board, gaps: Gaps) -> list[str]:
-    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
-    ordered = sorted(gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], ranks[gap.backbone], gap[4:]))
-    return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in ordered]
+    return gaps | _unlike(board.records, board.arrays, ".npz")
 
 
 def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:

@@ -1,35 +1,32 @@
 """The section on what stands behind numbers: data, backbones, versions and dates."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import counted, task_rank
 from leaderboards.pages.csv import csv_text, file_digest
-from tasks.blocks import Block, Bullets, Heading, Numbers, Table, Text, said
+from leaderboards.pages.tidy import numbers_of
+from leaderboards.sections.gaps import empty_cells
+from tasks.blocks import Block, Bullets, Heading, Table, Text, said
 from tasks.protocols import PROTOCOLS
 
 
-def provenance_blocks(board: Board, numbers: Numbers, gaps: Sequence[str]) -> list[Block]:
-    """The last sections of a page, which shows a board's records: what stands behind them, and what lacks.
-
-    ``numbers`` are all of the page, ``gaps`` sentences on its empty cells.
-    """
-    records = board.records
+def provenance_blocks(board: Board) -> list[Block]:
+    """The last sections of the page of a board, or of a part of it: what stands behind it, and what lacks."""
+    records, numbers = board.records if board.part else board.plain, numbers_of(board)
+    words = "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}."
+    file, digest, run = f"{numbers.name}.csv", file_digest(csv_text(numbers)), run_sentence(records)
     blocks = [
         Heading(2, "Where the numbers come from"),
-        said(
-            "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}.",
-            run=run_sentence(records),
-            file=f"{numbers.name}.csv",
-            digest=file_digest(csv_text(numbers)),
-        ),
+        said(words, run=run, file=file, digest=digest),
         numbers,
         Table(_datasets_table(records), left=6, caption="What was read of each dataset"),
         *unlike_blocks(records),
-        Table(_backbones_table(board), left=6, caption="Which weights were run"),
+        Table(_backbones_table(board, records), left=6, caption="Which weights were run"),
     ]
+    gaps = empty_cells(board)
     return blocks + ([Heading(2, "Empty cells"), Bullets(tuple(gaps))] if gaps else [])
 
 
@@ -55,7 +52,7 @@ def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _backbones_table(board: Board) -> pd.DataFrame:
+def _backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "backbone": backbone.label,
@@ -66,7 +63,7 @@ def _backbones_table(board: Board) -> pd.DataFrame:
             "device": join(rows["device"]),
         }
         for backbone in board.backbones
-        if len(rows := board.records[board.records["backbone"] == backbone.name])
+        if len(rows := records[records["backbone"] == backbone.name])
     )
 
 

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.scores.frames import backbones_of
 from tasks.blocks import Block, Heading, Table, said
 
 # the column of marks, which whoever knows backbones joins to records; without it there is no such table
@@ -25,7 +24,7 @@ def seen_blocks(board: Board) -> list[Block]:
     if not board.columns or COLUMN not in rows or set(rows[COLUMN].astype(str)) <= set(UNREMARKABLE):
         return []
     fields = rows[["backbone", "dataset", COLUMN]].astype(str).itertuples(index=False, name=None)
-    backbones = [backbone for backbone in backbones_of(rows) if not backbone.floor]
+    backbones = [backbone for backbone in board.plain_backbones if not backbone.floor]
     names = {backbone.name for backbone in backbones}
     # datasets that no mark is about are left out
     marks = {(name, dataset): mark for name, dataset, mark in fields if mark and name in names}

@@ -1,19 +1,33 @@
 """Pages and tables as a reader of Markdown sees them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.pages.build import leaderboard_page
+from leaderboards.pages.build import ENDINGS, leaderboard_page, write_board
 from leaderboards.pages.markdown import cell_text, markdown_page
+from leaderboards.records.record import suites_of
 from leaderboards.scores.differences import ColumnTies
-from leaderboards.sections.gaps import empty_analyses
+from leaderboards.sections.gaps import empty_cells
 
 
 def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) -> str:
     """The leaderboard of a suite as Markdown."""
     return markdown_page(leaderboard_page(Board.of(records, suite, items=items)))
+
+
+def write_pages(
+    records: pd.DataFrame,
+    folder: Path,
+    items: Path | None = None,
+    endings: Sequence[str] = ENDINGS,
+    arrays: Path | None = None,
+) -> list[Path]:
+    """The pages of every suite as files, in order."""
+    boards = [Board.of(records, suite, items=items, arrays=arrays) for suite in suites_of(records)]
+    return sorted(path for board in boards for path in write_board(board, folder, endings))
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -30,4 +44,4 @@ def tied(records: pd.DataFrame, ties: ColumnTies) -> Board:
 
 def gaps_of(records: pd.DataFrame) -> list[str]:
     """What analyses leave empty, in sentences."""
-    return empty_analyses(Board.of(records).analyses)
+    return empty_cells(Board.of(records).analyses)

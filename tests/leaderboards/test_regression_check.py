@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 from leaderboards.check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
-from leaderboards.pages.build import write_pages
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.key import Tolerance
 from tests.leaderboards.builder import NAN, frame, layers, pair
+from tests.leaderboards.shown import write_pages
 from zoo.errors import InputError
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}

@@ -8,12 +8,10 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
-from leaderboards.pages.tidy import inside_frame
 from leaderboards.records.arrays import read_arrays
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import companion
 from leaderboards.scores.frames import RecordGroup, half_widths, is_floor
-from leaderboards.sections.gaps import empty_analyses
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from tasks.analyses.drawings.evidence import (
     Array,
@@ -24,7 +22,7 @@ from tasks.analyses.drawings.evidence import (
     choose,
     matching,
 )
-from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, said, slug
+from tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
 from zoo.references import find_object
 from zoo.spec import WHOLE_BACKBONE, Layer
 
@@ -65,13 +63,12 @@ Known = Sequence[DrawnBackbone]  # the backbones of a page, in the order of tabl
 
 def inside_page(board: Board) -> Page:
     """The analyses of one suite, which has some; tasks that rank are only drawn."""
-    name, analyses = f"{board.page}.inside", board.analyses
+    title, analyses = f"Inside the backbones: {board.suite}", board.analyses
     blocks: list[Block] = [said(INSIDE_NOTE)]
     for analysis in analyses.groups:
         blocks += _analysis_blocks(analysis, evidence_of(analysis, analyses))
-    blocks += [*_probe_blocks(board), *unlabelled_blocks(board)]
-    blocks += provenance_blocks(analyses, Numbers(inside_frame(analyses), name), empty_analyses(analyses))
-    return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
+    blocks += [*_probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
+    return Page(analyses.page, title, tuple(blocks))
 
 
 def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:

@@ -1,9 +1,9 @@
 import pytest
 
 from leaderboards.check import check_pages
-from leaderboards.pages.build import write_pages
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import plant, records
+from tests.leaderboards.shown import write_pages
 
 DINO = {"mini-dino": "DINO"}
 NAME = "localisation.mini-imagenet.standard"

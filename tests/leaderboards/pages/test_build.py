@@ -7,7 +7,7 @@ import pytest
 from leaderboards.board import Board
 from leaderboards.check import check_pages
 from leaderboards.display import page_name
-from leaderboards.pages.build import tables_folder, write_pages
+from leaderboards.pages.build import tables_folder
 from leaderboards.pages.csv import read_numbers
 from leaderboards.pages.tidy import INSIDE, TIDY, tidy_frame
 from leaderboards.records.files import scored_path, task_key
@@ -16,7 +16,7 @@ from leaderboards.records.key import Tolerance
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import render_page, write_pages
 from zoo.errors import InputError
 
 NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "

@@ -7,11 +7,12 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.check import check_pages
-from leaderboards.pages.build import pages_of, write_pages
+from leaderboards.pages.build import pages_of
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.sections.cost import cost_page, up_to_table, whole_table
 from tests.leaderboards.builder import NAN, frame, layers, record
 from tests.leaderboards.scores.test_picks import CPU, cost
+from tests.leaderboards.shown import write_pages
 
 WHOLE = {
     "images-per-second": 412.4,

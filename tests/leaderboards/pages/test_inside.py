@@ -7,7 +7,6 @@ from leaderboards import display
 from leaderboards.board import Board
 from leaderboards.check import check_pages
 from leaderboards.display import number_text
-from leaderboards.pages.build import write_pages
 from leaderboards.pages.inside.page import inside_page, layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import INSIDE, inside_frame, tidy_frame
@@ -19,7 +18,7 @@ from tasks.blocks import Heading, Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.reader import page_html
-from tests.leaderboards.shown import gaps_of, render_page
+from tests.leaderboards.shown import gaps_of, render_page, write_pages
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 DINO_HEADS = [[0.1, 0.3], [0.5, 0.5]]

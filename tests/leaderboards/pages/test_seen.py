@@ -2,10 +2,11 @@
 
 from benchmark.plan.facts import with_seen
 from leaderboards.board import Board
-from leaderboards.pages.build import pages_of, write_pages
+from leaderboards.pages.build import pages_of
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.sections.seen import seen_blocks
 from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.shown import write_pages
 
 
 def scored(*names, dataset="imagenet"):
