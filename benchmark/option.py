@@ -1,4 +1,4 @@
-"""Options that are declared once: as fields of a frozen dataclass, a form.
+"""Options that are declared once: as fields of a `Form`.
 
 A Python function (`called_with`) and a command (`benchmark.commands.command`) are made from the form:
 both have exactly its options, with the same names, defaults and words.
@@ -12,14 +12,25 @@ from inspect import getattr_static
 from pathlib import Path
 from textwrap import fill
 from types import EllipsisType
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args, get_origin, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from benchmark import parsers
 from zoo.errors import InputError, shortened
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
-Form = TypeVar("Form")
+Filled = TypeVar("Filled")  # a form with values
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
@@ -125,6 +136,14 @@ Paths = Option[str | Path | Sequence[str | Path], tuple[Path, ...]]
 Wholes = Option[int | Sequence[int], tuple[int, ...]]
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Form:
+    """What a command or a function is told: each of its classes is a frozen dataclass of options."""
+
+    def __init_subclass__(cls, *, kw_only: bool = True) -> None:
+        dataclass(frozen=True, kw_only=kw_only)(cls)
+
+
 def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Option[Any, Any], ...]:
     """The options of a form in the order of their declaration, ``json`` last, but those of some names."""
     assert isinstance(form, type)
@@ -133,15 +152,15 @@ def declared(form: Callable[..., object], without: Collection[str] = ()) -> tupl
 
 
 def called_with(
-    form: Callable[P, Form], without: Collection[str] = (), summary: str = ""
-) -> Callable[[Callable[[Form], Result]], Callable[P, Result]]:
+    form: Callable[P, Filled], without: Collection[str] = (), summary: str = ""
+) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
     """Make a function of a filled form into one that is called with the form's options.
 
     Its signature and its documentation list them all, but those that it goes without. The documentation
     begins with the summary.
     """
 
-    def decorate(function: Callable[[Form], Result]) -> Callable[P, Result]:
+    def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
             for name in kwargs.keys() & set(without):

@@ -7,7 +7,7 @@ kind of value; None, where it is a default, is never parsed.
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -186,26 +186,15 @@ def poolings(value: object) -> tuple[str, ...]:
     return tuple(pooling for pooling in POOLINGS if pooling in chosen)
 
 
-def weights(value: object) -> Mapping[str, Path]:
-    """Paths by backbone, from a mapping or from NAME=PATH."""
-    given = _by_name(value, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar")
-    return {text(name): path(file) for name, file in given.items()}
-
-
-def assignments(value: object) -> Mapping[str, str]:
-    """Words by name, from a mapping or from NAME=WORD."""
-    return {text(name): text(word) for name, word in _by_name(value, "NAME=WORD").items()}
-
-
-def _by_name(value: object, expected: str) -> Mapping[Any, Any]:
-    """A mapping as it is, or what stands behind the ``=`` of each word, by what stands before it."""
-    if isinstance(value, Mapping):
-        return value
-    parts = [each.partition("=") for each in names(value)]
-    for part in parts:
-        if not all(part):
-            raise WrongValueError(expected, "".join(part))
-    return {name: rest for name, _, rest in parts}
+def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mapping[str, Any]:
+    """Parsed values by name, from a mapping or from NAME=VALUE."""
+    if not isinstance(value, Mapping):
+        parts = [each.partition("=") for each in names(value)]
+        for part in parts:
+            if not all(part):
+                raise WrongValueError(expected, "".join(part))
+        value = {name: rest for name, _, rest in parts}
+    return {text(name): parse(given) for name, given in value.items()}
 
 
 def default_cache() -> Path:

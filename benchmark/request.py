@@ -4,12 +4,13 @@ The command ``run`` and ``benchmark.run`` are made from it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, fields
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 from benchmark import parsers
-from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
+from benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
 from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -56,8 +57,7 @@ class GivenNetwork(Protocol):
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Form, kw_only=False):
     """What to run, and how; the command ``run`` and the function ``benchmark.run`` have exactly its options.
 
     Whatever is wrong about an option alone raises InputError when the request is made.
@@ -165,7 +165,7 @@ class Request:
         (),
         "NAME=PATH: a backbone's own directory in Hugging Face format, or its authors' file "
         "(.safetensors, .pth).",
-        parsers.weights,
+        partial(parsers.by_name, parsers.path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"),
     )
 
     @property

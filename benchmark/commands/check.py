@@ -1,7 +1,6 @@
 """Which datasets are there: the command `check`."""
 
 import os
-from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from rich.table import Column, Table
 
 from benchmark.commands.command import command, say
 from benchmark.engines.progress import PrintableConsole
-from benchmark.option import Option, OptionalPath, Plain
+from benchmark.option import Form, Option, OptionalPath, Plain
 from benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
 from tasks.datasets.hub_spec import PREFIX
 from zoo.errors import InputError
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 SAMPLE = 100  # images of a dataset that are opened, evenly spread, where not all are asked for
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckRequest:
+class CheckRequest(Form):
     """Which data to look at."""
 
     data: OptionalPath = Option(None, DATA)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.commands.command import records_of
 from benchmark.commands.result import Result
-from benchmark.option import OnePath, Option, Plain, called_with
+from benchmark.option import Form, OnePath, Option, Plain, called_with
 from zoo.errors import InputError, require_known, shortened
 from zoo.spec import Layer
 
@@ -22,8 +22,7 @@ CkaEstimator = Literal["unbiased", "biased", "paper"]
 POOLINGS = ("cls", "mean", "patch")  # what a run compares: the first that is there, where none is named
 
 
-@dataclass(frozen=True)
-class CkaCall:
+class CkaCall(Form, kw_only=False):
     """What `benchmark.cka` compares."""
 
     first: Plain[Any] = Option(..., "An array [samples ...], an .npy file, or a backbone that was run.")

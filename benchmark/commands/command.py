@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import FrameType, GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
 import typer
 
-from benchmark.option import Option, called_with, declared
+from benchmark.option import Filled, Option, P, Result, called_with, declared
 from zoo.errors import InputError, printable, require_known
 
 if TYPE_CHECKING:
@@ -25,28 +25,24 @@ if TYPE_CHECKING:
     from leaderboards.board import Board
     from leaderboards.literature import Published
 
-Form = TypeVar("Form")
-Result = TypeVar("Result")
-P = ParamSpec("P")
-
 WIDEST_CHOICES = 40  # characters of choices that leave room for the words beside them; more are not shown
 
 
 @dataclass(frozen=True)
-class Command(Generic[P, Form]):
+class Command(Generic[P, Filled]):
     """A command of the command line: a form of options, but those that it goes without, and what is done.
 
     What carries it out prints, and gives the exit code, None for 0; its docstring is the command's help.
     """
 
     name: str  # its words, such as ``score knn``
-    form: Callable[P, Form]
-    carry_out: Callable[[Form], int | None]
+    form: Callable[P, Filled]
+    carry_out: Callable[[Filled], int | None]
     without: Collection[str] = ()
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as parameters; a wrong value is InputError, as from Python."""
-        form: Callable[..., Form] = self.form
+        form: Callable[..., Filled] = self.form
 
         def command(**words: object) -> None:
             given = {name: value for name, value in words.items() if value not in (None, [])}
@@ -60,7 +56,7 @@ class Command(Generic[P, Form]):
         command.__doc__ = self.carry_out.__doc__
         return command
 
-    def python(self, function: Callable[[Form], Result]) -> Callable[P, Result]:
+    def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
         """Make a function of the filled form that of Python: with the command's options and its help."""
         said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample: ")
         summary = f"{said}\n\nDoes what ``python -m benchmark {self.name}`` does, with the same options."
@@ -68,8 +64,8 @@ class Command(Generic[P, Form]):
 
 
 def command(
-    name: str, form: Callable[P, Form], without: Collection[str] = ()
-) -> Callable[[Callable[[Form], int | None]], Command[P, Form]]:
+    name: str, form: Callable[P, Filled], without: Collection[str] = ()
+) -> Callable[[Callable[[Filled], int | None]], Command[P, Filled]]:
     """Make a command of a function that is given a filled form."""
     return lambda function: Command(name, form, function, without)
 

@@ -6,14 +6,13 @@ from typing import Literal
 from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say, say_json
 from benchmark.commands.result import Result, table_text
-from benchmark.option import OnePath, Option, Plain, Words
+from benchmark.option import Form, OnePath, Option, Plain, Words
 from benchmark.request import GivenNetwork
 
 Network = Option[str | GivenNetwork, str]
 
 
-@dataclass(frozen=True)
-class CompareRequest:
+class CompareRequest(Form, kw_only=False):
     """Which backbones to compare, and where."""
 
     first: Network = Option(..., "A backbone that was run.", parsers.run_name)

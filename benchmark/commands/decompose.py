@@ -1,6 +1,6 @@
 """What lies between two protocols: the command `decompose`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +28,6 @@ def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
     return parse_transform(value) if value else ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecomposeRequest(Request):
     """Options of a run, a task and two protocols."""
 

@@ -2,15 +2,16 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark import parsers
 from benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
 from benchmark.commands.result import Files, files_of
-from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
+from benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, printable, unknown
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 
 FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, each with its text
-FormOfExport = Callable[["pd.DataFrame", "ExportRequest"], FileTexts]  # of records and what was asked for
 
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
@@ -80,11 +80,10 @@ def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
             yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
 
 
-FORMS: dict[str, FormOfExport] = {"latex": _latex, "csv": _csv, "hub": _hub}
+FORMS = {"latex": _latex, "csv": _csv, "hub": _hub}  # each makes files of records and what was asked for
 
 
-@dataclass(frozen=True)
-class ExportRequest:
+class ExportRequest(Form, kw_only=False):
     """What to hand on, and in which form."""
 
     form: Plain[str] = Option(
@@ -99,7 +98,7 @@ class ExportRequest:
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
         "hub: DATASET=OWNER/NAME:TASK, a dataset of ours that is this benchmark of the Hub.",
-        parsers.assignments,
+        partial(parsers.by_name, parsers.text, "NAME=WORD"),
     )
 
 

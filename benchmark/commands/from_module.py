@@ -2,17 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark.option import Option, Plain, called_with
+from benchmark.option import Form, Option, Plain, called_with
 
 if TYPE_CHECKING:
     from zoo.load.module.network import NetworkCopy
 
 
-@dataclass(frozen=True)
-class ModuleCall:
+class ModuleCall(Form, kw_only=False):
     """A network of somebody's own, and what is known of it."""
 
     net: Plain[Any] = Option(..., "Any torch.nn.Module whose forward takes a batch of images.")

@@ -1,20 +1,18 @@
 """The pages again, or compared with committed ones or a baseline: the command `leaderboard`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.commands.command import boards_of, command, say
 from benchmark.commands.result import table_text
-from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Words
+from benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeaderboardRequest:
+class LeaderboardRequest(Form):
     """Which pages to write or to check."""
 
     output: OnePath = Option("results", "Folder of records and tables.", also="-o")

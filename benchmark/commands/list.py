@@ -1,7 +1,7 @@
 """Backbones, tasks, suites and protocols: the command `list`, `benchmark.list_backbones`; without torch."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, fields
+from dataclasses import KW_ONLY, asdict, fields
 from difflib import get_close_matches
 from typing import Literal
 
@@ -11,7 +11,7 @@ from benchmark import parsers
 from benchmark.commands.command import command, say_json
 from benchmark.commands.result import Result
 from benchmark.engines.progress import PrintableConsole
-from benchmark.option import Option, Plain, Words, called_with
+from benchmark.option import Form, Option, Plain, Words, called_with
 from benchmark.plan.facts import teachers
 from leaderboards.display import counted
 from leaderboards.facts import fits_licence
@@ -37,8 +37,7 @@ def families(value: object) -> tuple[str, ...]:
     return tuple(word.lower() for word in words)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BackboneFilters:
+class BackboneFilters(Form):
     """Which backbones to list."""
 
     family: Words = Option((), "Backbones of a family (dino, clip, dinov2, ...).", families, usual="all")
@@ -75,8 +74,7 @@ class BackboneFilters:
         return specs
 
 
-@dataclass(frozen=True)
-class ListRequest(BackboneFilters):
+class ListRequest(BackboneFilters, kw_only=False):
     """What to list, which backbones of all, and for whom."""
 
     what: Plain[What] = Option(..., "What to list.")
@@ -216,19 +214,16 @@ def facts(spec: BackboneSpec) -> Row:
         "final_norm": spec.has_final,
         "mean": list(spec.mean),
         "std": list(spec.std),
-        **_attributes(spec, "licence", "gated"),
-        "paper": spec.paper or None,
-        "checkpoint": spec.checkpoint,
-        "repository": spec.repository or None,
-        "original": spec.original or None,
-        "revision": spec.revision,
+        **_attributes(spec, "licence", "gated", "paper", "checkpoint", "repository", "original", "revision"),
         "revision_policy": _revision_policy(spec),
         "load": _how_to_load(spec),
     }
 
 
 def _attributes(spec: BackboneSpec, *names: str) -> Row:
-    return {name: getattr(spec, name) for name in names}
+    """Attributes of a backbone under their own names; null for an empty text."""
+    values = {name: getattr(spec, name) for name in names}
+    return {name: None if value == "" else value for name, value in values.items()}
 
 
 def details(spec: BackboneSpec) -> Row:

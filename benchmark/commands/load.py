@@ -1,11 +1,11 @@
 """A backbone that ends after a layer, loaded by name as a run loads it: `benchmark.load`."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from benchmark import parsers
-from benchmark.option import Option, OptionalPath, Plain, called_with
+from benchmark.option import Form, Option, OptionalPath, Plain, called_with
 from benchmark.request import Cache, Dtype, InterpolationChoice, cache_option
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
@@ -25,8 +25,7 @@ def layer(value: object) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class LoadRequest:
+class LoadRequest(Form, kw_only=False):
     """Which backbone to load, where it ends, and what it gives."""
 
     name: Option[str | Path, str] = Option(

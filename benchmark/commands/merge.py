@@ -1,15 +1,14 @@
 """Several output folders as one, with its pages: the command `merge` and `benchmark.merge`."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from benchmark.commands.command import boards_of, command, say
 from benchmark.commands.result import Files
-from benchmark.option import Option, OptionalPath, Paths
+from benchmark.option import Form, Option, OptionalPath, Paths
 from zoo.errors import InputError
 
 
-@dataclass(frozen=True)
-class MergeRequest:
+class MergeRequest(Form, kw_only=False):
     """Which output folders become one."""
 
     folders: Paths = Option(..., "Output folders of runs, two or more.")

@@ -2,12 +2,12 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals, say
-from benchmark.option import OnePath, Option, OptionalPath, Plain, Words
+from benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
 from zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from tasks.datasets.packs.manifest import PackedDataset
 
 
-@dataclass(frozen=True)
-class PackRequest:
+class PackRequest(Form, kw_only=False):
     """Which datasets to write as parquet, and where."""
 
     data: OnePath = Option(..., "Folder that holds the real datasets.")

@@ -1,13 +1,12 @@
 """Training of mini backbones: the command `pretrain`."""
 
 import shlex
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals, say
-from benchmark.option import OnePath, Option, Plain
+from benchmark.option import Form, OnePath, Option, Plain
 from benchmark.request import Cache, Workers, cache_option
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")  # of `mini.training.methods`
@@ -15,8 +14,7 @@ OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")  # of `mini
 TrainingDtype = Literal["auto", "float32", "bfloat16"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pretraining:
+class Pretraining(Form):
     """What `pretrain` is asked for."""
 
     objective: Plain[str] = Option(..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES)

@@ -13,7 +13,7 @@ from benchmark import parsers
 from benchmark.commands.command import command, records_of, rows_of, say, say_json
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result, table_text
-from benchmark.option import OnePath, Option, Plain, Words
+from benchmark.option import Form, OnePath, Option, Plain, Words
 from leaderboards.display import counted, score_text
 from zoo.errors import InputError, require_known
 from zoo.registry import all_specs
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     Candidates = Mapping[Column, pd.DataFrame]
 
 
-@dataclass(frozen=True)
-class RecommendRequest:
+class RecommendRequest(Form, kw_only=False):
     """For which tasks, and within which limits."""
 
     tasks: Words = Option(

@@ -1,17 +1,15 @@
 """What was measured, to look at: the command `report` and `benchmark.report`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from benchmark.commands.command import boards_of, command, records_of, say
 from benchmark.commands.result import Files, files_of
-from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain
+from benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
 from zoo.errors import InputError
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportRequest:
+class ReportRequest(Form):
     """What to look at, and in which form."""
 
     output: OnePath = Option("results", "Folder of records and tables.", also="-o")

@@ -3,20 +3,18 @@
 import fnmatch
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from benchmark.commands.command import command, records_of, say, say_json
 from benchmark.commands.result import table_text
-from benchmark.option import OnePath, Option, Paths, Plain, Words
+from benchmark.option import Form, OnePath, Option, Paths, Plain, Words
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from leaderboards.literature import Published
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReproduceRequest:
+class ReproduceRequest(Form):
     """Which published numbers to compare with."""
 
     output: OnePath = Option("results", "Folder of records and tables.", also="-o")

@@ -1,7 +1,7 @@
 """Backbones through tasks: the command `run`, `benchmark.run` and `benchmark.forecast`."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,9 @@ OF_THE_COMMAND = ("plan", "json")  # options that no call from Python has
 MOST_NAMED = 5  # images that could not be read and are named one by one
 
 
-@dataclass(frozen=True)
 class RunForm(Request):
     """Options of a run, whether it is only planned, and whether a call from Python shows how far it is."""
 
-    _: KW_ONLY
     plan: Plain[bool] = Option(
         False,
         "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "

@@ -3,7 +3,6 @@
 Numbers that decide a score have no default here: where none is given, the protocol's counts.
 """
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -15,7 +14,7 @@ from benchmark import parsers
 from benchmark.commands.cka import CkaEstimator
 from benchmark.commands.command import Command, say_json
 from benchmark.engines.progress import PrintableConsole
-from benchmark.option import OnePath, Option, OptionalPath, Paths, Plain, Wholes
+from benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes
 from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
 
@@ -27,8 +26,7 @@ LABELLED = "An .npz with train, train_labels, test and test_labels (whole number
 WIDEST = 10_000  # characters of a line of a table
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreRequest:
+class ScoreRequest(Form):
     """What is scored, and how: a form, whose docstring is the help of its command."""
 
     code: ClassVar[str] = ""  # of `benchmark.scores.exported`, the function that takes all options in order
@@ -42,7 +40,6 @@ class ScoreRequest:
         return report
 
 
-@dataclass(frozen=True, kw_only=True)
 class KnnRequest(ScoreRequest):
     """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
 
@@ -54,7 +51,6 @@ class KnnRequest(ScoreRequest):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class FewShotRequest(ScoreRequest):
     """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
 
@@ -66,7 +62,6 @@ class FewShotRequest(ScoreRequest):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LinearRequest(ScoreRequest):
     """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
 
@@ -76,7 +71,6 @@ class LinearRequest(ScoreRequest):
     seed: Plain[int | None] = Option(None, "Of the order and the held-out items.", least=0, usual=OF_PROTOCOL)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetrievalRequest(ScoreRequest):
     """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
 
@@ -88,7 +82,6 @@ class RetrievalRequest(ScoreRequest):
     similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
 
 
-@dataclass(frozen=True, kw_only=True)
 class DavisRequest(ScoreRequest):
     """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
 
@@ -99,7 +92,6 @@ class DavisRequest(ScoreRequest):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SpairRequest(ScoreRequest):
     """PCK of keypoints that are matched by features, or were predicted."""
 
@@ -122,7 +114,6 @@ class SpairRequest(ScoreRequest):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SegmentRequest(ScoreRequest):
     """Mean IoU of a vote of labelled cells, or of predicted masks."""
 
@@ -160,7 +151,6 @@ class SegmentRequest(ScoreRequest):
         return segment.score_features(path, judged, *numbers, hummingbird=self.protocol == "hummingbird")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClusteringRequest(ScoreRequest):
     """Purity, NMI and ARI of k-means clusters, or of finished ones."""
 
@@ -172,7 +162,6 @@ class ClusteringRequest(ScoreRequest):
     n_init: Plain[int | None] = Option(None, "Runs of k-means; the best counts.", least=1, usual=OF_PROTOCOL)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CkaRequest(ScoreRequest):
     """Linear CKA of every representation with every other one."""
 
@@ -187,11 +176,17 @@ class CkaRequest(ScoreRequest):
 
 
 def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
+    name = f"score {form.__name__.removesuffix('Request').lower()}"
+
     def show(request: ScoreRequest) -> None:
-        _show(request.report(), request.json)
+        report = request.report()
+        if request.json:
+            say_json({"command": name, **report.as_json()})
+        else:
+            _print(report)
 
     show.__doc__ = form.__doc__
-    return Command(f"score {form.__name__.removesuffix('Request').lower()}", form, show)
+    return Command(name, form, show)
 
 
 SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
@@ -200,10 +195,7 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
 )
 
 
-def _show(report: "ScoreReport", for_machines: bool) -> None:
-    if for_machines:
-        say_json(report.as_json())
-        return
+def _print(report: "ScoreReport") -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column(escape(report.grid.corner), overflow="fold")
     for column in report.grid.columns:

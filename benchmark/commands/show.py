@@ -2,20 +2,18 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
 from benchmark.commands.result import Result
-from benchmark.option import OnePath, Option, Plain, Words
+from benchmark.option import Form, OnePath, Option, Plain, Words
 from zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
     from leaderboards.board import Board
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShowRequest:
+class ShowRequest(Form):
     """Which answers to show."""
 
     output: OnePath = Option("results", "Folder of records and tables.", also="-o")

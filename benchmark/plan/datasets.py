@@ -80,7 +80,7 @@ def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
 def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read PartImageNet: images with annotated parts, in the order of the protocol."""
     catalogue, config = at.catalogue, at.protocol.choice(REGIONS)
-    k = catalogue.object_clusters if config.parts_as_objects else catalogue.part_clusters
+    k = catalogue.object_clusters if config.parts_as_objects else catalogue.parts.parts
     data = replace(catalogue.parts, by_partition=config.parts_by_partition).read(folder).limited(at.limit)
     data = replace(data, edition="-by-partition" if config.parts_by_partition else "")
     return ClusteredRegions(data, k, "parts", "train, val, test")

@@ -26,7 +26,7 @@ LONGEST_SUITE = 120  # characters of the name of a suite, which its pages are ca
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The dataset of each role, below one data folder, and clusters of complete datasets of regions."""
+    """The dataset of each role, below one data folder, and how many clusters all objects are put into."""
 
     classification: ImageNetEntry
     retrieval: tuple[RevisitedEntry, ...]
@@ -36,7 +36,6 @@ class Catalogue:
     objects: CocoEntry
     object_clusters: int
     parts: PartImageNetEntry
-    part_clusters: int
     class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
 
 
@@ -97,7 +96,6 @@ MINI_SUITE = Suite(
             supercategories=mini.PART_SUPERCATEGORIES,
             parts=mini.PART_CATEGORIES,
         ),
-        part_clusters=mini.PART_CATEGORIES,
         class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
     ),
 )
@@ -132,7 +130,6 @@ def real_catalogue() -> Catalogue:
         objects=CocoEntry(),
         object_clusters=80,
         parts=PartImageNetEntry(),
-        part_clusters=40,
     )
 
 

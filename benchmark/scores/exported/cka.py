@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -16,16 +15,14 @@ from tasks.registry import config_of
 from tasks.sources import IMAGES
 from zoo.errors import InputError
 
-Estimator = Literal["unbiased", "biased", "paper"]
-"""Which HSIC is summed over batches; paper: unbiased, of Gram matrices that are scaled to [0, 1]."""
 
-
-def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> ScoreReport:
+def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) -> ScoreReport:
     """CKA of every representation with every other one, as fractions; raises InputError.
 
-    Arrays [n ...], two or more, have the same samples in the same order. Batches are taken in the order of
-    the rows; a last one of fewer than 4 is left out. Without a size all rows are one batch, or for the
-    paper's estimator as many as its protocol says. Computed in float64.
+    Arrays [n ...], two or more, have the same samples in the same order. The estimator says which HSIC is
+    summed over batches: unbiased, biased, or paper, unbiased of Gram matrices that are scaled to [0, 1].
+    Batches are taken in the order of the rows; a last one of fewer than 4 is left out. Without a size all
+    rows are one batch, or for the paper's estimator as many as its protocol says. Computed in float64.
     """
     arrays = [read_array(path, mapped=True) for path in features]
     if len(set(features)) != len(features):
@@ -41,7 +38,6 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     left_out = len(arrays[0]) - used
     note = f"the last {left_out} rows are fewer than {SMALLEST_BATCH} and were left out"
     return ScoreReport(
-        command="cka",
         protocol=(PAPER if estimator == "paper" else STANDARD).name,
         parameters={"features": [*map(str, features)], "estimator": estimator, "batch_size": size},
         n=used,
@@ -56,7 +52,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
 
 
 def compare_arrays(
-    arrays: Sequence[Array], sources: Sequence[object], estimator: Estimator, batch_size: int | None
+    arrays: Sequence[Array], sources: Sequence[object], estimator: str, batch_size: int | None
 ) -> tuple[Tensor, int, int]:
     """CKA of every array with every other one, as `score_cka` takes them; sources are their names in errors.
 

@@ -36,7 +36,7 @@ class LabelledFeatures:
 
     def report(
         self,
-        command: str,
+        corner: str,
         parameters: Mapping[str, Json],
         scores: Mapping[str, Json],
         rows: Mapping[str, Sequence[Cell]],
@@ -46,12 +46,11 @@ class LabelledFeatures:
         columns = tuple(f"top-{top}" for top in TOPS)[: max(map(len, rows.values()))]
         counts = {"train_items": len(self.train), "classes": self.classes, "dimensions": self.train.shape[1]}
         return ScoreReport(
-            command=command,
             parameters={"features": str(self.path), **parameters},
             n=len(self.test),
             unit="test items",
             scores=scores,
-            grid=Grid("neighbours" if command == "knn" else "probe", columns, rows),
+            grid=Grid(corner, columns, rows),
             details={**counts, **(details or {})},
             notes=self.notes,
         )
@@ -73,7 +72,7 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
         ranked = vote(neighbours, given.labels, k, given.classes, temperature)
         rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, given.truth, top).mean()) for top in TOPS)
     scores = {f"top-{top} {k}": row[i] for k, row in rows.items() for i, top in enumerate(TOPS)}
-    return given.report("knn", {"k": ks, "temperature": temperature}, scores, rows)
+    return given.report("neighbours", {"k": ks, "temperature": temperature}, scores, rows)
 
 
 def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
@@ -102,7 +101,7 @@ def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None 
     how = "chosen on held-out shots" if rule.penalties else rule.penalty
     parameters: dict[str, Json] = {"shots": rule.shots, "seeds": rule.seeds, "penalty": how}
     rows = {metric: (score,) for metric, score in scores.items()}
-    report = given.report("fewshot", parameters, scores, rows, {"penalties": penalties})
+    report = given.report("probe", parameters, scores, rows, {"penalties": penalties})
     return replace(report, reason=f"{too_few(beyond[0], fewest)}." if beyond else "")
 
 
@@ -125,7 +124,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
         rates[metric] = probe.rate
     parameters = {name: getattr(rule, name) for name in ("epochs", "batch", "momentum", "rates", "seed")}
     rows = {metric: (score,) for metric, score in scores.items()}
-    return given.report("linear", parameters, scores, rows, {"rates": rates})
+    return given.report("probe", parameters, scores, rows, {"rates": rates})
 
 
 def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:

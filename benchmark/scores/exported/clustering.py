@@ -42,7 +42,6 @@ def score_clustering(
     classes, groups = (numbers.astype(np.int64) for numbers in numbered)
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
     return ScoreReport(
-        command="clustering",
         parameters=parameters,
         n=len(classes),
         unit="items",

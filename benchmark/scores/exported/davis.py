@@ -36,7 +36,6 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     missing = sorted(every - {*names})
     note = f"{len(missing)} of {len(every)} sequences have no prediction and do not count: {some(missing)}"
     return ScoreReport(
-        command="davis",
         protocol="official",
         parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
         n=total.objects,

@@ -24,7 +24,6 @@ class Grid:
 class ScoreReport:
     """Scores of the files that were given, and what they were computed with."""
 
-    command: str  # which scorer, such as ``knn``
     protocol: str = "standard"  # whose rules
     parameters: Mapping[str, Json]  # files, and every number that decides the scores
     n: int  # number of units behind the scores
@@ -39,8 +38,7 @@ class ScoreReport:
     def as_json(self) -> dict[str, Json]:
         """The report as one JSON object; ``reason`` is there only where a number is null."""
         names = [each.name for each in fields(self) if each.name != "grid"]
-        content = {name: getattr(self, name) for name in names if name != "reason" or self.reason}
-        return {**content, "command": f"score {self.command}"}
+        return {name: getattr(self, name) for name in names if name != "reason" or self.reason}
 
 
 def one_of(**options: Path | None) -> tuple[str, Path]:

@@ -69,7 +69,6 @@ def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreR
         if result.counted < len(queries)
     )
     return ScoreReport(
-        command="retrieval",
         parameters={kind: str(path), "ground_truth": str(ground_truth)},
         n=len(queries),
         unit="queries",

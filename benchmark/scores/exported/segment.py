@@ -200,7 +200,6 @@ def _report(
     seen = np.flatnonzero(overlaps.truth)
     classes = {str(number): 100.0 * float(overlaps.iou[number]) for number in seen}
     return ScoreReport(
-        command="segment",
         protocol=protocol,
         parameters=parameters,
         n=len(tables),

@@ -186,7 +186,6 @@ def _report(
     rows = {name: tuple(row.values()) for name, row in categories.items()}
     rows |= {name: (*count, *(scores[f"{each}{kind}"] for each in columns)) for name, kind in kinds.items()}
     return ScoreReport(
-        command="spair",
         protocol=task.protocol,
         parameters={"dataset": task.data.name, **parameters},
         n=count[1],

@@ -1,6 +1,5 @@
 """A command of a few lines: its form and its function are all that the command line needs."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,11 @@ from typer.testing import CliRunner
 import benchmark
 from benchmark.commands.app import COMMANDS, app_of
 from benchmark.commands.command import command
-from benchmark.option import OnePath, Option, Plain, Wholes, Words, called_with
+from benchmark.option import Form, OnePath, Option, Plain, Wholes, Words, called_with
 from zoo.errors import InputError
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyRequest:
+class ToyRequest(Form):
     """Whom to greet, how often, and where."""
 
     names: Words = Option(..., "Whom to greet.")
