@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
 from leaderboards.scores.column import Column, Side
 from leaderboards.scores.costs import find_device, layer_costs
-from leaderboards.scores.differences import Ties, column_ties
+from leaderboards.scores.differences import Ties, best_side, column_ties
 
 MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
 _COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
@@ -20,16 +20,11 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Side):
     """What a column says: its best backbone, the first of equal ones, and that one's best block."""
 
     column: Column
-    backbone: str
-    layer: int  # from 1, the lower one of equal ones
-    depth: int
-    pooling: str
-    score: float  # percent
     ci_low: float  # of the 95 % interval; NaN where there is none
     ci_high: float
     honest: float  # when the layer is chosen on other data than it is scored on; NaN without a split
@@ -60,7 +55,8 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
     """The answer to one column; one that shares the best score is tied with it."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
-    name, layer = str(top["backbone"]), int(top["layer"])
+    side = best_side(best, str(top["backbone"]))
+    name, layer = side.backbone, side.layer
     rivals = [str(other) for other in best["backbone"] if other != name]
     equal = set(best.loc[best["value"] == top["value"], "backbone"])
     tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
@@ -69,12 +65,8 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
     good = column.candidates[column.candidates["backbone"] == name]
     good = good[good["tied"].astype(bool) | (good["value"] == top["value"])]
     return Answer(
+        *astuple(side),
         column=column,
-        backbone=name,
-        layer=layer,
-        depth=int(top["depth"]),
-        pooling=str(top["pooling"]),
-        score=float(top["value"]),
         ci_low=float(top["ci_low"]),
         ci_high=float(top["ci_high"]),
         honest=math.nan if honest is None else honest.score,

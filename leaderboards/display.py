@@ -68,13 +68,8 @@ def score_text(value: float, spread: float = math.nan) -> str:
     return _with_spread(value, spread, 1)
 
 
-def similarity_text(value: float, spread: float = math.nan) -> str:
-    """A CKA as tables show it: three decimals, and its spread where that is known."""
-    return _with_spread(value, spread, 3)
-
-
 def number_text(value: float, spread: float = math.nan) -> str:
-    """A number of an analysis as tables show it: three decimals below 10, one above, and its spread."""
+    """A number of an analysis, or a CKA, as tables show it, with its spread: three decimals below 10."""
     return _with_spread(value, spread, 3 if abs(value) < 10 else 1)
 
 

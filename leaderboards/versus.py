@@ -61,16 +61,16 @@ class Versus:
     held_out: float = math.nan  # on halves of the data on which no layer was chosen; NaN without a choice
 
     @property
-    def higher(self) -> int:
-        """1 or 2 where the data show that the first or the second backbone scores higher, else 0.
+    def higher(self) -> str:
+        """The backbone that the data show to score higher; "" where they show none.
 
         A best layer was chosen on the items that score it; where the difference is gone when the layers are
         chosen on other items, nothing is shown.
         """
         turned = not math.isnan(self.held_out) and self.held_out * self.difference <= 0
         if turned or not self.p_corrected < LEVEL:
-            return 0
-        return 1 if self.difference > 0 else 2
+            return ""
+        return (self.first if self.difference > 0 else self.second).backbone
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def match_frame(result: Match) -> pd.DataFrame:
         | {name: getattr(versus.first, name) for name in _SIDE}
         | {f"other_{name}": getattr(versus.second, name) for name in _SIDE}
         | {name: getattr(versus, name) for name in _NUMBERS}
-        | {"higher": _winner(result, versus)}
+        | {"higher": versus.higher}
         for versus in result.rows
     ]
     return pd.DataFrame(rows)
@@ -209,7 +209,7 @@ def match_table(result: Match) -> pd.DataFrame:
             "p": _number(versus.p, ".2g"),
             "p (Holm)": _number(versus.p_corrected, ".2g"),
             "held-out difference": _number(versus.held_out, "+.1f"),
-            "higher": _winner(result, versus) or ("too few items" if math.isnan(versus.p) else "not shown"),
+            "higher": versus.higher or ("too few items" if math.isnan(versus.p) else "not shown"),
         }
         for versus in result.rows
     )
@@ -220,12 +220,8 @@ def conclusion(result: Match) -> str:
     """What the comparisons show, in one sentence, and how the layers were chosen, in another."""
     count = len(result.rows)
     corrected = f", corrected for {count} comparisons," if count > 1 else ""
-    states = {1: f"{result.names[0]} scores higher", 2: f"{result.names[1]} scores higher"}
-    parts = [
-        f"{words} on {where}"
-        for higher, words in (states | {0: "no difference shows"}).items()
-        if (where := _where(result, higher))
-    ]
+    states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
+    parts = [f"{words} on {where}" for name, words in states.items() if (where := _where(result, name))]
     shown = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
     if result.which == "same":
         return shown
@@ -234,17 +230,13 @@ def conclusion(result: Match) -> str:
     return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}"
 
 
-def _where(result: Match, higher: int) -> str:
+def _where(result: Match, higher: str) -> str:
     """The columns where one is higher, or none; of many layers, at how many of them."""
     counts = Counter(versus.column.heading for versus in result.rows if versus.higher == higher)
     if result.which == "best":
         return ", ".join(counts)
     total = Counter(versus.column.heading for versus in result.rows)
     return ", ".join(f"{heading} at {count} of {total[heading]} depths" for heading, count in counts.items())
-
-
-def _winner(result: Match, versus: Versus) -> str:
-    return result.names[versus.higher - 1] if versus.higher else ""
 
 
 def _score(side: Side, versus: Versus) -> str:

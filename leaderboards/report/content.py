@@ -137,7 +137,8 @@ class Report:
             (backbone.label, layer, np.nan, facts.parameters / backbone.depth * layer, width, width * BYTES)
             for backbone, facts in self.known
             if backbone.label not in set(self.measured_costs["backbone"])
-            for layer, width in enumerate(_widths(facts, backbone.depth), start=1)
+            for widths in [facts.widths if len(facts.widths) == backbone.depth else [np.nan] * backbone.depth]
+            for layer, width in enumerate(widths, start=1)
         ]
         parts = [part for part in (self.measured_costs, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
@@ -189,7 +190,3 @@ def _layers(column: Column) -> pd.DataFrame:
     fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
     places = ["best" if (name, layer) in best else "tied" if tied else "" for name, layer, tied in fields]
     return rows.assign(column=column.heading, place=places).sort_values(["backbone", "layer"], kind="stable")
-
-
-def _widths(facts: Facts, depth: int) -> Sequence[float]:
-    return facts.widths if len(facts.widths) == depth else (np.nan,) * depth

@@ -50,7 +50,7 @@ def _ties(column: Column, folder: Path, test: SetTest) -> Ties:
     below = set(best.loc[best["value"] < best["value"].max(), "backbone"])
     if not below:
         return Ties()
-    measured = {str(row["backbone"]): _measured(row, column, folder) for _, row in best.iterrows()}
+    measured = {str(name): _measured(best_side(best, name), column, folder) for name in best["backbone"]}
     verdicts: dict[str, bool | None] = dict.fromkeys(below)
     if next(iter(measured.values())):
         there = {name: items for name, items in measured.items() if items}
@@ -61,32 +61,24 @@ def _ties(column: Column, folder: Path, test: SetTest) -> Ties:
     return Ties(tied, apart, untested)
 
 
-def _measured(row: pd.Series, column: Column, folder: Path) -> list[Items]:
+def _measured(best: Side, column: Column, folder: Path) -> list[Items]:
     """Items of a backbone's best layer and of those tied with it; none where the best one's are missing."""
-    name, best = str(row["backbone"]), (int(row["layer"]), str(row["tap"]), str(row["pooling"]))
     layers = column.candidates
-    places = [best, *places_of(layers[(layers["backbone"] == name) & layers["tied"].astype(bool)])]
-    items = known_items(column, name, places, folder)
-    return [items[layer] for layer in places if layer in items] if best in items else []
+    sides = [best, *sides_of(layers[layers["tied"].astype(bool)], best.backbone)]
+    items = known_items(column, sides, folder)
+    return [items[side.place] for side in sides if side.place in items] if best.place in items else []
 
 
-def places_of(rows: pd.DataFrame) -> list[Place]:
-    """Layer, tap and pooling of each record."""
-    fields = zip(rows["layer"], rows["tap"], rows["pooling"], strict=True)
-    return [(int(layer), str(tap), str(pooling)) for layer, tap, pooling in fields]
-
-
-def known_items(
-    column: Column, backbone: str, places: Sequence[Place], folder: Path, transform: str = ""
-) -> dict[Place, Items]:
+def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Place, Items]:
     """Items of some layers, or sets, of a backbone in a column; none where the file is gone, or another one.
 
     A leaderboard or a choice is worth having without them: whoever asks names what was not tested.
     """
-    sets = any(stands_for_set(tap) for _, tap, _ in places)
-    key = task_key(column.task, column.dataset, column.protocol, transform, sets)
+    sets = any(stands_for_set(side.tap) for side in sides)
+    key = task_key(column.task, column.dataset, column.protocol, sides[0].transform, sets)
+    name = scored_path(key, sides[0].backbone)
     try:
-        return read_items(companion(folder, scored_path(key, backbone)), places)
+        return read_items(companion(folder, name), [side.place for side in sides])
     except InputError:
         return {}
 
@@ -125,7 +117,7 @@ def differences_of(
         return plain
     measured: list[Items] = []
     for side in (*sides, reference):
-        measured += known_items(column, side.backbone, [side.place], items, side.transform).values()
+        measured += known_items(column, [side], items).values()
     if len(measured) <= len(sides):
         return plain
     compared = paired_differences(measured, column.metric, reference=len(sides))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from statistics import mean, stdev
@@ -40,11 +40,6 @@ class BoardBackbone:
             size = self.name.removeprefix(entry)
             return f"random floor{size}" if entry.endswith(FLOOR) else f"random floor ({self.name})"
         return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
-
-    @property
-    def entry_label(self) -> str:
-        """Its name in tables without an input size."""
-        return replace(self, name=entry_name(self.name)).label
 
     @property
     def rank(self) -> tuple[int, str, int, str]:

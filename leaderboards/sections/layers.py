@@ -5,7 +5,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed, pooling_name, pooling_rank, score_text
 from leaderboards.scores.column import Column
-from leaderboards.scores.differences import known_items, places_of
+from leaderboards.scores.differences import known_items, sides_of
 from leaderboards.sections import tables
 from leaderboards.sections.provenance import partial_line, units_text
 from tasks.blocks import Block, Heading, Table, said, wrapped
@@ -86,8 +86,8 @@ def _groups_text(board: Board, column: Column) -> str:
     """Of how many groups, such as videos, the items are, where they were not sampled one by one."""
     if board.items is None or column.best.empty:
         return ""
-    (best,) = places_of(column.best[:1])
-    measured = known_items(column, str(column.best["backbone"].iloc[0]), [best], board.items)
+    best = sides_of(column.best[:1], column.best["backbone"].iloc[0])
+    measured = known_items(column, best, board.items)
     count = len({cluster for items in measured.values() for cluster in items.clusters})
     single = all(count == len(items.keys) for items in measured.values())
     return "" if single else f" in {count:,} independent groups"

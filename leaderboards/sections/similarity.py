@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import pooling_name, pooling_rank, similarity_text
+from leaderboards.display import number_text, pooling_name, pooling_rank
 from leaderboards.scores.frames import RecordGroup, groups_of, half_widths, pair_rows
 from leaderboards.sections.provenance import partial_line, units_text
 from tasks.blocks import Block, Heading, Table, said
@@ -74,7 +74,7 @@ def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
     cells: dict[tuple[str, str], str] = {}
     fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
     for first, second, value, spread in fields.itertuples(index=False, name=None):
-        text = similarity_text(value) if first == second else similarity_text(value, spread)
+        text = number_text(value) if first == second else number_text(value, spread)
         cells[first, second] = cells[second, first] = text
     frame = pd.DataFrame({"": [backbone.label for backbone in backbones]})
     for backbone in backbones:
@@ -102,7 +102,7 @@ def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
             "block": f"{row['layer']}/{depths[row['backbone']]}",
             "other backbone": board.labels[row["other"]],
             "its block": f"{row['other_layer']}/{depths[row['other']]}",
-            "CKA": similarity_text(row["value"], row["spread"]),
+            "CKA": number_text(row["value"], row["spread"]),
         }
         for row in rows.assign(spread=half_widths(rows)).to_dict("records")
     )

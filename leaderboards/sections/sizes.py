@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -173,7 +173,8 @@ def size_blocks(board: Board) -> list[Block]:
     if not rows:
         return []
     columns = size_columns(rows)
-    labels = {entry_name(backbone.name): backbone.entry_label for backbone in board.backbones}
+    names = {backbone: entry_name(backbone.name) for backbone in board.backbones}
+    labels = {name: replace(backbone, name=name).label for backbone, name in names.items()}
     body = []
     for row in rows:
         cells = {"column": row.column.heading, "backbone": labels[row.backbone]}

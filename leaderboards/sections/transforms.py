@@ -30,14 +30,19 @@ No gain has an interval: the measurements of single images were not there when t
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a transform gains one backbone in one column."""
+    """What a transform, or taking layers together, gains one backbone in one column.
+
+    The last gain of a backbone from sets is chosen on other data, both the set and the single block: their
+    scores are of the data that did not choose. All others are chosen on the items that score them.
+    """
 
     column: Column
-    plain: Side  # the best block as it is
-    best: Side  # the best block with the transform
-    gain: Difference  # both layers were chosen on the items that score them
-    same_layer: Difference | None  # at the block that is best as it is; None where it has no score
-    honest: float  # on halves of the data on which no layer was chosen; NaN where no choice is recorded
+    plain: Side  # the best block as it is, or that which was chosen most often, and the score
+    best: Side  # the best block with the transform; a set, of several that which was chosen most often
+    gain: Difference
+    same_layer: Difference | None = None  # at the block that is best as it is; None where it has no score
+    honest: float = math.nan  # of a transform, on data on which no layer was chosen; NaN without a choice
+    names: tuple[str, ...] = ()  # what a set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
 
 def gains_of(board: Board) -> tuple[Gain, ...]:
@@ -137,24 +142,9 @@ PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"
 
 
-@dataclass(frozen=True, slots=True)
-class SetGain:
-    """What taking layers together gains one backbone in one column.
-
-    The last one of a backbone is chosen on other data, both the set and the single block: their scores are of
-    the data that did not choose.
-    """
-
-    column: Column
-    names: tuple[str, ...]  # what the set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
-    side: Side  # the set, of several that which was chosen most often, and the score
-    best: Side  # the best single block, or that which was chosen most often, and the score
-    gain: Difference
-
-
-def set_gains(board: Board) -> tuple[SetGain, ...]:
+def set_gains(board: Board) -> tuple[Gain, ...]:
     """The gains of all sets, by transform, column and backbone; none without scores of single layers."""
-    gains: list[SetGain] = []
+    gains: list[Gain] = []
     for transform in sorted(set(board.sets["transform"]), key=natural):
         rows, sets = (frame[frame["transform"] == transform] for frame in (board.measured, board.sets))
         plain = board.only(rows.assign(transform=""))  # seen alone they are scores like any others
@@ -164,7 +154,7 @@ def set_gains(board: Board) -> tuple[SetGain, ...]:
     return tuple(gains)
 
 
-def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transform: str) -> Iterator[SetGain]:
+def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transform: str) -> Iterator[Gain]:
     """The gains of one backbone in a column: the named sets, the best pair, the honest choice."""
     single = column.candidates[column.candidates["backbone"] == name]
     rows = sets[(sets["backbone"] == name) & (sets["metric"] == column.metric) & ~is_floor(sets)]
@@ -174,14 +164,14 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     best = best_side(single, name, transform)
     for names, side in _shown(sides_of(rows, name, transform)):
         (gain,) = differences_of(column, [side], best, board.items)
-        yield SetGain(column, names, side, best, gain)
+        yield Gain(column, best, side, gain, names=names)
     score, chosen = chosen_elsewhere(rows)
     before = column.honest.get(name)
     if not math.isnan(score) and before is not None and len(rows) > 1:
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
         honest = replace(best, layer=before.shares[0][0], score=before.score)
         names = (CHOSEN.format(count=len(rows)),)
-        yield SetGain(column, names, side, honest, Difference(score - before.score))
+        yield Gain(column, honest, side, Difference(score - before.score), names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:
@@ -210,11 +200,11 @@ def set_blocks(board: Board) -> list[Block]:
         {
             "column": gain.column.heading,
             "backbone": board.labels[gain.best.backbone],
-            "transform": gain.best.transform,
+            "transform": gain.plain.transform,
             "set": ", ".join(gain.names),
-            "blocks": _blocks_text(blocks_of(gain.side)),
-            "score": score_text(gain.side.score),
-            "best layer": side_text(gain.best),
+            "blocks": _blocks_text(blocks_of(gain.best)),
+            "score": score_text(gain.best.score),
+            "best layer": side_text(gain.plain),
             "gain": difference_text(gain.gain),
         }
         for gain in set_gains(board)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import similarity_text
+from leaderboards.display import number_text
 from leaderboards.scores.frames import half_widths
 from leaderboards.sections.provenance import partial_line
 from leaderboards.sections.similarity import CkaTable, cka_tables
@@ -114,7 +114,7 @@ def _training_blocks(table: CkaTable, reference: str, others: Mapping[str, str])
         name = slug(f"{reference}.{table.dataset_name}.{table.protocol}.same-blocks")
         blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))
     body = [
-        {"training": label} | {str(block): similarity_text(*cka) for block, cka in same.items()}
+        {"training": label} | {str(block): number_text(*cka) for block, cka in same.items()}
         for label, same in trainings.items()
     ]
     columns = ["training", *map(str, sorted(set().union(*trainings.values())))]
@@ -134,6 +134,6 @@ def parting_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -
             numbers = {"within": within, "across": across, "difference": parted}
             numbers |= {f"that of {reference}": whole, "more by": parted - whole}
             if not isnan(parted - whole):
-                texts = {column: similarity_text(number) for column, number in numbers.items()}
+                texts = {column: number_text(number) for column, number in numbers.items()}
                 body.append({"backbone": name, "block": block[1]} | texts)
     return pd.DataFrame(body)

@@ -95,15 +95,15 @@ def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fus
     spair = {one.names[0]: one for one in gains if one.column.task == "spair"}
     assert [*spair] == ["last4", "best pair of 6", "chosen on other data, of 7"]
     four = spair["last4"]
-    assert blocks_of(four.side) == (9, 10, 11, 12)
-    assert four.gain.value == pytest.approx(four.side.score - four.best.score)
+    assert blocks_of(four.best) == (9, 10, 11, 12)
+    assert four.gain.value == pytest.approx(four.best.score - four.plain.score)
     assert four.gain.low <= four.gain.value <= four.gain.high
     pairs = made.sets[(made.sets["task"] == "spair") & (made.sets["metric"] == "PCK@0.1")]
     pairs = pairs[(pairs["backbone"] == "mini-fs") & (pairs["tap"].str.count(r"\+") == 1)]
-    assert spair["best pair of 6"].side.score == pairs["value"].max()
+    assert spair["best pair of 6"].best.score == pairs["value"].max()
     for fair in (one for one in gains if one.names[0].startswith("chosen")):
-        assert fair.best.score == fair.column.honest["mini-fs"].score
-        assert fair.gain.value == pytest.approx(fair.side.score - fair.best.score)
+        assert fair.plain.score == fair.column.honest["mini-fs"].score
+        assert fair.gain.value == pytest.approx(fair.best.score - fair.plain.score)
 
 
 def test_the_page_has_a_table_of_its_own(made: Fused) -> None:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -79,7 +78,6 @@ LAYERS = "Regret of each backbone, with the layer that is named in brackets; emp
 BY = "named by"
 ALL = "all together"
 
-Number = Literal["regret", "correlation"]  # of a layer that is named
 Key = tuple[str, str, str, str]  # of a column, as `Column.key`
 
 
@@ -110,10 +108,6 @@ class Beaten:
     @property
     def lower(self) -> bool:
         return all(mean_of(values) < 0 for values in self.less.values())
-
-    @property
-    def shown(self) -> bool:
-        return self.lower and self.p < LEVEL
 
 
 def unlabelled_blocks(board: Board) -> list[Block]:
@@ -153,7 +147,7 @@ def unlabelled_blocks(board: Board) -> list[Block]:
 
 
 def _verdict(tests: Sequence[Beaten], count: int) -> Text:
-    if beating := [test.criterion for test in tests if test.shown]:
+    if beating := [test.criterion for test in tests if test.lower and test.p < LEVEL]:
         return said(BEATS, level=fixed(LEVEL, 2), names=", ".join(beating))
     lower = ", ".join(test.criterion for test in tests if test.lower)
     return said(NONE, lower=LOWER.format(names=lower, count=count) if lower else NOT_LOWER)
@@ -170,7 +164,7 @@ def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
 
 
 def _means(
-    choices: Sequence[Named], columns: Sequence[Column], number: Number, names: Sequence[str]
+    choices: Sequence[Named], columns: Sequence[Column], number: str, names: Sequence[str]
 ) -> pd.DataFrame:
     """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
     headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
@@ -241,9 +235,9 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
 
 
 def by_backbone(
-    choices: Sequence[Named], by: str, number: Number = "regret", column: Column | None = None
+    choices: Sequence[Named], by: str, number: str = "regret", column: Column | None = None
 ) -> Floats:
-    """What a criterion or rule loses, or its correlations: each backbone's in a column, or mean over all."""
+    """``regret`` or ``correlation`` of a criterion or rule: each backbone's in a column, or mean over all."""
     own = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
     return _over_columns({(choice.backbone, choice.column.key): getattr(choice, number) for choice in own})
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.board import Board
-from leaderboards.display import ranges_text, score_text, similarity_text, task_display
+from leaderboards.display import number_text, ranges_text, score_text, task_display
 from leaderboards.pages.markdown import plain, table
 from leaderboards.sections.gaps import empty_cells
 from tests.leaderboards.builder import NAN, floor, frame, full_suite, layers, record, unsure
@@ -132,7 +132,7 @@ def test_counts_and_dates_that_differ_are_ranges():
 
 def test_numbers_are_formatted_without_a_negative_zero():
     assert [score_text(value) for value in (61.25, 100.0, -0.01, NAN)] == ["61.2", "100.0", "0.0", ""]
-    assert [similarity_text(value) for value in (0.12345, -0.0001, -0.5)] == ["0.123", "0.000", "-0.500"]
+    assert [number_text(value) for value in (0.12345, -0.0001, -0.5)] == ["0.123", "0.000", "-0.500"]
     assert ranges_text([5, 1, 2, 3, 9, 8]) == "1 to 3, 5, 8, 9"
 
 

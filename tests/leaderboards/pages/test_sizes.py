@@ -122,7 +122,7 @@ def test_sizes_of_one_backbone_stand_together_from_the_smallest_on() -> None:
     found = backbones_of(frame(*(layers([1.0], backbone=name) for name in names)))
     assert [one.name for one in found] == ["mini-dino", "mini-dino@448px", "mini-dino@1024px", "mini-dino-b"]
     assert BoardBackbone("random@448px", "random", False, 1).label == "random floor@448px"
-    assert BoardBackbone("random@448px", "random", False, 1).entry_label == "random floor"
+    assert BoardBackbone("random", "random", False, 1).label == "random floor"
 
 
 def test_only_a_size_is_taken_for_one() -> None:
