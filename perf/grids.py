@@ -70,7 +70,7 @@ def drawn_pairs(images: int) -> Keypoints:
     size, box = (SIDE, SIDE), (0.0, 0.0, float(SIDE), float(SIDE))
     points = np.random.default_rng(0).uniform(0, SIDE, (images, POINTS, 2))
     pairs = tuple(
-        KeypointPair(f"{a}-{b}", "a", a, b, size, size, box, box, points[a], points[b])
+        KeypointPair(f"{a}-{b}", "a", a, b, size, size, box, points[a], points[b])
         for a, b in permutations(range(images), 2)
     )
     return Keypoints("pairs", nothings(images), pairs, Coverage(()))

@@ -104,6 +104,9 @@ that the truth shows, those that it or the prediction shows, or all; or all pixe
 
 OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")  # ratios of sums of these
 
+# classes that are averaged, where these are not those that the truth shows
+AVERAGED: Mapping[Over, Literal["shown", "seen", "all"]] = {"seen classes": "seen", "all classes": "all"}
+
 
 @dataclass(frozen=True, slots=True)
 class Statistic:

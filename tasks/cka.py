@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Group, Measurer, Source, digest
-from tasks.comparing import ComparisonTask, Floats, PairFindings
+from tasks.comparing import ComparisonTask, PairFindings
 from tasks.feeds import WHOLE_GRIDS
+from tasks.metrics.arrays import Floats
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, finite_gram, gram_matrix, rounded_centred
 from tasks.sources import ProbedImages, batch_slices
 from tasks.stored import StoredBackbone

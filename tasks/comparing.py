@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Source
+from tasks.metrics.arrays import Floats
 from tasks.stored import StoredBackbone
 from tasks.task import FedTask
 from zoo.spec import BackboneSpec, Layer
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,19 +44,15 @@ class AttentionFeed(_Attention[AttentionMaps]):
         return maps.of(part.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """Attention of a block, and the images that it is of."""
-
-    maps: AttentionMaps
-    pixels: Tensor  # what the backbone was shown, uint8 RGB [images 3 height width]
+# Attention of a block, and what the backbone was shown, uint8 RGB [images 3 height width].
+Pictured = tuple[AttentionMaps, Tensor]
 
 
 class PicturedFeed(_Attention[Pictured]):
     """Attention probabilities with the pixels."""
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Pictured:
-        return Pictured(ATTENTION.portion(shown, part), part.pixels)
+        return ATTENTION.portion(shown, part), part.pixels
 
 
 @dataclass(frozen=True, slots=True)

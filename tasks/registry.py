@@ -53,39 +53,34 @@ _RANKINGS = tuple(
 )
 _CLUSTERINGS = ("purity", "NMI", "ARI")
 
+_classified = partial(TaskEntry, role="classification", data="ImageNet-1k")
 # an analysis of what goes on inside, on probe images that need no classes; run where it is named
 _inside = partial(
     TaskEntry, role="classification", data="ImageNet-50", analysis=True, default=False, labels=False
 )
 
 TASKS: tuple[TaskEntry, ...] = (
-    TaskEntry(
+    _classified(
         name="knn",
         code="tasks.knn:KnnTask",
-        role="classification",
         title="k-NN classification",
-        data="ImageNet-1k",
         metrics=_VOTES,
         asks="Do the images most similar to an image show the same class? They vote on its class.",
         measures="top-1: images that are given their own class",
     ),
-    TaskEntry(
+    _classified(
         name="fewshot",
         code="tasks.probes:FewShotTask",
-        role="classification",
         title="few-shot linear probe",
-        data="ImageNet-1k",
         metrics=("top1-10shot", "top1-1shot", "top1-5shot", "top1-25shot"),
         asks="Are the classes linearly readable from a few labelled images of each?",
         measures="top1-10shot: images given their own class by a linear probe of 10 images a class",
         default=False,
     ),
-    TaskEntry(
+    _classified(
         name="linear",
         code="tasks.probes:LinearTask",
-        role="classification",
         title="linear probe on all labels",
-        data="ImageNet-1k",
         metrics=("top1", "top1-bn"),
         asks="How far does a linear layer get that is trained on all labels?",
         measures="top1: images given their own class by the trained linear layer",
@@ -140,10 +135,9 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="mIoU: intersection over union of predicted and true pixels, mean over the classes",
         default=False,
     ),
-    TaskEntry(
+    _classified(
         name="cluster-image",
         code="tasks.clustering:ImageClusterTask",
-        role="classification",
         title="k-means clustering of images",
         data="ImageNet-50",
         metrics=_CLUSTERINGS,
@@ -170,10 +164,9 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Do parts of objects, cut out by their masks, fall into their kinds when grouped?",
         measures="purity: parts that belong to the commonest kind of their group",
     ),
-    TaskEntry(
+    _classified(
         name="cka",
         code="tasks.cka:CkaTask",
-        role="classification",
         title="similarity of layers",
         data="ImageNet-50",
         metrics=("CKA",),

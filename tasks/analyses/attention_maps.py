@@ -18,6 +18,7 @@ from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import Pictured, PicturedFeed
 from tasks.metrics import attention, offsets
 from tasks.metrics.arrays import Floats
+from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -135,7 +136,8 @@ class _Maps:
         self._rolled: dict[int, Tensor] = {}
 
     def reduce(self, layer: Layer, positions: Sequence[int], portion: Pictured) -> dict[str, Tensor]:
-        maps, probabilities, prefix = portion.maps, portion.maps.probabilities, portion.maps.prefix_tokens
+        maps = portion[0]
+        probabilities, prefix = maps.probabilities, maps.prefix_tokens
         index = self._offset_index(maps.cells, probabilities.device)
         arrays = {"cls_map": probabilities[:, :, 0].double().sum(dim=0)} if prefix else {}
         arrays |= {
@@ -146,14 +148,14 @@ class _Maps:
             "std-over-heads": attention.deviation_over_heads(probabilities, prefix),
         }
         rows = [row for row, position in enumerate(positions) if position in self._sampled]
-        return arrays | (self._single(layer, positions, rows, portion) if rows else {})
+        return arrays | (self._single(layer, positions, rows, *portion) if rows else {})
 
     def _single(
-        self, layer: Layer, positions: Sequence[int], rows: list[int], portion: Pictured
+        self, layer: Layer, positions: Sequence[int], rows: list[int], maps: AttentionMaps, pixels: Tensor
     ) -> dict[str, Tensor]:
         """Maps of the images in some rows; their rollout goes on from block to block."""
-        prefix, chosen = portion.maps.prefix_tokens, [positions[row] for row in rows]
-        fused = torch.stack([attention.fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
+        prefix, chosen = maps.prefix_tokens, [positions[row] for row in rows]
+        fused = torch.stack([attention.fuse_heads(maps.probabilities[row], "mean") for row in rows])
         before = torch.stack([self._rolled[position] for position in chosen]) if layer.index > 1 else None
         rolled = attention.roll(fused, before)
         self._rolled |= dict(zip(chosen, rolled, strict=True))
@@ -165,7 +167,7 @@ class _Maps:
             "sample_rollout": attention.output_map(rolled, prefix).clone(),
         }
         if layer.index == 1:
-            step = -(-max(portion.pixels.shape[-2:]) // LARGEST_SIDE)
-            pictures = torch.stack([portion.pixels[row, :, ::step, ::step] for row in rows])
+            step = -(-max(pixels.shape[-2:]) // LARGEST_SIDE)
+            pictures = torch.stack([pixels[row, :, ::step, ::step] for row in rows])
             single["sample_image"] = pictures.permute(0, 2, 3, 1)
         return single

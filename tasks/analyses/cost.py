@@ -115,9 +115,7 @@ class CostTask(Task):
         return replace(self, device=device)
 
     def results(self, backbone: AskedBackbone) -> Findings:
-        return self.findings(backbone.costs(self.config))
-
-    def findings(self, costs: MeasuredCosts) -> Findings:
+        costs: MeasuredCosts = backbone.costs(self.config)
         layers = tuple(costs.timed[0].seconds)
         whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)
         outcomes = [LayerOutcome(layer, "image", Outcome(tuple(_up_to(costs, layer)))) for layer in layers]

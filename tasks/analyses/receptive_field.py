@@ -72,9 +72,7 @@ class ReceptiveFieldTask(Task):
         return sorted(np.random.default_rng(self.config.seed).permutation(width)[:count].tolist())
 
     def results(self, backbone: AskedBackbone) -> Findings:
-        return self.findings(backbone.fields(self.entry.name, self.source, self.layers, self.channels))
-
-    def findings(self, fields: Fields) -> Findings:
+        fields = backbone.fields(self.entry.name, self.source, self.layers, self.channels)
         by_layer = {layer: _outcome(fields, layer) for layer in fields.strength}
         by_layer |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
         order = sorted(by_layer, key=lambda layer: layer.place)

@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
 from sys import intern
 from typing import NamedTuple
@@ -148,17 +148,13 @@ def _word(value: object, where: str) -> str:
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
     """The tables with classes that lie in a folder itself or in the folders in it; raises InputError."""
-    by_folder: dict[str, list[str]] = {}
-    for path in tree.others:
-        folder, _, name = path.rpartition("/")
-        if name in METADATA and "/" not in folder:
-            by_folder.setdefault(folder, []).append(path)
     tables = []
-    for folder, paths in by_folder.items():
-        if len(paths) > 1:
+    found = (path for path in tree.others if path.rpartition("/")[2] in METADATA and path.count("/") < 2)
+    for folder, (path, *others) in groupby(found, lambda path: path.rpartition("/")[0]):
+        if others:
             raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
         prefix = f"{folder}/" if folder else ""
-        tables.append(read_label_table(tree.root / paths[0], required=False, prefix=prefix))
+        tables.append(read_label_table(tree.root / path, required=False, prefix=prefix))
     return [table for table in tables if table.rows]
 
 

@@ -35,8 +35,7 @@ class KeypointPair:
     target: int
     source_size: tuple[int, int]
     target_size: tuple[int, int]
-    source_box: Box  # bounding box of the object
-    target_box: Box
+    target_box: Box  # bounding box of the object
     source_points: NDArray[np.float64]  # keypoints (x, y) visible in both images, float64 [points 2]
     target_points: NDArray[np.float64]  # where these are in the target image, in the same order
     facts: PairFacts | None = None  # how hard it is; None where its annotation does not say so
@@ -162,7 +161,7 @@ class _PairReader:
             )
         hard = facts.read_facts(pair, self._mistakable(pair, category, target, where), where)
         first, second = (self._number(side, key, where) for side in (source, target))
-        shown = (source.size, target.size, source.box, target.box, source.points, target.points)
+        shown = (source.size, target.size, target.box, source.points, target.points)
         turn = self._notes.turn(source.image, target.image)
         return KeypointPair(key, category, first, second, *shown, hard, turn)
 

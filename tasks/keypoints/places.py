@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from tasks.keypoints.config import KeypointConfig
 from tasks.metrics import bilinear
+from tasks.metrics.arrays import Floats
 from tasks.metrics.bilinear import Places, official_pixels
 from tasks.metrics.correspondence import Axis
 from zoo.view.geometry import Geometry
@@ -13,7 +13,6 @@ from zoo.view.released import CornerSquare
 from zoo.view.views import View
 
 Size = tuple[int, int]  # height and width of a grid of tokens
-Floats = NDArray[np.float64]
 
 
 def stated(view: View, size: tuple[int, int]) -> Geometry:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.uncertainty import DIGITS, Uncertainty
-from tasks.metrics.weighted import WeightedScores, members_of
+from tasks.metrics.uncertainty import Uncertainty, WeightedScores, without_rounding
+from tasks.metrics.weighted import members_of
 
 DRAWS = 5_000  # of the largest difference
 # by how many of its standard errors a layer may be nearer to the best one of its backbone than was measured,
@@ -79,8 +79,7 @@ def _heights(scores: Floats, error: Floats, freedom: Floats) -> Floats:
     In standard errors of a normal number of the same tail as Student's; infinitely far where they differ and
     never vary.
     """
-    value = scores - scores[:, None]
-    value[np.abs(value) < np.abs(scores).max(initial=1) * 10.0**-DIGITS] = 0
+    value = without_rounding(scores - scores[:, None], scores)
     with np.errstate(divide="ignore"):
         return np.asarray(-ndtri(stdtr(freedom, -value / np.where(value == 0, 1, error))), np.float64)
 

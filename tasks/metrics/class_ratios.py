@@ -2,23 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.overlaps import Averaged
 from tasks.metrics.weighted import Part, as_weights, check_ids
-
-Averaged = Literal["shown", "seen", "all"]
-"""Classes that are averaged: those that the truth shows, those of which there is anything of the whole (they
-are shown or predicted), or all. One that is not shown counts 0."""
 
 
 @dataclass(frozen=True)
 class ClassRatios:
     """Several scores (layers): means over classes of sum(part) / sum(whole), on the same images.
 
-    A class that is shown and has nothing of the whole counts 0. Averaged are the classes of the weighted
+    A class that is averaged and has nothing of the whole counts 0. Averaged are the classes of the weighted
     images. Raises ValueError where shapes do not fit, or a value is negative, NaN or infinite.
     """
 

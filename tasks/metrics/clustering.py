@@ -11,6 +11,7 @@ from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from tasks.metrics.arrays import Features, Floats, Integers
 
@@ -102,10 +103,7 @@ def purity(classes: Integers, clusters: Integers) -> float:
     Retrieval, section 16.3.
     """
     _check(classes, clusters)
-    names, column = np.unique(classes, return_inverse=True)
-    groups, row = np.unique(clusters, return_inverse=True)
-    counts = np.bincount(row * len(names) + column, minlength=len(names) * len(groups))
-    return float(counts.reshape(len(groups), len(names)).max(axis=1).sum() / len(classes))
+    return float(contingency_matrix(clusters, classes).max(axis=1).sum() / len(classes))
 
 
 def nmi(classes: Integers, clusters: Integers) -> float:
@@ -196,10 +194,8 @@ def slopes(index: Literal["purity", "NMI", "ARI"], classes: Integers, clusters: 
     Of classes that are equally frequent in a cluster the first one counts for purity.
     """
     _check(classes, clusters)
-    names, column = np.unique(classes, return_inverse=True)
-    groups, row = np.unique(clusters, return_inverse=True)
-    table = np.zeros((len(groups), len(names)))
-    np.add.at(table, (row, column), 1.0)
+    row, column = (np.unique(names, return_inverse=True)[1] for names in (clusters, classes))
+    table = contingency_matrix(clusters, classes, dtype=np.float64)
     items = float(len(classes))
     if index == "purity":
         hits = table.argmax(axis=1)[row] == column

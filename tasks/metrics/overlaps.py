@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
+
+Averaged = Literal["shown", "seen", "all"]
+"""Classes that are averaged: those that the truth shows; those that the truth or the prediction shows, as in
+mmsegmentation and dinov3; or all, of which one that is neither shown nor predicted counts 0 (Hummingbird)."""
 
 
 def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:
@@ -52,9 +57,10 @@ class Overlaps:
         """Intersection over union of each class, fractions; NaN of one without a pixel in either."""
         return _ratio(self.intersection, self.union)
 
-    def mean_iou(self) -> float:
-        """Mean IoU, a fraction, over the classes that the truth shows; NaN if it shows none."""
-        return _mean(self.iou[self.truth > 0])
+    def mean_iou(self, averaged: Averaged = "shown") -> float:
+        """Mean IoU, a fraction, over some classes; NaN if there is none."""
+        classes = {"shown": self.truth > 0, "seen": self.union > 0, "all": self.truth >= 0}[averaged]
+        return _mean(np.nan_to_num(self.iou)[classes])
 
     def mean_accuracy(self) -> float:
         """Mean share of a class's pixels that were given it, over the classes that the truth shows."""
@@ -63,14 +69,6 @@ class Overlaps:
     def accuracy(self) -> float:
         """Share of the pixels that were given their class; NaN if there is none."""
         return float(_ratio(self.intersection.sum(), self.truth.sum()))
-
-    def mean_iou_of_seen(self) -> float:
-        """Mean IoU over the classes that truth or prediction show; source: mmsegmentation, dinov3."""
-        return _mean(self.iou[self.union > 0])
-
-    def mean_iou_of_all(self) -> float:
-        """Mean IoU over all classes, one that is neither shown nor predicted counting 0; Hummingbird's."""
-        return _mean(np.nan_to_num(self.iou))
 
 
 def names_of_predictions(table: Integers) -> Integers:
@@ -91,7 +89,7 @@ def mean_iou_of_labels(truth: Labels, predicted: Labels, ignored: frozenset[int]
     """
     judged = ~np.isin(truth, sorted(ignored))
     table = confusion(np.where(judged, truth, VOID), np.where(judged, predicted, 0).astype(np.uint8), 256)
-    return Overlaps.of(table).mean_iou_of_seen()
+    return Overlaps.of(table).mean_iou("seen")
 
 
 def _ratio(part: Integers, whole: Integers) -> Floats:

@@ -7,11 +7,14 @@ Intervals of shares of hits are exact ones, which hold near 0 and 100 %, too; ot
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtr, stdtrit
 
 from tasks.metrics.arrays import Floats
-from tasks.metrics.weighted import Part, Ratios, Trials, WeightedScores, halves, members_of
+from tasks.metrics.class_ratios import ClassRatios
+from tasks.metrics.weighted import Part, Partitions, Ratios, Trials, halves, members_of
+
+# several scores (layers) as functions of the same weighted units
+WeightedScores = Ratios | Partitions | ClassRatios
 
 DIGITS = 12  # decimal places of a score's size that rounding leaves intact
 ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
@@ -161,11 +164,6 @@ class Differences:
     high: Floats
     p: Floats
 
-    @property
-    def tied(self) -> NDArray[np.bool_]:
-        """Whether the interval holds 0; False where there is none."""
-        return np.asarray((self.low <= 0) & (self.high >= 0))
-
 
 def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Floats]:
     """Ends of intervals [scores], in the scores' unit; NaN where units are too few to vary.
@@ -202,7 +200,7 @@ def differences(measured: WeightedScores, reference: int, level: float = 0.95) -
             f"found {reference} and {level}"
         )
     scores = measured.evaluate()[0]
-    value = _without_rounding(scores - scores[reference], scores)
+    value = without_rounding(scores - scores[reference], scores)
     if (uncertainty := Uncertainty.of(measured)) is None:
         nothing = np.full(measured.scores, np.nan)
         return Differences(value, nothing, nothing, np.where(value == 0, 1.0, np.nan))
@@ -243,7 +241,7 @@ def choose_on_halves(
     return times / len(pick), held_out, best
 
 
-def _without_rounding(values: Floats, scores: Floats) -> Floats:
+def without_rounding(values: Floats, scores: Floats) -> Floats:
     """Differences of scores; 0 where rounding alone parts them."""
     return np.where(np.abs(values) < np.abs(scores).max(initial=1) * 10.0**-DIGITS, 0, values)
 

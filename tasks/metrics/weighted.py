@@ -7,7 +7,7 @@ score moves with the weight of each unit says how much it varies among samples, 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import Literal, Protocol, Self, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,37 +44,6 @@ CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a tempora
 Part = tuple[Floats, float]
 """A part of how scores vary, rows [rows scores] whose ``rows.T @ rows`` is its covariance, and its degrees of
 freedom."""
-
-
-class WeightedScores(Protocol):
-    """Several scores (layers) as functions of the same weighted units."""
-
-    @property
-    def scores(self) -> int:
-        """How many there are."""
-        ...
-
-    @property
-    def counts(self) -> Floats:
-        """How much of what is scored each unit holds, [units]; 0 where it does not count."""
-        ...
-
-    @property
-    def stratum(self) -> Integers:
-        """What each unit is sampled within, [units], from 0."""
-        ...
-
-    def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Scores of units with weights [R units], or all of weight 1: [R scores], NaN where there is none."""
-        ...
-
-    def slopes(self) -> Floats:
-        """How much each score rises with the weight of each unit, where all have weight 1: [units scores]."""
-        ...
-
-    def chance(self) -> list[Part]:
-        """How scores vary by what was drawn beside the units, such as where k-means starts."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +102,7 @@ class Ratios:
         return np.divide(total, groups, out=np.full_like(total, np.nan), where=groups > 0)
 
     def slopes(self) -> Floats:
+        """How much each score rises with the weight of each unit, where all have weight 1: [units scores]."""
         slopes = np.zeros_like(self.totals)
         groups = [members for members in members_of(self.group) if self.counts[members].any()]
         for members in groups:
@@ -142,6 +112,7 @@ class Ratios:
         return slopes
 
     def chance(self) -> list[Part]:
+        """How scores vary by what was drawn beside the units."""
         if self.draws is None:
             return []
         count = len(self.draws)

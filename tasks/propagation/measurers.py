@@ -35,36 +35,73 @@ seeded as the first mask is, and once as the exact share of each token that each
 FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their ceilings [objects], and a small mask
 
 
-class VideoScorer:
-    """What the masks of one video are scored by, and the labels that its first mask gives a grid.
+class VideoMeasurer:
+    """Propagates frame by frame on the device, and scores the frames on the host when the video is over.
 
-    Masks of the image's size come one at a time a thread; of some frames, the ``examples``, the predicted
-    mask is kept, small.
+    Masks are carried by each layer, or, if there are any, by sets of layers: by the mean cosines of their
+    layers, each of which it is fed. What waits until the end is a soft map of the size of the token grid for
+    each frame; of sets also the frames of a batch, until all layers have shown them. Masks of the image's
+    size come one at a time a thread; of some frames, the ``examples``, the predicted mask is kept, small.
     """
 
     def __init__(
-        self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...]
+        self,
+        video: Video,
+        view: View,
+        config: PropagationConfig,
+        sets: Sequence[Layer] = (),
+        examples: tuple[int, ...] = (),
     ) -> None:
         self._video = video
         self._config = config
+        self._sets = sets
         self._examples = examples
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
+        self._last = max(0, len(video.frames) - 2)  # place of the last frame that is looked at
+        self._gathered = Gathered(members_of(sets))
+        self._flags = LayerFlags()
+        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by the layers shown together
+        self._soft: dict[Layer, list[Tensor]] = {}
 
-    @property
-    def last(self) -> int:
-        """Place of the last frame that is looked at."""
-        return max(0, len(self._video.frames) - 2)
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        start, last = positions[0], self._last
+        self._flags.see(layer, grids[: last + 1 - start], compared=grids[: 0 if start else 1])
+        for position, frame in self._gathered.add(layer, positions, grids).items():
+            if position > last:
+                continue
+            layers = frozenset(frame)
+            if layers not in self._carried:
+                self._carried[layers] = self._begun(self._sets or [layer], frame)
+                continue
+            for propagation in self._carried[layers]:
+                for each, soft in propagation.step(frame).items():
+                    self._soft[each].append(soft)
 
-    def seeds(self, grid: tuple[int, int]) -> Tensor:
-        """What a grid knows of the first mask: [height width channels]."""
-        return self._labels(self._seed, grid)
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Soft maps of all frames, [frames height width channels]."""
+        self._carried.pop(frozenset(layer.members), None)
+        if layer not in self._soft:
+            raise ValueError(MIXED)
+        soft = self._soft.pop(layer)
+        return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
 
-    def of(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+    def _begun(self, sets: Sequence[Layer], frame: Mapping[Layer, Tensor]) -> list[Propagation[Layer]]:
+        """Start with the first frame, which all layers have shown: one for each size of their grids."""
+        shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
+        begun = []
+        for size, together in of_one_grid(sets, shapes).items():
+            tokens = {member: frame[member] for member in members_of(together)}
+            named = {each: each.members for each in together}
+            begun.append(Propagation(tokens, self._labels(self._seed, size), named, self._config))
+            self._soft |= {each: [] for each in together}
+        return begun
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
         with ThreadPoolExecutor(torch.get_num_threads(), "score", torch.set_num_threads, (1,)) as pool:
-            frames = list(pool.map(partial(self._score, finished), range(1, 1 + self.last)))
+            frames = list(pool.map(partial(self._score, finished), range(1, 1 + self._last)))
         return {
             layer: {**self._together([frame[layer] for frame in frames]), "varies": arrays["varies"]}
             for layer, arrays in finished.items()
@@ -119,58 +156,3 @@ class VideoScorer:
         for names, labels in zip(CEILINGS.values(), ways, strict=True):
             scores |= zip(names, score_frame(self._decoded(labels), truth, self._objects), strict=True)
         return scores
-
-
-class VideoMeasurer:
-    """Propagates frame by frame on the device, and scores the frames on the host when the video is over.
-
-    Masks are carried by each layer, or, if there are any, by sets of layers: by the mean cosines of their
-    layers, each of which it is fed. What waits until the end is a soft map of the size of the token grid for
-    each frame; of sets also the frames of a batch, until all layers have shown them.
-    """
-
-    def __init__(self, scores: VideoScorer, config: PropagationConfig, sets: Sequence[Layer] = ()) -> None:
-        self._scores = scores
-        self._config = config
-        self._sets = sets
-        self._gathered = Gathered(members_of(sets))
-        self._flags = LayerFlags()
-        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by the layers shown together
-        self._soft: dict[Layer, list[Tensor]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        start, last = positions[0], self._scores.last
-        self._flags.see(layer, grids[: last + 1 - start], compared=grids[: 0 if start else 1])
-        for position, frame in self._gathered.add(layer, positions, grids).items():
-            if position > last:
-                continue
-            layers = frozenset(frame)
-            if layers not in self._carried:
-                self._carried[layers] = self._begun(self._sets or [layer], frame)
-                continue
-            for propagation in self._carried[layers]:
-                for each, soft in propagation.step(frame).items():
-                    self._soft[each].append(soft)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Soft maps of all frames, [frames height width channels]."""
-        self._carried.pop(frozenset(layer.members), None)
-        if layer not in self._soft:
-            raise ValueError(MIXED)
-        soft = self._soft.pop(layer)
-        return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
-
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
-        return self._scores.of(finished)
-
-    def _begun(self, sets: Sequence[Layer], frame: Mapping[Layer, Tensor]) -> list[Propagation[Layer]]:
-        """Start with the first frame, which all layers have shown: one for each size of their grids."""
-        shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
-        begun = []
-        for size, together in of_one_grid(sets, shapes).items():
-            tokens = {member: frame[member] for member in members_of(together)}
-            named = {each: each.members for each in together}
-            begun.append(Propagation(tokens, self._scores.seeds(size), named, self._config))
-            self._soft |= {each: [] for each in together}
-        return begun

@@ -19,7 +19,7 @@ from tasks.datasets.masks import read_mask
 from tasks.examples import Predicted, drawn, small_mask
 from tasks.metrics.arrays import Floats
 from tasks.propagation.config import CONFIGS, PropagationConfig
-from tasks.propagation.measurers import CEILINGS, VideoMeasurer, VideoScorer
+from tasks.propagation.measurers import CEILINGS, VideoMeasurer
 from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -58,7 +58,7 @@ class PropagationTask(MeasuredTask):
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         video = next(video for video in self.data.videos if video.name == group.key)
         examples = () if sets else self.places[video.name]
-        return VideoMeasurer(VideoScorer(video, view, self.config, examples), self.config, sets)
+        return VideoMeasurer(video, view, self.config, sets, examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""

@@ -1,14 +1,14 @@
 """What segmentation in context looks at, whatever votes: images to learn from and images to label."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tasks.base import Group, Items, Measurements, Outcome, Over, Score, Source, Statistic, digest
+from tasks.base import AVERAGED, Group, Items, Measurements, Outcome, Over, Score, Source, Statistic, digest
 from tasks.checks import ALIKE
 from tasks.datasets.files import stamp
 from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
@@ -20,14 +20,6 @@ from tasks.task import Measurable, MeasuredTask
 from zoo.view.views import View
 
 NO_LABELS = "no pixel of the images that are labelled has a class"
-
-MEANS: Mapping[Over, Callable[[Overlaps], float]] = {
-    "classes": Overlaps.mean_iou,
-    "seen classes": Overlaps.mean_iou_of_seen,
-    "all classes": Overlaps.mean_iou_of_all,
-}
-"""The mean IoU over the classes that the truth shows, that it or the prediction shows, or over all."""
-
 
 TOGETHER = 8  # images that are measured together
 GROUPS_PER_SHARD = 16
@@ -135,7 +127,7 @@ class LabelledImages(WithScenes, MeasuredTask):
 
         Empty where no image shows a class, or the features are all equal.
         """
-        over = self.over
+        over, averaged = self.over, AVERAGED.get(self.over, "shown")
         by_ending = {ending: self.overlaps(ending, measurements) for ending in self.endings}
         first = by_ending[""]
         valid = np.asarray(first.truth.any(axis=1))
@@ -151,13 +143,13 @@ class LabelledImages(WithScenes, MeasuredTask):
                 values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
         sums = {name: overlaps.sum(valid) for name, overlaps in by_ending.items()}
         rows = {
-            "mIoU": (MEANS[over](sums[""]), Statistic("inter/union", over)),
+            "mIoU": (sums[""].mean_iou(averaged), Statistic("inter/union", over)),
             "pixel accuracy": (sums[""].accuracy(), Statistic("inter/truth", "pixels")),
             "class accuracy": (sums[""].mean_accuracy(), Statistic("inter/truth", "classes")),
         }
         for name in by_ending:
             statistic = Statistic(f"inter{name}/union{name}", over)
-            rows.setdefault(f"mIoU{name}", (MEANS[over](sums[name]), statistic))
+            rows.setdefault(f"mIoU{name}", (sums[name].mean_iou(averaged), statistic))
         names = tuple(scene.sample.key for scene, there in zip(self.scenes, valid, strict=True) if there)
         scores = (Score(metric, 100.0 * value, len(names), "images") for metric, (value, _) in rows.items())
         statistics = {metric: statistic for metric, (_, statistic) in rows.items()}

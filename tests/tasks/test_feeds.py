@@ -63,9 +63,9 @@ def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> Non
         assert feed.shown(blocks[0]) == (Layer(1, "probabilities"),)
         assert not feed.whole
     one = part(slice(1, 3))
-    portion = PicturedFeed(from_first=True).portion([maps(1)], one)
-    assert portion.maps.probabilities.shape == (2, 2, 5, 5)
-    assert portion.pixels is one.pixels
+    attention, pixels = PicturedFeed(from_first=True).portion([maps(1)], one)
+    assert attention.probabilities.shape == (2, 2, 5, 5)
+    assert pixels is one.pixels
 
 
 def test_the_taps_of_a_block_come_together() -> None:

@@ -59,7 +59,7 @@ _METACLIP = replace(
     _CLIP,
     supervision="2.5 G image-text pairs",
     data="MetaCLIP, 2.5 G of CommonCrawl",
-    interpolation="huggingface",  # the authors' code aligns corners, which no rule does
+    # The authors' code fits positions with aligned corners, which no rule of interpolation does.
     licence="CC-BY-NC-4.0",
     paper="Xu et al., Demystifying CLIP Data, ICLR 2024, arXiv:2309.16671",
 )

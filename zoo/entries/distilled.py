@@ -58,7 +58,7 @@ _IBOT = replace(
     family="iBOT",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
     original="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
-    interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
+    # models/vision_transformer.py of the authors, with its rule of interpolation, is DINO's.
 )
 _MSN = replace(
     DINO,
@@ -163,7 +163,7 @@ _FRANCA = replace(
     paper="Venkataramanan et al., Franca: Nested Matryoshka Clustering for Scalable Visual Representation "
     "Learning, 2025, arXiv:2507.14137",
     original="https://github.com/valeoai/Franca/releases/download/{0}",
-    interpolation="dino",  # interpolate_offset 0.1, no antialiasing: FrancaConfig in franca/hub/backbones.py
+    # Its interpolation is DINOv2's, too: FrancaConfig in franca/hub/backbones.py.
 )
 _AT_224 = replace(_FRANCA, trained_size=224)
 _WEB = replace(_FRANCA, data="LAION-600M", seen=WEB)

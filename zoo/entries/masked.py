@@ -179,7 +179,7 @@ _PIXIO = replace(
     licence="FAIR Noncommercial Research License",
     gated=True,
     paper="Yang et al., In Pursuit of Pixel Supervision for Visual Pre-training, 2025, arXiv:2512.15715",
-    interpolation="huggingface",  # pixio.py of the authors: bicubic, size given, not antialiased
+    # Positions are fitted as in the authors' pixio.py: bicubic, size given, not antialiased.
     model_types=("pixio",),
     prefix_tokens=8,
     input_size=256,

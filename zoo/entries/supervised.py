@@ -66,8 +66,7 @@ _DEIT = replace(
     repository="facebook/deit-{0}-patch16-224",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
-    trained_size=224,
-    interpolation="huggingface",  # main.py of the authors: bicubic, size given, not antialiased
+    trained_size=224,  # positions are fitted as in the authors' main.py: bicubic, size given, not antialiased
 )
 _DISTILLED = replace(
     _DEIT,

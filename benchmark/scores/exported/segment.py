@@ -187,11 +187,11 @@ def _report(
     """Scores of images in percent by their confusion matrices, and the IoU of each class of the truth."""
     table = np.sum(tables, axis=0)
     overlaps = Overlaps.of(table)
-    others = {"mIoU of shown or predicted": overlaps.mean_iou_of_seen()}
+    others = {"mIoU of shown or predicted": overlaps.mean_iou("seen")}
     if protocol == "capi":  # of which one class is no class that is predicted, and nothing is renamed
         first, others = others["mIoU of shown or predicted"], {"mIoU of shown": overlaps.mean_iou()}
     else:
-        others["mIoU of all, renamed"] = Overlaps.of(table[:, names_of_predictions(table)]).mean_iou_of_all()
+        others["mIoU of all, renamed"] = Overlaps.of(table[:, names_of_predictions(table)]).mean_iou("all")
         first = others["mIoU of all, renamed"] if protocol == "hummingbird" else overlaps.mean_iou()
     every = {"mIoU": first, "pixel accuracy": overlaps.accuracy(), "class accuracy": overlaps.mean_accuracy()}
     percent: dict[str, float | None] = {

@@ -13,7 +13,6 @@ from tasks.analyses.drawings.evidence import (
     PANELS,
     DrawnBackbone,
     Evidence,
-    Floats,
     at_depths,
     backbone_points,
     evenly,
@@ -21,6 +20,7 @@ from tasks.analyses.drawings.evidence import (
     not_drawn,
 )
 from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap
+from tasks.metrics.arrays import Floats
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"

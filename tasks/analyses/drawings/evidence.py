@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.blocks import Block, Gallery, HeatMap, Maps, Plot, SmallMap, Text, said, slug
+from tasks.metrics.arrays import Floats
 
 Array = NDArray[np.generic]
-Floats = NDArray[np.float64]
 Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)
 
 PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels

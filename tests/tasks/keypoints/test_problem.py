@@ -40,7 +40,6 @@ def pair(number: int, source: int, target: int, category: str, points: list[Floa
         "target": target,
         "source_size": source_size,
         "target_size": target_size,
-        "source_box": (1.0, 1.0, 9.0, 9.0),
         "target_box": (2.0, 3.0, target_size[0] - 4.0, target_size[1] - 1.5),
         "source_points": points[0],
         "target_points": points[1],
@@ -154,7 +153,7 @@ def test_points_and_thresholds_follow_the_official_annotation() -> None:
         assert longer == pytest.approx(case["expected"]["threshold_length"][number])
     one = pair(
         1, 0, 1, "aeroplane", points,
-        source_size=sizes[0], target_size=sizes[1], source_box=boxes[0], target_box=boxes[1],
+        source_size=sizes[0], target_size=sizes[1], target_box=boxes[1],
     )  # fmt: skip
     samples = tuple(MemorySample(f"image{index}", 0, size) for index, size in enumerate(sizes))
     task = KeypointTask(Keypoints("double", samples, (one,), Coverage(())), RULE)

@@ -204,8 +204,8 @@ class TestOverlaps:
         truth = np.zeros((2, 2), np.uint8)
         predicted = np.array([[0, 0], [0, 1]], np.uint8)
         found = Overlaps.of(confusion(truth, predicted, 3))
-        assert (found.mean_iou(), found.mean_iou_of_seen()) == (0.75, 0.375)
-        assert found.mean_iou_of_all() == pytest.approx(0.25)
+        assert (found.mean_iou(), found.mean_iou("seen")) == (0.75, 0.375)
+        assert found.mean_iou("all") == pytest.approx(0.25)
 
     def test_an_image_without_a_class_counts_nowhere(self):
         nothing = confusion(np.full((2, 2), VOID, np.uint8), np.zeros((2, 2), np.uint8), 2)

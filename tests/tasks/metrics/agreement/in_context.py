@@ -56,7 +56,7 @@ def _scores_of_maps(name: str) -> Iterator[Finding]:
     tables = np.stack([confusion(*pair, classes) for pair in zip(truth, data["pred"], strict=True)])
     yield from _standard(tables, expected["own_standard"])
     yield from _hummingbird(tables.sum(0), expected["official_hummingbird"])
-    seen = 100 * Overlaps.of(tables.sum(0)).mean_iou_of_seen()
+    seen = 100 * Overlaps.of(tables.sum(0)).mean_iou("seen")
     official = expected["official_capi"]
     yield close("mIoU over classes that are shown or predicted", OFFICIAL, seen, official["mIoU"], 1e-9)
     accuracy = 100 * Overlaps.of(tables.sum(0)).accuracy()
@@ -81,9 +81,9 @@ def _hummingbird(table: NDArray[np.int64], expected: Mapping[str, Any]) -> Itera
     if "mIoU" not in expected:
         return
     yield exact("confusion matrix", OFFICIAL, table, expected["confusion_rows_gt"])
-    plain = 100 * Overlaps.of(table).mean_iou_of_all()
+    plain = 100 * Overlaps.of(table).mean_iou("all")
     yield close("mIoU over all classes", OFFICIAL, plain, expected["mIoU_without_matching"], POINTS)
-    matched = 100 * Overlaps.of(table[:, names_of_predictions(table)]).mean_iou_of_all()
+    matched = 100 * Overlaps.of(table[:, names_of_predictions(table)]).mean_iou("all")
     yield close("mIoU after renaming", OFFICIAL, matched, expected["mIoU"], POINTS)
 
 
