@@ -54,11 +54,9 @@ class InspectTask(Task):
         return digest("inspect", 1, self.config)
 
     def results(self, backbone: AskedBackbone) -> Findings:
-        return self.findings(backbone.weights(), backbone.spec.std)
-
-    def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
-        """What the weights say of the whole backbone, which divides channels of RGB in [0, 1] by ``std``."""
-        filters, arrays = self._filters(weights, np.asarray(std, np.float64))
+        """What the weights say of the whole backbone, which divides channels of RGB in [0, 1] by its std."""
+        weights = backbone.weights()
+        filters, arrays = self._filters(weights, np.asarray(backbone.spec.std, np.float64))
         positions, cosines = _positions(weights)
         arrays |= cosines
         if weights.position_bias is not None:

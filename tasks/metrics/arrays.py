@@ -14,3 +14,8 @@ Labels = NDArray[np.uint8]  # which object each pixel shows: [height width], 0 f
 VOID = 255  # label of pixels that belong to no object and are not judged
 SHORTEST = 1e-12  # length that a shorter vector is divided by, so that a vector of zeros stays one
 ROUNDING = 16  # multiples of a dtype's precision below which a spread is none
+
+
+def mean_of_any(values: Floats) -> float:
+    """The mean of values; NaN of none."""
+    return float(values.mean()) if values.size else float("nan")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.arrays import Floats, Integers, mean_of_any
 from tasks.metrics.layer_choice import rank_correlation
 
 
@@ -64,8 +64,4 @@ def partition(cka: Floats, layers: Integers, block: int) -> tuple[float, float]:
     before, _ = np.meshgrid(layers < block, layers, indexing="ij")
     after = before.T
     upper = (layers[:, None] < layers[None, :]) & np.isfinite(cka)
-    return _mean(cka[upper & (before == after)]), _mean(cka[upper & before & ~after])
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+    return mean_of_any(cka[upper & (before == after)]), mean_of_any(cka[upper & before & ~after])

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
+from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask, mean_of_any
 
 Averaged = Literal["shown", "seen", "all"]
 """Classes that are averaged: those that the truth shows; those that the truth or the prediction shows, as in
@@ -60,11 +60,11 @@ class Overlaps:
     def mean_iou(self, averaged: Averaged = "shown") -> float:
         """Mean IoU, a fraction, over some classes; NaN if there is none."""
         classes = {"shown": self.truth > 0, "seen": self.union > 0, "all": self.truth >= 0}[averaged]
-        return _mean(np.nan_to_num(self.iou)[classes])
+        return mean_of_any(np.nan_to_num(self.iou)[classes])
 
     def mean_accuracy(self) -> float:
         """Mean share of a class's pixels that were given it, over the classes that the truth shows."""
-        return _mean(_ratio(self.intersection, self.truth)[self.truth > 0])
+        return mean_of_any(_ratio(self.intersection, self.truth)[self.truth > 0])
 
     def accuracy(self) -> float:
         """Share of the pixels that were given their class; NaN if there is none."""
@@ -96,7 +96,3 @@ def _ratio(part: Integers, whole: Integers) -> Floats:
     result: Floats = np.full(np.shape(whole), np.nan)
     np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
     return result
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else float("nan")

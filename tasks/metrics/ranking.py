@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.metrics.arrays import SHORTEST, Floats, Integers
+from tasks.metrics.arrays import SHORTEST, Floats, Integers, mean_of_any
 
 Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)
@@ -130,5 +130,4 @@ def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers
 
 def _mean(values: Floats) -> float:
     """Mean of the finite values; NaN where there is none."""
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if finite.size else float("nan")
+    return mean_of_any(values[np.isfinite(values)])

@@ -132,7 +132,13 @@ def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats
 
 def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     """How many independent trials would vary as much: [scores]."""
-    alone, together = _least(measured, trials)
+    weight = np.zeros(len(measured.counts))
+    groups = [members for members in members_of(measured.group) if measured.counts[members].sum() > 0]
+    for members in groups:
+        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
+    each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
+    # squared weights of trials, and of units: what a variance is of share x (1 - share)
+    alone, together = float(each.sum()), float((weight**2).sum())
     items = trials.count.sum()
     variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
     mixed = share * (1 - share) / (items - 1) * items
@@ -143,16 +149,6 @@ def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
     return np.asarray(1 / np.maximum(inverse, alone), np.float64)
-
-
-def _least(measured: Ratios, trials: Trials) -> tuple[float, float]:
-    """Sums of the squared weights of trials, and of units: what a variance is of share x (1 - share)."""
-    weight = np.zeros(len(measured.counts))
-    groups = [members for members in members_of(measured.group) if measured.counts[members].sum() > 0]
-    for members in groups:
-        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
-    each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
-    return float(each.sum()), float((weight**2).sum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,9 @@ class Partitions:
     def evaluate(self, weights: Floats | None = None) -> Floats:
         """Indices of the best start with weights [R units]: [R scores]; NaN where no item has one."""
         weights = as_weights(weights, len(self.stratum))
-        return np.concatenate([self._evaluate(part, 0) for part in self._blocks(weights)])
+        # a contingency table has no more cells in use than items
+        blocks = max(1, -(-len(weights) * self.labels.size // CELLS))
+        return np.concatenate([self._evaluate(part, 0) for part in np.array_split(weights, blocks)])
 
     def slopes(self) -> Floats:
         each = [slopes(index, self.labels, clusters[0]) for index in self.indices for clusters in self.starts]
@@ -184,10 +186,6 @@ class Partitions:
         ways = np.array([comb(2 * half - rank, half - 1) for rank in range(2, half + 2)], np.float64)
         variance = ways @ ((scores[0] - scores[1 : half + 1]) ** 2) / (2 * comb(2 * half - 1, half))
         return [(row[None], 2 * half - 1.0) for row in np.diag(np.sqrt(variance))]
-
-    def _blocks(self, weights: Floats) -> list[Floats]:
-        # a contingency table has no more cells in use than items
-        return np.array_split(weights, max(1, -(-len(weights) * self.labels.size // CELLS)))
 
     def _evaluate(self, weights: Floats, start: int) -> Floats:
         """Indices of one start of every layer with weights [R units]: [R scores]."""

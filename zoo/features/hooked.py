@@ -1,7 +1,7 @@
 """A network that shows every layer of one forward pass to a visitor, and where to look into it."""
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,15 @@ from zoo.features import AttentionMaps, BackboneIdentity, Channels, ReceptiveFie
 from zoo.features.backbone import Backbone
 from zoo.features.layers import Cells, cells_of, features_of, in_words
 from zoo.features.receptive import receptive_fields
-from zoo.features.taps import after, before, eager, watch_attention, watch_residual, watch_transformer
+from zoo.features.taps import (
+    after,
+    before,
+    changed,
+    eager,
+    watch_attention,
+    watch_residual,
+    watch_transformer,
+)
 from zoo.features.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
@@ -34,20 +42,12 @@ class Network:
     parts: Parts = None
 
 
-@contextmanager
-def exact_float32() -> Iterator[None]:
+def exact_float32() -> AbstractContextManager[None]:
     """Inside, float32 products and convolutions keep their mantissa, where some GPUs shorten it (TF32)."""
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     conv = getattr(cudnn, "conv", None)
     name, value = ("fp32_precision", "ieee") if conv is not None else ("allow_tf32", False)  # since torch 2.9
-    usual = [(holder, getattr(holder, name)) for holder in (matmul, conv or cudnn)]
-    for holder, _ in usual:
-        setattr(holder, name, value)
-    try:
-        yield
-    finally:
-        for holder, earlier in usual:
-            setattr(holder, name, earlier)
+    return changed((matmul, name, value), (conv or cudnn, name, value))
 
 
 class HookedBackbone(Backbone):

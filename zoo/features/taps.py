@@ -6,7 +6,7 @@ network overwrites before its block ends is shown as a copy; all else is the liv
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -116,21 +116,26 @@ def rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 @contextmanager
-def eager(body: nn.Module) -> Iterator[None]:
+def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
+    """Inside, attributes of some objects, by their names, have other values."""
+    usual = [(holder, name, getattr(holder, name)) for holder, name, _ in attributes]
+    for attribute in attributes:
+        setattr(*attribute)
+    try:
+        yield
+    finally:
+        for attribute in usual:
+            setattr(*attribute)
+
+
+def eager(body: nn.Module) -> AbstractContextManager[None]:
     """Inside, a network computes attention probabilities as tensors; afterwards its usual attention is back.
 
     Attentions of transformers read the word in their configuration in every forward, timm's their own switch.
     """
-    words = ((getattr(body, "config", None), "_attn_implementation", "eager"),)
+    word = (getattr(body, "config", None), "_attn_implementation", "eager")
     switches = ((module, "fused_attn", False) for module in body.modules())
-    usual = [(*each, getattr(each[0], each[1])) for each in (*words, *switches) if hasattr(*each[:2])]
-    for holder, name, value, _ in usual:
-        setattr(holder, name, value)
-    try:
-        yield
-    finally:
-        for holder, name, _, value in usual:
-            setattr(holder, name, value)
+    return changed(*(each for each in (word, *switches) if hasattr(*each[:2])))
 
 
 def shows_probabilities(module: nn.Module) -> bool:

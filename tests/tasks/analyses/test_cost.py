@@ -1,5 +1,7 @@
 """Planted times and counts have their numbers; what was not measured has its reason."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tasks.analyses.cost import CostConfig, CostTask, MeasuredCosts, Timed
@@ -15,6 +17,10 @@ FIRST, LAST = Layer(1), Layer(2)
 def timed(batch: int, first: float, last: float) -> Timed:
     """Five forwards, of which the slow ones are no measure of anything."""
     return Timed(batch, {FIRST: [9, first, 9, first, 8], LAST: [10, last * 1.1, 10, last, 9]})
+
+
+def found_of(costs: MeasuredCosts) -> Findings:
+    return CostTask(None, RULE).results(SimpleNamespace(costs=lambda config: costs))
 
 
 def costs(**changes) -> MeasuredCosts:
@@ -35,7 +41,7 @@ def values(found: Findings, layer: Layer) -> dict[str, float]:
 
 
 def test_a_backbone_as_a_whole_stands_at_its_best_batch() -> None:
-    found = CostTask(None, RULE).findings(costs())
+    found = found_of(costs())
     assert values(found, WHOLE_BACKBONE) == pytest.approx(
         {
             "images-per-second": 400,
@@ -52,7 +58,7 @@ def test_a_backbone_as_a_whole_stands_at_its_best_batch() -> None:
 
 
 def test_a_layer_has_what_a_backbone_costs_that_ends_there() -> None:
-    found = CostTask(None, RULE).findings(costs())
+    found = found_of(costs())
     assert values(found, FIRST) == pytest.approx(
         {"ms": 2, "ms-batch": 1.5, "parameters": 10, "gflops": 0.001, "dim": 8, "bytes": 32}
     )
@@ -62,7 +68,7 @@ def test_a_layer_has_what_a_backbone_costs_that_ends_there() -> None:
 
 def test_what_was_not_measured_has_a_reason_and_no_number() -> None:
     none = dict.fromkeys((FIRST, LAST), 0)
-    found = CostTask(None, RULE).findings(
+    found = found_of(
         costs(weights=none, operations=none, peak=None, largest=None, reasons={"largest-batch": "no memory"})
     )
     whole = found.outcomes[0].outcome

@@ -1,5 +1,7 @@
 """What is said of planted filters and positions, and of backbones that have none."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,10 @@ NONE = Weights(None, None, None, {"filters": "no filters.", "positions": "no pos
 TASK = InspectTask(None, InspectConfig(28))
 
 
+def found_of(weights: Weights, std: tuple[float, float, float]) -> Findings:
+    return TASK.results(SimpleNamespace(weights=lambda: weights, spec=SimpleNamespace(std=std)))
+
+
 def values(found: Findings) -> dict[str, float]:
     assert {one.layer for one in found.outcomes} == {WHOLE_BACKBONE}
     return {score.metric: score.value for one in found.outcomes for score in one.outcome.scores}
@@ -22,7 +28,7 @@ def values(found: Findings) -> dict[str, float]:
 
 def test_planted_filters_and_positions_have_their_numbers() -> None:
     weights = Weights(torch.eye(12).view(12, 3, 2, 2), torch.from_numpy(sines(14, 768)).float(), None, {})
-    found = TASK.findings(weights, ONE)
+    found = found_of(weights, ONE)
     expected = {
         "filter-rank": 11,
         "filter-variance-28": 1,
@@ -43,20 +49,20 @@ def test_filters_are_taken_as_they_act_on_colours_from_zero_to_one() -> None:
     """Each channel is divided by what its normalisation divides by; two filters have one component."""
     filters = torch.zeros(2, 3, 1, 1)
     filters[0] = torch.tensor([0.2, 0.1, 0.4])[:, None, None]
-    found = TASK.findings(Weights(filters, None, None, {}), (0.2, 0.1, 0.4))
+    found = found_of(Weights(filters, None, None, {}), (0.2, 0.1, 0.4))
     assert values(found)["filter-rank"] == pytest.approx(1)
     assert found.arrays["filters"].flatten().tolist() == [0.5] * 3  # grey: all channels alike
 
 
 def test_what_a_backbone_has_not_got_has_no_value_and_its_reason() -> None:
-    found = TASK.findings(NONE, ONE)
+    found = found_of(NONE, ONE)
     assert not found.arrays
     filters, positions = (one.outcome for one in found.outcomes)
     assert not filters.scores
     assert not positions.scores
     assert filters.empty == "no filters."
     assert positions.missing == {"position-distance-rho": "no positions."}
-    still = TASK.findings(Weights(torch.ones(4, 3, 2, 2), torch.zeros(2, 2, 3), None, {}), ONE)
+    still = found_of(Weights(torch.ones(4, 3, 2, 2), torch.zeros(2, 2, 3), None, {}), ONE)
     filters, positions = (one.outcome for one in still.outcomes)
     assert filters.empty == "all filters are the same"
     assert positions.missing == {"position-distance-rho": "a position is zero and has no direction"}
@@ -64,6 +70,6 @@ def test_what_a_backbone_has_not_got_has_no_value_and_its_reason() -> None:
 
 def test_a_bias_table_is_kept_without_a_number() -> None:
     bias = torch.arange(2 * 3 * 5 * 5.0).view(2, 3, 5, 5)
-    found = TASK.findings(Weights(None, None, bias, {}), ONE)
+    found = found_of(Weights(None, None, bias, {}), ONE)
     assert values(found) == {}
     np.testing.assert_array_equal(found.arrays["position_bias"], bias.numpy())

@@ -1,12 +1,13 @@
 """Receptive fields of known shape, from what a backbone says to scores and arrays."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
-from tasks.base import Outcome
+from tasks.base import Findings, Outcome
 from tasks.stored import Fields
 from tests.benchmark.doubles import probed, source
 from zoo.spec import Layer
@@ -25,8 +26,12 @@ def fields(strength: np.ndarray, cells: tuple[int, int] = GRID, coarsest: tuple[
     return Fields({LAYER: strength}, {LAYER: cells}, coarsest, 32, {})
 
 
+def found_of(said: Fields) -> Findings:
+    return problem().results(SimpleNamespace(fields=lambda *_: said))
+
+
 def outcome(said: Fields) -> Outcome:
-    (one,) = problem().findings(said).outcomes
+    (one,) = found_of(said).outcomes
     assert (one.layer, one.pooling) == (LAYER, "patch")
     return one.outcome
 
@@ -61,8 +66,8 @@ def test_the_share_is_that_of_the_coarsest_cell_around_the_centre_of_a_finer_gri
 def test_no_gradient_has_no_value_and_its_array_is_empty() -> None:
     assert outcome(fields(np.zeros((SIDE, SIDE)))).empty == "no pixel moves it: all gradients are zero"
     assert outcome(fields(np.full((SIDE, SIDE), np.nan))).empty == "gradients are not finite"
-    assert np.isnan(problem().findings(fields(np.zeros((SIDE, SIDE)))).arrays["erf"]).all()
-    refused = problem().findings(Fields({}, {}, (0, 0), 0, {Layer(1): "it gives no gradients."}))
+    assert np.isnan(found_of(fields(np.zeros((SIDE, SIDE)))).arrays["erf"]).all()
+    refused = found_of(Fields({}, {}, (0, 0), 0, {Layer(1): "it gives no gradients."}))
     assert [one.outcome.empty for one in refused.outcomes] == ["it gives no gradients."]
     assert not refused.arrays
 
@@ -71,7 +76,7 @@ def test_arrays_have_blocks_and_taps_as_axes_and_fields_sum_to_one() -> None:
     ones = np.ones((SIDE, SIDE))
     layers = [Layer(1, "mlp"), Layer(1), Layer(3)]
     said = Fields(dict.fromkeys(layers, ones), dict.fromkeys(layers, GRID), GRID, 5, {Layer(3, "mlp"): "no"})
-    found = problem().findings(said)
+    found = found_of(said)
     assert [one.layer for one in found.outcomes] == [*layers[:2], Layer(3, "mlp"), layers[2]]
     assert found.arrays["erf"].shape == (2, 2, SIDE, SIDE)
     assert found.arrays["block"].tolist() == [1, 3]
