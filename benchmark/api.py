@@ -11,7 +11,7 @@ from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.passes import BackboneCache, run_passes
+from benchmark.jobs.passes import BackboneCache, run_job
 from benchmark.jobs.pieces import Pieces
 from benchmark.jobs.prepare import prepare, understand
 from benchmark.jobs.questions import measure_costs, run_questions
@@ -83,7 +83,7 @@ class PassesAndScores:
     def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
         if self._cache is None or self._cache.setup != jobs.setup:
             self._cache = BackboneCache(jobs.setup)
-        passed = run_passes(jobs.passes, self._cache, report)
+        passed = PassResult.joined(run_job(job, self._cache, report) for job in jobs.passes)
         asked = run_questions(jobs.questions, self._cache, report)
         scored = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
         return PassResult.joined([passed, asked, scored])

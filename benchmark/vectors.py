@@ -13,7 +13,7 @@ from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import failure
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
-from benchmark.jobs.passes import BackboneCache, run_passes
+from benchmark.jobs.passes import BackboneCache, run_job
 from benchmark.jobs.prepare import identified, pass_job, score_job, understand
 from benchmark.jobs.scores import readers_of
 from benchmark.parsers import USUAL_POOLINGS
@@ -79,7 +79,8 @@ def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -
 
     Poolings that were asked for are written; of the random floor, whose poolings say the same, one alone.
     """
-    passed = run_passes(jobs.passes, BackboneCache(jobs.setup), report)
+    cache = BackboneCache(jobs.setup)
+    passed = PassResult.joined(run_job(job, cache, report) for job in jobs.passes)
     lost = {failure.key for failure in passed.failures}
     spec = jobs.setup.spec
     poolings = jobs.setup.poolings if spec.is_floor else asked

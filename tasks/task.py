@@ -79,8 +79,8 @@ class Measurable(ABC):
         """What measures a group that is shown through that view (already scaled to the backbone)."""
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        """What measures sets of layers; it is fed each of their layers, and asked to finish each set."""
-        raise NotImplementedError
+        """What measures a group in sets of layers, too: it is fed each layer, and finishes each set."""
+        return self.measure(group, view)
 
 
 @dataclass(frozen=True, eq=False)

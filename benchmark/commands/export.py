@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark import parsers
@@ -115,7 +114,7 @@ def export_command(request: ExportRequest) -> None:
     Example: `python -m benchmark export latex -o results --to paper/tables`
     """
     with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
-        paths = _exported(request)
+        paths = export(**vars(request)).paths
     for path in paths:
         say(path)
 
@@ -129,10 +128,6 @@ def export(request: ExportRequest) -> Files:
         >>> [path.suffix for path in benchmark.export("csv", output="results", to="tables").paths]
         ['.csv', '']
     """
-    return files_of(_exported(request), f"for {request.form}")
-
-
-def _exported(request: ExportRequest) -> list[Path]:
     from zoo.atomic import write_whole
 
     if request.benchmarks and request.form != "hub":
@@ -144,7 +139,7 @@ def _exported(request: ExportRequest) -> list[Path]:
         raise InputError("there is nothing to export: no backbone has a score of a task that ranks")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
-    return [folder / name for name in files]
+    return files_of([folder / name for name in files], f"for {request.form}")
 
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":

@@ -1,6 +1,5 @@
 """What was measured, to look at: the command `report` and `benchmark.report`."""
 
-from pathlib import Path
 from typing import Literal
 
 from benchmark.commands.command import boards_of, command, records_of, say
@@ -35,7 +34,7 @@ def report_command(request: ReportRequest) -> None:
 
     Example: `python -m benchmark report --figures pdf`
     """
-    for path in _written(request):
+    for path in report(**vars(request)).paths:
         say(path)
 
 
@@ -48,10 +47,6 @@ def report(request: ReportRequest) -> Files:
         >>> [path.suffix for path in benchmark.report(output="results", to="pages").paths]
         ['.html']
     """
-    return files_of(_written(request), "to look at")
-
-
-def _written(request: ReportRequest) -> list[Path]:
     from benchmark.plan.facts import known_facts, with_seen
     from leaderboards.literature import all_published, read_published
     from leaderboards.report.content import report_of
@@ -79,4 +74,4 @@ def _written(request: ReportRequest) -> list[Path]:
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
     if request.site is not None:
         paths += write_site(pages, reports, request.site)
-    return paths
+    return files_of(paths, "to look at")

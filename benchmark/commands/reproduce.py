@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -64,20 +65,15 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
 def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tuple[Published, ...]":
     """The published numbers that were asked for; InputError for a name of none, and where nothing is left."""
-    backbones, tasks, sources = request.backbones, request.tasks, request.source
-    for what, names in (("backbone", backbones), ("task", tasks), ("source", sources)):
-        known = {getattr(number, what) for number in published}
+    chosen = tuple(published)
+    for what, names in (("backbone", request.backbones), ("task", request.tasks), ("source", request.source)):
+        fits = fnmatch.fnmatchcase if what == "backbone" else operator.eq
+        known = sorted({getattr(number, what) for number in published})
         for name in names:
-            if name in known or (what == "backbone" and fnmatch.filter(known, name)):
-                continue
-            raise unknown(f"published number of the {what}", name, sorted(known))
-    chosen = tuple(
-        number
-        for number in published
-        if (not backbones or any(fnmatch.fnmatchcase(number.backbone, pattern) for pattern in backbones))
-        and (not tasks or number.task in tasks)
-        and (not sources or number.source in sources)
-    )
+            if name not in known and not any(fits(each, name) for each in known):
+                raise unknown(f"published number of the {what}", name, known)
+        if names:
+            chosen = tuple(each for each in chosen if any(fits(getattr(each, what), name) for name in names))
     if not chosen:
         raise InputError("no published number is of all that was named together; leave some of it out")
     return chosen

@@ -22,51 +22,58 @@ if TYPE_CHECKING:
     from benchmark.scores.exported.report import ScoreReport
 
 OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
-LABELLED = "An .npz with train, train_labels, test and test_labels (whole numbers)."
 WIDEST = 10_000  # characters of a line of a table
 
 
 class ScoreRequest(Form):
     """What is scored, and how: a form, whose docstring is the help of its command."""
 
-    code: ClassVar[str] = ""  # of `benchmark.scores.exported`, the function that takes all options in order
+    home: ClassVar[str] = ""  # module of `benchmark.scores.exported`; "": of the command's name
     json: Plain[bool] = Option(False, "For machines: scores, parameters and details.")
+
+    @classmethod
+    def command(cls) -> str:
+        """The scorer's name: that of its command, and of its function, which takes all options in order."""
+        return cls.__name__.removesuffix("Request").lower()
 
     def report(self) -> "ScoreReport":
         """The scores; raises InputError."""
-        module, _, name = self.code.partition(":")
-        function = getattr(import_module(f"benchmark.scores.exported.{module}"), name)
-        report: ScoreReport = function(*(value for name, value in vars(self).items() if name != "json"))
+        module = import_module(f"benchmark.scores.exported.{self.home or self.command()}")
+        score = getattr(module, f"score_{self.command()}")
+        report: ScoreReport = score(*(value for name, value in vars(self).items() if name != "json"))
         return report
 
 
-class KnnRequest(ScoreRequest):
+class LabelledRequest(ScoreRequest):
+    """Features of items with a class."""
+
+    home = "classification"
+    features: OnePath = Option(
+        ..., "An .npz with train, train_labels, test and test_labels (whole numbers).", positional=False
+    )
+
+
+class KnnRequest(LabelledRequest):
     """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
 
-    code = "classification:score_knn"
-    features: OnePath = Option(..., LABELLED, positional=False)
     k: Wholes = Option((), "Neighbours.", usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
         None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
 
 
-class FewShotRequest(ScoreRequest):
+class FewShotRequest(LabelledRequest):
     """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
 
-    code = "classification:score_few_shot"
-    features: OnePath = Option(..., LABELLED, positional=False)
     shots: Wholes = Option((), "Items a class.", usual=OF_PROTOCOL)
     penalty: Plain[float | None] = Option(
         None, "Of the squared weights.", parsers.positive, usual="chosen on held-out shots"
     )
 
 
-class LinearRequest(ScoreRequest):
+class LinearRequest(LabelledRequest):
     """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
 
-    code = "classification:score_linear"
-    features: OnePath = Option(..., LABELLED, positional=False)
     epochs: Plain[int | None] = Option(None, "How often each item is seen.", least=1, usual=OF_PROTOCOL)
     seed: Plain[int | None] = Option(None, "Of the order and the held-out items.", least=0, usual=OF_PROTOCOL)
 
@@ -74,7 +81,6 @@ class LinearRequest(ScoreRequest):
 class RetrievalRequest(ScoreRequest):
     """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
 
-    code = "retrieval:score_retrieval"
     ground_truth: OnePath = Option(
         ..., "gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.", positional=False
     )
@@ -85,7 +91,6 @@ class RetrievalRequest(ScoreRequest):
 class DavisRequest(ScoreRequest):
     """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
 
-    code = "davis:score_davis"
     ground_truth: OnePath = Option(..., "DAVIS root, or a folder of <sequence>/*.png.", positional=False)
     predictions: OnePath = Option(
         ..., "Folder of <sequence>/*.png, pixel values are object ids.", positional=False
@@ -95,7 +100,6 @@ class DavisRequest(ScoreRequest):
 class SpairRequest(ScoreRequest):
     """PCK of keypoints that are matched by features, or were predicted."""
 
-    code = "spair:score_spair"
     dataset: OnePath = Option(..., "SPair-71k root (PairAnnotation, JPEGImages).", positional=False)
     features: OptionalPath = Option(
         None, "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view."
@@ -154,7 +158,6 @@ class SegmentRequest(ScoreRequest):
 class ClusteringRequest(ScoreRequest):
     """Purity, NMI and ARI of k-means clusters, or of finished ones."""
 
-    code = "clustering:score_clustering"
     features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
     assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
     k: Plain[int | None] = Option(None, "Clusters.", least=1, usual="number of classes")
@@ -165,7 +168,6 @@ class ClusteringRequest(ScoreRequest):
 class CkaRequest(ScoreRequest):
     """Linear CKA of every representation with every other one."""
 
-    code = "cka:score_cka"
     features: Paths = Option(..., "Two or more .npy files [n ...] of the same samples.", positional=False)
     estimator: Plain[CkaEstimator] = Option(
         "unbiased", "HSIC; paper: unbiased, of Gram matrices scaled to [0, 1]."
@@ -176,7 +178,7 @@ class CkaRequest(ScoreRequest):
 
 
 def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
-    name = f"score {form.__name__.removesuffix('Request').lower()}"
+    name = f"score {form.command()}"
 
     def show(request: ScoreRequest) -> None:
         report = request.report()

@@ -248,11 +248,7 @@ class MeasuredCollector(Collector):
     def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:
             images, sets = self._fed.source.groups[group], [each for each in self._measured if each.fused]
-            self._measurers[group] = (
-                self._fed.measure_sets(images, self._view, sets)
-                if sets
-                else self._fed.measure(images, self._view)
-            )
+            self._measurers[group] = self._fed.measure_sets(images, self._view, sets)
         return self._measurers[group]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:

@@ -163,7 +163,7 @@ class ScoreJob:
 
 
 def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: ANN401
-    return ScoreJob(setup, setup.plan.task(key), *rest)
+    return ScoreJob(setup, next(task for task in setup.plan.tasks.every if task.key == key), *rest)
 
 
 # a comparison, and what each backbone brings to it, in the order of their names

@@ -19,11 +19,6 @@ from zoo.features.backbone import Backbone
 ATTENTION_BYTES = 1 << 29  # attention maps of one block for one batch take at most so much
 
 
-def run_passes(jobs: Sequence[Job], cache: "BackboneCache", report: Reporter) -> PassResult:
-    """Carry out the jobs of one backbone, which is loaded when it is first needed."""
-    return PassResult.joined(run_job(job, cache, report) for job in jobs)
-
-
 def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     """Show the images of the shards that a listener of a job misses, once, to its backbone."""
     listeners = [listener for listener in _listeners(job) if listener.missing]

@@ -56,7 +56,9 @@ def understand(
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
     for line in (*plan.tasks.understood, *shown_alike(plan)):
         report.say(line)
-    return plan, images_suite(plan.datasets) if request.images else suite.name, devices
+    there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every
+    name = images_suite(task.dataset for task in there) if request.images else suite.name
+    return plan, name, devices
 
 
 def identified(

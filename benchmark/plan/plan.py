@@ -79,22 +79,12 @@ class Plan:
         asked = (source for task in self.tasks.needing("backbone") for source in task.sources)
         return sum(len(source.samples) for source in (*(each.source for each in self.passes), *asked))
 
-    @property
-    def datasets(self) -> list[str]:
-        """Names of the datasets that tasks are on; of tasks without images, what stands in their place."""
-        there = [task for task in self.tasks.every if task.needs != "device"]
-        return [task.dataset for task in there or self.tasks.every]
-
     def signature(self, source: Source) -> str:
         """Digest of a source's images: keys, sizes and times of files; raises InputError for a lost one."""
         if source.key not in self._signatures:
             groups = [(each.key, [sample.signature() for sample in each.samples]) for each in source.groups]
             self._signatures[source.key] = digest(source.name, groups)
         return self._signatures[source.key]
-
-    def task(self, key: str) -> Task:
-        """The task of that key."""
-        return next(task for task in self.tasks.every if task.key == key)
 
     def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)

@@ -1,6 +1,6 @@
 """Arrays from files of other people's code, with errors that are sentences. Nothing is unpickled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -94,6 +94,21 @@ def as_features(array: Array, where: str, constant: bool = True) -> Floats:
     if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
     return values
+
+
+def as_feature_pair(
+    arrays: Mapping[str, Array], first: str, second: str, path: Path, *, constant: bool = True
+) -> tuple[Floats, Floats]:
+    """Features of one width of two kinds of items, as `as_features` takes the first; raises InputError.
+
+    Those of the second kind, which are asked about, may be the same for all.
+    """
+    known = as_features(arrays[first], f"{first} of {path}", constant=constant)
+    asked = as_features(arrays[second], f"{second} of {path}", constant=False)
+    if known.shape[1] != asked.shape[1]:
+        widths = f"{known.shape[1]} and {asked.shape[1]}"
+        raise InputError(f"expected {first} and {second} of one width in {path}, found {widths}")
+    return known, asked
 
 
 def as_labels(array: Array, where: str, items: int, text: bool = False) -> Array:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.scores.exported.arrays import Floats, as_features, as_labels, read_archive
+from benchmark.scores.exported.arrays import Floats, as_feature_pair, as_labels, read_archive
 from benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
 from tasks.metrics.arrays import Integers
 from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
@@ -75,7 +75,7 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
     return given.report("neighbours", {"k": ks, "temperature": temperature}, scores, rows)
 
 
-def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
+def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
     """Top-1 in percent of closed-form probes, for every number of shots the mean of the draws.
 
     Shots beyond the smallest train class have no score. The penalty of the squared weights is chosen on
@@ -130,12 +130,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
 def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     """A checked archive of labelled features, whose train features may be constant where that is said."""
     arrays = read_archive(path, ARRAYS)
-    train = as_features(arrays["train"], f"train of {path}", constant=constant)
-    test = as_features(arrays["test"], f"test of {path}", constant=False)
-    if train.shape[1] != test.shape[1]:
-        raise InputError(
-            f"expected train and test of one width in {path}, found {train.shape[1]} and {test.shape[1]}"
-        )
+    train, test = as_feature_pair(arrays, "train", "test", path, constant=constant)
     known = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
     asked = as_labels(arrays["test_labels"], f"test_labels of {path}", len(test)).astype(np.int64)
     names = np.union1d(known, asked)

@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 
-from benchmark.scores.exported.arrays import Floats, as_features, as_floats, read_archive, read_array
+from benchmark.scores.exported.arrays import Floats, as_feature_pair, as_floats, read_archive, read_array
 from benchmark.scores.exported.report import Grid, ScoreReport, one_of
 from tasks.datasets.revisitop import read_ground_truth
 from tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, rank, revisited
@@ -13,19 +13,6 @@ from zoo.errors import InputError
 
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 METRICS = ("mAP", *(f"mP@{k}" for k in CUTOFFS))
-
-
-def _cosines(features: Path) -> Floats:
-    """Cosines of the images of an archive, [database queries]; raises InputError."""
-    arrays = read_archive(features, ("database", "queries"))
-    database = as_features(arrays["database"], f"database of {features}")
-    queries = as_features(arrays["queries"], f"queries of {features}", constant=False)
-    if database.shape[1] != queries.shape[1]:
-        raise InputError(
-            f"expected database and queries of one width in {features}, found {database.shape[1]} and "
-            f"{queries.shape[1]}"
-        )
-    return cosine(database, queries)
 
 
 def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path | None) -> ScoreReport:
@@ -37,7 +24,8 @@ def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path 
     """
     name, path = one_of(features=features, similarity=similarity)
     if name == "features":
-        values = _cosines(path)
+        names = "database", "queries"
+        values: Floats = cosine(*as_feature_pair(read_archive(path, names), *names, path))
     else:
         values = as_floats(read_array(path), f"similarities {path}", "[database queries]")
         if (values == values.flat[0]).all():
