@@ -8,12 +8,11 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text, score_text
-from leaderboards.scores.column import Column, Side
+from leaderboards.scores.column import COLUMN_FIELDS, Column, Side
 from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.differences import Ties, best_side, column_ties
 
 MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
-_COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
     *("milliseconds", "device", "rivals", "untested", "layers"),
@@ -81,13 +80,13 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
-    """One row a column of the leaderboard, in full: columns `_COLUMN` and `_FIELDS`."""
+    """One row a column of the leaderboard, in full: columns `COLUMN_FIELDS` and `_FIELDS`."""
     rows = [
-        {name: getattr(answer.column, name) for name in _COLUMN}
+        {name: getattr(answer.column, name) for name in COLUMN_FIELDS}
         | {name: getattr(answer, name) for name in _FIELDS}
         for answer in answers
     ]
-    return pd.DataFrame(rows, columns=[*_COLUMN, *_FIELDS])
+    return pd.DataFrame(rows, columns=[*COLUMN_FIELDS, *_FIELDS])
 
 
 def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from leaderboards.board import Board
 from leaderboards.display import fixed
 from leaderboards.pages.csv import SUMS, file_digest, read_numbers, sums_text
 from leaderboards.pages.figures import figure_differences
-from leaderboards.pages.tidy import INSIDE, TIDY, inside_frame, tidy_frame
+from leaderboards.pages.tidy import TIDY, numbers_of, tidy_frame
 from leaderboards.records.key import (
     TOLERANCE,
     Limit,
@@ -23,6 +23,7 @@ from leaderboards.records.key import (
     text_rows,
 )
 from leaderboards.records.record import read_records, suites_of
+from tasks.blocks import Numbers
 from zoo.errors import InputError, unknown
 
 SHOWN = 20  # rows of a table of what moved; the others are counted
@@ -46,32 +47,29 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     for suite in suites_of(records):
         board = Board.of(records, suite)
         if len(board.measured) or (len(board.analyses) and (folder / f"{board.page}.csv").is_file()):
-            sentences += _check_page(folder, board.page, TIDY, tidy_frame(board), tolerance)
+            sentences += _check_page(folder, numbers_of(board), tolerance)
         if board.analyses:
-            numbers = inside_frame(board.analyses)
-            sentences += _check_page(folder, board.analyses.page, INSIDE, numbers, tolerance)
+            sentences += _check_page(folder, numbers_of(board.analyses), tolerance)
     return sentences
 
 
-def _check_page(
-    folder: Path, name: str, columns: Sequence[str], fresh: pd.DataFrame, tolerance: Tolerance
-) -> list[str]:
+def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]:
     """What differs between one page with its numbers and the numbers of today."""
-    page, numbers = (folder / f"{name}.{ending}" for ending in ("md", "csv"))
+    page, numbers = (folder / f"{today.name}.{ending}" for ending in ("md", "csv"))
     absent = [path for path in (page, numbers) if not path.is_file()]
     sentences = [f"{path.name} is not in {folder}; write the leaderboard again" for path in absent]
     if numbers in absent:
         return sentences
     try:
-        committed = read_numbers(numbers, columns)
+        committed = read_numbers(numbers, [*today.frame.columns])
     except InputError as error:
         return [*sentences, str(error)]
     if page not in absent:
         text = page.read_text(encoding="utf-8")
         if file_digest(numbers.read_text(encoding="utf-8")) not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
-        sentences += figure_differences(text, folder, name)
-    return sentences + [f"{numbers.name}: {each}" for each in differences(committed, fresh, tolerance)]
+        sentences += figure_differences(text, folder, today.name)
+    return sentences + [f"{numbers.name}: {each}" for each in differences(committed, today.frame, tolerance)]
 
 
 def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:

@@ -65,12 +65,12 @@ def fixed(value: float, decimals: int) -> str:
 
 def score_text(value: float, spread: float = math.nan) -> str:
     """A score as tables show it: percent with one decimal, and its spread where that is known."""
-    return _with_spread(value, spread, 1)
+    return spread_text(value, spread, 1)
 
 
 def number_text(value: float, spread: float = math.nan) -> str:
     """A number of an analysis, or a CKA, as tables show it, with its spread: three decimals below 10."""
-    return _with_spread(value, spread, 3 if abs(value) < 10 else 1)
+    return spread_text(value, spread, 3 if abs(value) < 10 else 1)
 
 
 def ms_text(value: float) -> str:
@@ -94,7 +94,7 @@ def signed_text(value: float) -> str:
     return f"+{text}" if text not in ("", "0.0") and value > 0 else text
 
 
-def _with_spread(value: float, spread: float, decimals: int) -> str:
+def spread_text(value: float, spread: float, decimals: int) -> str:
     """``value ± spread``, without the spread where there is none, "" without a value."""
     text, around = fixed(value, decimals), fixed(spread, decimals)
     return f"{text} ± {around}" if text and around else text

@@ -14,7 +14,7 @@ from leaderboards.display import fixed, score_text
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
 from leaderboards.records.record import companion
-from leaderboards.scores.column import Column, Side
+from leaderboards.scores.column import COLUMN_FIELDS, Column, Side
 from leaderboards.scores.differences import best_side, sides_of
 from leaderboards.scores.frames import FLOOR
 from tasks.base import Items
@@ -37,7 +37,6 @@ AT_ONCE = (
     "Tables, which test all backbones and choices of a layer at once, may mark two as tied that differ here."
 )
 
-_COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
 _SIDE = ("layer", "depth", "pooling", "score")
 _NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
 
@@ -186,7 +185,7 @@ def _compared(
 def match_frame(result: Match) -> pd.DataFrame:
     """One row a comparison; ``higher`` names the backbone that the data show to score higher, or is ""."""
     rows = [
-        {name: getattr(versus.column, name) for name in _COLUMN}
+        {name: getattr(versus.column, name) for name in COLUMN_FIELDS}
         | {name: getattr(versus.first, name) for name in _SIDE}
         | {f"other_{name}": getattr(versus.second, name) for name in _SIDE}
         | {name: getattr(versus, name) for name in _NUMBERS}

@@ -40,14 +40,12 @@ def write_board(board: Board, folder: Path, endings: Sequence[str] = ENDINGS) ->
 
 def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
     """Write one page in some formats, names of `WRITERS`; the files, in order."""
-    written = []
-    for ending in dict.fromkeys(endings):
-        path = folder / f"{page.name}.{ending}"
-        if ending == "md":
-            write_figures(page, folder)
+    paths = {ending: folder / f"{page.name}.{ending}" for ending in endings}
+    if "md" in paths:
+        write_figures(page, folder)
+    for ending, path in paths.items():
         write_whole(path, WRITERS[ending](page))
-        written.append(path)
-    return written
+    return [*paths.values()]
 
 
 def pages_of(board: Board) -> list[Page]:

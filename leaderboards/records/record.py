@@ -5,11 +5,14 @@ from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 from pyarrow import ArrowException
 from pyarrow import parquet as pq
 
+from leaderboards.records.arrays import read_arrays
 from leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
 from leaderboards.records.files import scored_path, task_key
 from zoo.errors import InputError, first_line
@@ -135,6 +138,14 @@ def companion(folder: Path, name: Path) -> Path:
             "that file and run again"
         )
     return folder / name
+
+
+def known_arrays(folder: Path, key: str, names: Sequence[str], *arrays: str) -> dict[str, NDArray[Any]]:
+    """Arrays of named backbones and a task, all or some; none where they cannot be read."""
+    try:
+        return read_arrays(companion(folder, scored_path(key, *names, ending="npz")), arrays)
+    except (OSError, ValueError):
+        return {}
 
 
 def companion_state(folder: Path, name: Path) -> str:

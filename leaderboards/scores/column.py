@@ -24,6 +24,7 @@ BEST = [  # columns of tables of best layers
     *("backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth"),
     *("value", "ci_low", "ci_high", "n", "partial"),
 ]
+COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # that say which column it is
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,10 +76,10 @@ def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
     for first, second, value, spread in fields.itertuples(index=False, name=None):
         text = number_text(value) if first == second else number_text(value, spread)
         cells[first, second] = cells[second, first] = text
-    frame = pd.DataFrame({"": [backbone.label for backbone in backbones]})
-    for backbone in backbones:
-        frame[backbone.label] = [cells.get((row.name, backbone.name), "") for row in backbones]
-    return frame
+    return pd.DataFrame(
+        {"": row.label} | {other.label: cells.get((row.name, other.name), "") for other in backbones}
+        for row in backbones
+    )
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:

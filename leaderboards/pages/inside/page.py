@@ -8,9 +8,8 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
-from leaderboards.records.arrays import read_arrays
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import companion
+from leaderboards.records.files import task_key
+from leaderboards.records.record import known_arrays
 from leaderboards.scores.frames import RecordGroup, half_widths, is_floor
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from tasks.analyses.drawings.evidence import (
@@ -76,13 +75,7 @@ def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
     key = task_key(analysis.task, analysis.dataset, analysis.protocol)
 
     def load(backbones: tuple[str, ...], name: str) -> Array | None:
-        if board.arrays is None:
-            return None
-        try:
-            path = companion(board.arrays, scored_path(key, *backbones, ending="npz"))
-            return read_arrays(path, [name])[name]
-        except (OSError, ValueError):
-            return None
+        return known_arrays(board.arrays, key, backbones, name).get(name) if board.arrays else None
 
     rows = analysis.rows[analysis.rows["value"].notna() & (analysis.rows["other_layer"] < 0)]
     rows = rows[~is_floor(rows)]  # its layers are draws

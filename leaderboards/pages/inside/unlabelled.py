@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.display import fixed, ranges_text
+from leaderboards.display import fixed, ranges_text, spread_text
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import candidates
 from tasks.blocks import Block, Heading, Table, Text, said
@@ -186,8 +186,7 @@ def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
 
 def _text(values: Floats) -> str:
     """The mean over backbones and half its 95 % interval, as if they were drawn from many like them."""
-    text, reach = fixed(mean_of(values), 2), fixed(mean_reach(values), 2)
-    return f"{text} ± {reach}" if text and reach else text
+    return spread_text(mean_of(values), mean_reach(values), 2)
 
 
 def choices_without_labels(board: Board) -> tuple[Named, ...]:

@@ -122,7 +122,7 @@ def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
 class Drawing(NamedTuple):
     """A kind of task."""
 
-    intro: Callable[[ExampleSet], str]  # what is to be seen
+    intro: str  # what is to be seen: ``{count}`` subjects, ``{right}`` examples at layers
     # how good each drawn layer is on each example, 0 to 100: [layers examples]
     quality: Callable[[ExampleSet], Floats]
     key: str  # array of the names of examples, by which they are found again of other backbones
@@ -154,7 +154,10 @@ def drawn(
         badge = WANTED[kind][0] + ("" if examples is best else f" by {examples.backbone}")
         example = drawing.example(examples, number, pictures)
         drawn_examples.append(replace(example, badge=badge, subject=drawing.key, others=tuple(others)))
-    return drawing.intro(best), drawn_examples
+    good = drawing.quality(best) == 100
+    right = best.at_layers([f"{row.sum()} of {len(row)} are right" for row in good])
+    count = len({*best.arrays[drawing.subject].tolist()})
+    return drawing.intro.format(count=count, right=right), drawn_examples
 
 
 def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboards.records.arrays import read_arrays
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import companion
+from leaderboards.records.files import task_key
+from leaderboards.records.record import known_arrays
 from leaderboards.records.thumbnails import FOLDER, NAMES
 from leaderboards.scores.column import Column
 from tasks.examples import VERSION
@@ -74,10 +73,7 @@ class ExampleSet:
 def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
     """A backbone's examples in a column, given its best layer and score; None unless they fit the records."""
     key = task_key(column.task, column.dataset, column.protocol)
-    try:
-        arrays = read_arrays(companion(output / "examples", scored_path(key, backbone, ending="npz")))
-    except (OSError, ValueError):
-        return None
+    arrays = known_arrays(output / "examples", key, [backbone])
     if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():
         return None
     return ExampleSet(backbone, layer, value, column.metric, arrays, output / FOLDER)

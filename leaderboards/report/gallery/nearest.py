@@ -18,19 +18,13 @@ MOST = 8  # clusters of a layer that are shown, the largest first
 
 # ---- k-NN ---------------------------------------------------------------------------------------
 
+_KNN_INTRO = """\
+{count} queries are kept, the same of every backbone: {right}. Each is shown with its nearest training \
+images; a full border and ✓ stand for its own class, a dashed one and ✗ for another."""
+
 
 def _knn_quality(examples: ExampleSet) -> Floats:
     return 100.0 * examples.drawn("right").astype(np.float64)
-
-
-def _knn_intro(examples: ExampleSet) -> str:
-    right = examples.drawn("right")
-    counts = examples.at_layers([f"{count} of {right.shape[1]} are right" for count in right.sum(axis=1)])
-    return (
-        f"{right.shape[1]} queries are kept, the same of every backbone: {counts}. Each is shown with its "
-        "nearest training images; a full border and ✓ stand for its own class, a dashed one and ✗ for "
-        "another."
-    )
 
 
 def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -76,22 +70,18 @@ def _listed(numbers: NDArray[np.int64]) -> str:
 
 
 # queries, the class that layers give them, and their nearest training images
-KNN = Drawing(_knn_intro, _knn_quality, "query", "query", _knn_example, _knn_answer)
+KNN = Drawing(_KNN_INTRO, _knn_quality, "query", "query", _knn_example, _knn_answer)
 
 
 # ---- retrieval ----------------------------------------------------------------------------------
 
+_RANKING_INTRO = """\
+{count} queries are kept, the same of every backbone. Each is shown with the images that are ranked first, \
+without those that do not count; AP is the average precision (Medium) of the whole ranking, in percent."""
+
 
 def _precision(examples: ExampleSet) -> Floats:
     return examples.drawn("average_precision").astype(np.float64)
-
-
-def _ranking_intro(examples: ExampleSet) -> str:
-    return (
-        f"{len(examples.arrays['query'])} queries are kept, the same of every backbone. Each is shown with "
-        "the images that are ranked first, without those that do not count; AP is the average precision "
-        "(Medium) of the whole ranking, in percent."
-    )
 
 
 def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -123,7 +113,7 @@ def _ranking_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
 
 
 # queries, and the images that layers rank first
-RETRIEVAL = Drawing(_ranking_intro, _precision, "query", "query", _ranking_example, _ranking_answer)
+RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _ranking_answer)
 
 
 # ---- clusters -----------------------------------------------------------------------------------

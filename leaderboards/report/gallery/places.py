@@ -22,18 +22,14 @@ OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.smal
 
 # ---- masks --------------------------------------------------------------------------------------
 
+_MASKS_INTRO = """\
+Frames of {count} videos are kept, the same of every backbone. The first frame's mask is given; each layer \
+carries it through the video. Colour is what a layer predicts, the white line is the true outline, the \
+number is J&F of the frame, mean over its objects."""
+
 
 def _scores(examples: ExampleSet) -> Floats:
     return examples.drawn("score").astype(np.float64)
-
-
-def _masks_intro(examples: ExampleSet) -> str:
-    return (
-        f"Frames of {len(set(examples.arrays['video'].tolist()))} videos are kept, the same of every "
-        "backbone. The first frame's mask is given; each layer carries it through the video. Colour is what "
-        "a layer predicts, the white line is the true outline, the number is J&F of the frame, mean over its "
-        "objects."
-    )
 
 
 def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -89,10 +85,15 @@ def outline(truth: Array) -> NDArray[np.bool_]:
 
 
 # frames with the masks that layers predicted
-MASKS = Drawing(_masks_intro, _scores, "frame", "video", _masks_example, _masks_answer)
+MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, _masks_answer)
 
 
 # ---- points -------------------------------------------------------------------------------------
+
+_POINTS_INTRO = """\
+{count} pairs are kept, the same of every backbone. The points of the left image are looked for in the \
+other: a dot is a point that was found (within a tenth of the object's longer side), a cross one that was \
+not, with a line to the ring where it should be."""
 
 
 def _counts(examples: ExampleSet, number: int) -> tuple[list[int], int]:
@@ -104,14 +105,6 @@ def _counts(examples: ExampleSet, number: int) -> tuple[list[int], int]:
 def _points_quality(examples: ExampleSet) -> Floats:
     every = (_counts(examples, number) for number in range(len(examples.arrays["pair"])))
     return np.stack([100.0 * np.asarray(counts) / total for counts, total in every], axis=1)
-
-
-def _points_intro(examples: ExampleSet) -> str:
-    return (
-        f"{len(examples.arrays['pair'])} pairs are kept, the same of every backbone. The points of the left "
-        "image are looked for in the other: a dot is a point that was found (within a tenth of the object's "
-        "longer side), a cross one that was not, with a line to the ring where it should be."
-    )
 
 
 def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -154,4 +147,4 @@ def _points_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
 
 
 # pairs of images, and where layers find the points of the one in the other
-POINTS = Drawing(_points_intro, _points_quality, "pair", "pair", _points_example, _points_answer)
+POINTS = Drawing(_POINTS_INTRO, _points_quality, "pair", "pair", _points_example, _points_answer)
