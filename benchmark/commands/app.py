@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from benchmark.commands.command import Command, say
-from benchmark.commands.pack import pack_command
 from benchmark.commands.score import SCORE_COMMANDS
 from benchmark.engines.base import WorkerDiedError
 from benchmark.engines.progress import PrintableConsole
@@ -18,15 +17,14 @@ from benchmark.parsers import require_working_folder
 from leaderboards.records.files import VERSION
 from zoo.errors import InputError, shortened
 
-# each a file of its own with a command of that name, in the order of the help
+# each a file of its own with a command, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "decompose"),
-    *("recommend", "features", "merge", "export", "pretrain"),
+    *("recommend", "features", "merge", "export", "pretrain", "pack"),
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
     *SCORE_COMMANDS,
-    pack_command,
 )
 
 # errors of the system that come of what a user gave, or of rights and limits of the machine

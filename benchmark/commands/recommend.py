@@ -153,7 +153,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         compared_columns,
         {column: pareto_front(each.rows) for column, each in compared_columns.items()},
         device or "",
-        (*left_out, *_notes(compared_columns, picks[0], device, command, request)),
+        (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick) for pick in picks),
     )
 
@@ -191,11 +191,7 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 
 def _notes(
-    columns: "Mapping[Column, Compared]",
-    first: "Pick",
-    device: str | None,
-    command: str,
-    request: RecommendRequest,
+    columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, commercial: bool
 ) -> Iterator[str]:
     """On what the recommendation rests, and what is to be minded."""
     from leaderboards.facts import NOTE
@@ -219,7 +215,7 @@ def _notes(
         yield f"What is lost at most is said with 95 % for each of the {len(columns)} columns by itself."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
-    if request.licence == "commercial":
+    if commercial:
         yield NOTE
 
 

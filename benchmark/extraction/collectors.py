@@ -129,19 +129,14 @@ class MeasuredCollector(Collector):
     """
 
     def __init__(
-        self,
-        measured: Measurable,
-        view: View,
-        layers: Collection[Layer],
-        patch_size: int = 0,
-        components: int = 0,
+        self, fed: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0, components: int = 0
     ) -> None:
-        self._fed, self._view, self._patch_size, self._components = measured, view, patch_size, components
+        self._fed, self._view, self._patch_size, self._components = fed, view, patch_size, components
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         # layers that are taken together are fed one by one
         members = dict.fromkeys(member for layer in self._measured for member in layer.members)
-        self._serves = {needed: layer for layer in members for needed in measured.feed.shown(layer)}
-        self.layers, self.whole = frozenset(self._serves), measured.feed.whole
+        self._serves = {needed: layer for layer in members for needed in fed.feed.shown(layer)}
+        self.layers, self.whole = frozenset(self._serves), fed.feed.whole
         self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # of positions, by size of images
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}

@@ -14,7 +14,7 @@ from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.catalogue import read_own
 from tasks.datasets.classes import Unlabelled
 from tasks.datasets.folder import OwnImages
-from tasks.datasets.imagenet import probe_subset
+from tasks.datasets.imagenet import ImageNetEntry, probe_subset
 from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from tasks.identity import own_name
 from tasks.registry import INSIDE, Role, TaskEntry, config_of, load_code
@@ -26,27 +26,22 @@ def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:
     """Read the suite's images with classes and choose their probe subset."""
     entry = at.catalogue.classification
     data = entry.read(folder)
-    return _probed(at, data, data.name, entry.probe_wnids, entry.probe_per_class)
+    return _probed(at, data, data.name, entry)
 
 
-def _probed(
-    at: DataLocation,
-    data: OwnImages,
-    name: str,
-    wnids: tuple[str, ...] | None = None,
-    per_class: int | None = None,
-) -> ProbedImages:
-    """A dataset under that name, and its probe subset of some classes, all for None, and images of each.
+def _probed(at: DataLocation, data: OwnImages, name: str, entry: ImageNetEntry | None = None) -> ProbedImages:
+    """A dataset under that name, and its probe subset: some classes, and images of each, as its entry says.
 
-    Of the user's own images it is what the protocol says. Sources keep the name that the dataset was read by:
-    what is stored of their images is told apart by fingerprints.
+    Of the user's own images, which have no entry, it is what the protocol says. Sources keep the name that
+    the dataset was read by: what is stored of their images is told apart by fingerprints.
     """
     data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
     images: ProbedImages
     if isinstance(data, Unlabelled):
         images = probed_images(data, config)
     else:
-        images = probed_classes(data, *probe_subset(data, wnids, per_class or config.own_probe), config)
+        subset = (entry.probe_wnids, entry.probe_per_class) if entry else (None, config.own_probe)
+        images = probed_classes(data, *probe_subset(data, *subset), config)
     return replace(images, images=replace(data, name=name))
 
 

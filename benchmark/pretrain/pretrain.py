@@ -66,7 +66,7 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     with report.bar(f"training {wish.name}", steps * wish.batch_size, "images") as advance:
         watcher = _Watcher(advance, report, wish.batch_size)
         history = train(objective, data, schedule, checkpoint, watcher, probe)
-    card = _card(wish, chosen, spec, len(data), started_at, history)
+    card = _card(wish, chosen, spec.paper, len(data), started_at, history[-1])
     export(objective.backbone, spec, card, history, folder)
     if wish.install:
         install(folder, wish.name)
@@ -156,19 +156,14 @@ def commit(checkout: Path) -> str | None:
 
 
 def _card(
-    wish: "Pretraining",
-    chosen: Method,
-    spec: BackboneSpec,
-    images: int,
-    started_at: str | None,
-    history: list[HistoryRow],
+    wish: "Pretraining", chosen: Method, paper: str, images: int, started_at: str | None, last: HistoryRow
 ) -> str:
     device, threads = find_device(wish.device), torch.get_num_threads()
     cpu = f"{device.type}, {threads} thread{'s' * (threads > 1)}"
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu
-    seen = wish.batch_size * int(history[-1]["step"])
+    seen = wish.batch_size * int(last["step"])
     facts = {
-        "objective": f"{wish.objective} ({spec.paper})",
+        "objective": f"{wish.objective} ({paper})",
         "learned from": chosen.supervision,
         "data": (
             f"{images:,} images of {wish.image_size} px from the renderer of the mini suite (version "
@@ -182,5 +177,5 @@ def _card(
         "package": f"layerboard {VERSION}, commit {started_at or 'not known'}",
         "weights": "float16",
     }
-    facts |= {f"last {name}": f"{value:.4g}" for name, value in history[-1].items() if name != "step"}
+    facts |= {f"last {name}": f"{value:.4g}" for name, value in last.items() if name != "step"}
     return card_of(wish.name, facts, wish.command, pformat(asdict(chosen.recipe), width=100))

@@ -79,13 +79,7 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
 
 
 def score_features(
-    features: Path,
-    judged: Judged,
-    k: int | None = None,
-    temperature: float | None = None,
-    memory: int | None = None,
-    *,
-    hummingbird: bool = False,
+    path: Path, judged: Judged, k: int | None, temperature: float | None, memory: int | None, protocol: str
 ) -> ScoreReport:
     """Mean IoU and accuracies in percent of a vote of the cells of training images; raises InputError.
 
@@ -94,7 +88,8 @@ def score_features(
     protocol's. By hummingbird pixels of 255 are background in the memory, so that any cell may be
     remembered, predicted classes are renamed, and all classes are averaged over.
     """
-    (train, test), masks = _read(features)
+    (train, test), masks = _read(path)
+    hummingbird = protocol == "hummingbird"
     classes, memory = judged.count(masks), memory or VOC_2012.memory
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
     config = SegmentationTask.configs["standard"]
@@ -106,14 +101,14 @@ def score_features(
     kept = [grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in zip(train, chosen, strict=True)]
     rows = functional.normalize(torch.from_numpy(np.concatenate(kept)).float(), dim=-1)
     if not len(rows):
-        raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
+        raise InputError(f"no cell of train_masks of {path} has a class in half of its pixels")
     labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))
     usual = config.vote
     how = replace(usual, k=k or usual.k, temperature=temperature or usual.temperature)
     tables = [_voted(*pair, rows, labels, how) for pair in zip(test, judged.truth(masks[1]), strict=True)]
-    numbers: dict[str, Json] = {"features": str(features), "k": how.k, "temperature": how.temperature}
+    numbers: dict[str, Json] = {"features": str(path), "k": how.k, "temperature": how.temperature}
     numbers |= {"memory": memory, "seed": config.seed, "cells": len(rows), **judged.numbers(classes)}
-    return _report(tables, "hummingbird" if hummingbird else "standard", numbers, ())
+    return _report(tables, protocol, numbers, ())
 
 
 def exported_rule(k: int | None) -> CapiConfig:
@@ -122,9 +117,7 @@ def exported_rule(k: int | None) -> CapiConfig:
     return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
 
 
-def score_by_pixels(
-    features: Path, judged: Judged, rule: CapiConfig, memory: int | None = None
-) -> ScoreReport:
+def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: int | None) -> ScoreReport:
     """Mean IoU, over what truth or prediction shows, and accuracies in percent of a vote of pixels.
 
     The archive is that of `score_features`; masks have a whole number of pixels a cell, the same in train and
