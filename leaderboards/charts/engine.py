@@ -21,23 +21,11 @@ def library() -> str:
     return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\!--")
 
 
-def svg(spec: Spec) -> str:
-    """A chart as SVG text."""
+def drawn(spec: Spec, ending: str = "svg") -> Any:  # noqa: ANN401 - text or bytes
+    """A chart as the text of an SVG file or the bytes of a PDF; JSON has no word for what is no number."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(_text(spec)))
-
-
-def pdf(spec: Spec) -> bytes:
-    """A chart as PDF."""
-    import vl_convert
-
-    return bytes(vl_convert.vegalite_to_pdf(_text(spec)))
-
-
-def _text(spec: Spec) -> str:
-    """A chart as JSON, which has no word for what is no number."""
-    return json.dumps(written(spec), allow_nan=False)
+    return getattr(vl_convert, f"vegalite_to_{ending}")(json.dumps(written(spec), allow_nan=False))
 
 
 def written(part: Any) -> Any:  # noqa: ANN401

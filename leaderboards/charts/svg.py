@@ -46,7 +46,7 @@ def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
 
 def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Element:
     """The picture without what the library writes for scripts, with numbers of one decimal."""
-    text = engine.svg(picture_spec(picture, backbones, "currentColor", FONT))
+    text: str = engine.drawn(picture_spec(picture, backbones, "currentColor", FONT))
     root = ET.fromstring(text.replace(f'xmlns="{SVG}"', "", 1))  # noqa: S314 - written by ourselves
     _slim(root)
     _share(root)

@@ -51,7 +51,11 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     scores = scores[np.array(asked, bool)]
     rows = pd.concat([frame for frame in (scores, board.last_blocks) if len(frame)] or [scores])
     families = {backbone.name: backbone.family for backbone in board.backbones}
-    rows = rows.assign(best=_best(board, rows), family=rows["backbone"].map(families))
+    place = ["backbone", *COLUMN, "pooling", "layer"]
+    best = set(board.best[place].itertuples(index=False, name=None))
+    chosen = np.array([key in best for key in rows[place].itertuples(index=False, name=None)], bool)
+    chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
+    rows = rows.assign(best=chosen, family=rows["backbone"].map(families))
     ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
 
     def rest(row: Row) -> tuple[object, ...]:
@@ -77,15 +81,6 @@ def inside_frame(board: Board) -> pd.DataFrame:
 
     rows = board.records[board.records["other_layer"] < 0]
     return _texts(_in_order(rows, ranks, rest), INSIDE, INSIDE_DECIMALS)
-
-
-def _best(board: Board, rows: pd.DataFrame) -> list[bool]:
-    """Whether each row is one that the leaderboard shows."""
-    columns = ["backbone", *COLUMN, "pooling", "layer"]
-    best = set(board.best[columns].itertuples(index=False, name=None))
-    scores = (rows["task"] != COMPARISON_TASK) & (rows["tap"] == "block")
-    keys = rows[columns].itertuples(index=False, name=None)
-    return [bool(score) and key in best for score, key in zip(scores, keys, strict=True)]
 
 
 def _in_order(

@@ -11,10 +11,10 @@ from leaderboards.display import fixed, ms_text, pooling_name, ranges_text, scor
 from leaderboards.report.content import Report
 from leaderboards.report.html import filled
 from tasks.blocks import Strong, Text
+from zoo.errors import some
 
 NAMED = 6  # backbones that a card names at most of those that are tied with the best
 HONEST = "if the layer is chosen on half of the test data and scored on the rest"
-FEW = 3  # backbones that a card names at most of those that were not compared
 
 Fact = str | tuple[Strong, str]
 
@@ -41,14 +41,14 @@ def _sure(answer: Answer, labels: Mapping[str, str]) -> list[Fact]:
     if not others:
         facts.append("the only backbone with a score here")
     elif answer.rivals:
-        rivals = _listed([labels[name] for name in answer.rivals], NAMED)
+        rivals = some((labels[name] for name in answer.rivals), NAMED)
         facts.append((Strong("tied with the best:"), f" {rivals}"))
     elif answer.compared == others:
         facts.append("better than every other backbone, with 95 % confidence")
     elif not answer.compared:
         facts.append("not compared with the other backbones, for want of measurements of the same images")
     if answer.untested and answer.compared:
-        facts.append(f"not compared with {_listed([labels[name] for name in answer.untested], FEW)}")
+        facts.append(f"not compared with {some(labels[name] for name in answer.untested)}")
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
         facts.append(f"tied with its {several} {ranges_text(list(answer.layers))}")
@@ -80,8 +80,3 @@ def _cost(answer: Answer, label: str, costs: pd.DataFrame) -> list[str]:
             millions = f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
             words.append(f"{about}{millions} M parameters")
     return [", ".join(words)] if words else []
-
-
-def _listed(names: Sequence[str], most: int) -> str:
-    text = ", ".join(names[:most])
-    return f"{text} and {len(names) - most} more" if len(names) > most else text

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
 from leaderboards.display import task_display
 from leaderboards.facts import UNKNOWN, Facts
@@ -147,10 +146,6 @@ class Report:
     def axes(self) -> tuple[tuple[str, str], ...]:
         """The axes of `AXES` for which there are numbers."""
         return tuple((name, title) for name, title in AXES if self.costs[name].notna().any())
-
-    @cached_property
-    def answers(self) -> tuple[Answer, ...]:
-        return answers_of(self.board)
 
     @cached_property
     def cka(self) -> tuple[tuple[BlockCka, ...], int]:

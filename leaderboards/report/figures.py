@@ -36,7 +36,7 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
             path = folder / report.board.page / f"{plain}.{ending}"
             if path in written:
                 path = path.with_stem(f"{plain}-{len(written)}")
-            write_whole(path, engine.svg(spec) if ending == "svg" else engine.pdf(spec))
+            write_whole(path, engine.drawn(spec, ending))
             written.append(path)
     return written
 

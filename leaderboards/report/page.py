@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from leaderboards.answers import answers_of
 from leaderboards.charts.engine import library
 from leaderboards.charts.style import looks
 from leaderboards.pages.csv import csv_text
@@ -67,7 +68,7 @@ def _scored_sections(report: Report) -> list[PageSection]:
         return []
     task = filled("task", tasks=[*report.columns["column"]])
     sections = [
-        PageSection("answer", "answer", "The answer", answer_html(report.answers, report)),
+        PageSection("answer", "answer", "The answer", answer_html(answers_of(report.board), report)),
         PageSection("best", "best layers", "The best layer of each backbone", best_table(report)),
         PageSection("task-section", "one task", "One task, layer by layer", task),
     ]

@@ -20,12 +20,10 @@ HONEST_CAPTION = f"{CAPTION} with an honest choice"
 READING = """\
 Each row is a backbone: a pretrained vision network that is used as it is, without any further training.
 Each column is a task that is solved with nothing but its features. The features of **every layer** were
-scored; a cell shows the best layer's score and which layer that is: {cell}, reached by the features after
-block 9 of 12. {sure}Higher is better, 100 is perfect, and the best backbone of each column is in **bold**.
-{tied}An empty cell is a missing score, not a zero; the last section says why it is missing."""
-
-CERTAIN_CELL = "`61.2 (9/12)` is 61.2 %"
-UNCERTAIN_CELL = "`61.2 ± 0.8 (9/12)` is 61.2 %"
+scored; a cell shows the best layer's score and which layer that is: `61.2{half} (9/12)` is 61.2 %, reached
+by the features after block 9 of 12. {sure}Higher is better, 100 is perfect, and the best backbone of each
+column is in **bold**. {tied}An empty cell is a missing score, not a zero; the last section says why it is
+missing."""
 
 INTERVAL = """\
 Other test images of the same kind would give a somewhat different score: ± is the 95 % margin of
@@ -83,7 +81,7 @@ def best_blocks(board: Board) -> list[Block]:
         return []
     compared = any(ties.tied or ties.apart for ties in board.ties.values())
     reading = READING.format(
-        cell=UNCERTAIN_CELL if board.has_intervals else CERTAIN_CELL,
+        half=" ± 0.8" if board.has_intervals else "",
         sure=INTERVAL if board.has_intervals else "",
         tied=COLUMN_TIES if compared else "",
     )

@@ -88,15 +88,14 @@ def transform_blocks(board: Board) -> list[Block]:
         }
         for gain in gains_of(board)
     )
-    words = "What transforms of the features gain", NOTE
-    blocks = _gain_blocks(board, words, frame, "What transforms gain")
-    return [*blocks, *missing_blocks(board, board.transformed)]
+    heading = Heading(2, "What transforms of the features gain")
+    tables = _gain_blocks(board, frame, "What transforms gain")
+    return [heading, said(NOTE), *tables, *missing_blocks(board, board.transformed)]
 
 
-def _gain_blocks(board: Board, words: tuple[str, str], frame: pd.DataFrame, caption: str) -> list[Block]:
-    """A section without the rows that lack; columns that may be empty are left out where they are."""
-    blocks: list[Block] = [Heading(2, words[0]), said(words[1])]
-    blocks += [] if board.items is not None else [said(NO_ITEMS)]
+def _gain_blocks(board: Board, frame: pd.DataFrame, caption: str) -> list[Block]:
+    """The table of gains; columns that may be empty are left out where they are."""
+    blocks: list[Block] = [] if board.items is not None else [said(NO_ITEMS)]
     idle = [name for name in frame if name in ("transform", "held-out gain") and not frame[name].any()]
     frame = frame.drop(columns=idle)
     head = [*frame].index("set") if "set" in frame else 2
@@ -209,9 +208,9 @@ def set_blocks(board: Board) -> list[Block]:
         }
         for gain in set_gains(board)
     )
-    title = "What sets of layers gain"
-    blocks = _gain_blocks(board, (title, SET_NOTE), frame, title)
-    return [*blocks, *missing_blocks(board, board.sets.assign(transform="sets of layers"), "set")]
+    title, lacking = "What sets of layers gain", board.sets.assign(transform="sets of layers")
+    tables = _gain_blocks(board, frame, title)
+    return [Heading(2, title), said(SET_NOTE), *tables, *missing_blocks(board, lacking, "set")]
 
 
 def _blocks_text(blocks: tuple[int, ...]) -> str:

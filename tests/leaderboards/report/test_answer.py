@@ -1,6 +1,7 @@
 from dataclasses import replace
 from functools import cache
 
+from leaderboards.answers import answers_of
 from leaderboards.report.answer import answer_html
 from leaderboards.scores.column import Side
 from tests.leaderboards.report.boards import HOSTILE, content
@@ -14,7 +15,7 @@ def found():
 
 def card(**changes):
     """The first card, of an answer that is changed."""
-    one = replace(found().answers[0], **changes)
+    one = replace(answers_of(found().board)[0], **changes)
     return answer_html([one], found())
 
 

@@ -35,7 +35,7 @@ KINDS = ("best.knn", "layers.knn", "depth.davis", "cost-ms.knn", "cost-dim.davis
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
     spec = next(spec for name, spec in figures.items() if name.startswith(kind))
-    root = ET.fromstring(engine.svg(spec))
+    root = ET.fromstring(engine.drawn(spec))
     width, height = float(root.get("width")), float(root.get("height"))
     assert width < 800
     texts = [*placed(root)]
@@ -68,7 +68,7 @@ def placed(element, x=0.0, y=0.0):
 
 
 def test_labels_say_the_scores_the_highest_first(figures):
-    root = ET.fromstring(engine.svg(figures["best.knn top-1"]))
+    root = ET.fromstring(engine.drawn(figures["best.knn top-1"]))
     labels = [text for text, *_ in placed(root) if "layer" in text]
     assert labels == [
         "62.2 ± 1.0, layer 3/3",
