@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, Group, Measurer, Source, digest
+from tasks.base import FINITE, Group, Measurer, digest
 from tasks.comparing import ComparisonTask, PairFindings
 from tasks.feeds import WHOLE_GRIDS
 from tasks.metrics.arrays import Floats
@@ -103,10 +103,6 @@ class CkaTask(ComparisonTask):
     }
     scorer = "cka"
     feed = WHOLE_GRIDS
-
-    @property
-    def source(self) -> Source:
-        return self.data.probe
 
     @property
     def images_together(self) -> int:

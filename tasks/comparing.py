@@ -36,6 +36,10 @@ class ComparisonTask(FedTask):
     needs = "pairs"
 
     @property
+    def source(self) -> Source:
+        return self.data.probe  # type: ignore[no-any-return]
+
+    @property
     def vector_sources(self) -> tuple[Source, ...]:
         return (self.source,)
 

@@ -8,6 +8,7 @@ through a backbone twice.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,15 +80,11 @@ class ProbedImages:
     probe: Source  # the images that are looked at, cut into batches; a group holds one or several whole ones
     probe_order: NDArray[np.int64]  # index into all images of each of them, in the order of the source
     batches: Batches
+    split: ClassVar[str] = "images"  # what the probe subset is called in records
 
     @property
     def name(self) -> str:
         return self.images.name
-
-    @property
-    def split(self) -> str:
-        """What the probe subset is called in records."""
-        return "images"
 
 
 @dataclass(frozen=True)
@@ -99,10 +96,7 @@ class ProbedClasses(ProbedImages):
     rest: Source | None  # the other training images; None if there are none
     rest_order: NDArray[np.int64]  # index into all training images of each of them
     val: Source
-
-    @property
-    def split(self) -> str:
-        return "train-probe"
+    split = "train-probe"
 
 
 @dataclass(frozen=True)

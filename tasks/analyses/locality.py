@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.analyses.base import BatchMeasurer
-from tasks.base import Group, Measurer, Source, digest
+from tasks.base import Group, Measurer, digest
 from tasks.cka import CkaConfig, Grams, split_grams, stored_grams
 from tasks.comparing import ComparisonTask, PairFindings
 from tasks.feeds import HeadsOrBlocksFeed
@@ -56,10 +56,6 @@ class Locality(ComparisonTask):
     config: LocalityConfig
     configs: ClassVar = {"standard": LocalityConfig(block=1, blocks=5)}
     poolings = (POOLING,)
-
-    @property
-    def source(self) -> Source:
-        return self.data.probe
 
     @property
     def feed(self) -> HeadsOrBlocksFeed:

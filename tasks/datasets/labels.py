@@ -149,8 +149,8 @@ def _word(value: object, where: str) -> str:
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
     """The tables with classes that lie in a folder itself or in the folders in it; raises InputError."""
     tables = []
-    tables_of = (path for path in tree.others if path.rpartition("/")[2] in METADATA and path.count("/") < 2)
-    for folder, (path, *others) in groupby(tables_of, lambda path: path.rpartition("/")[0]):
+    metadata = (path for path in tree.others if path.rpartition("/")[2] in METADATA and path.count("/") < 2)
+    for folder, (path, *others) in groupby(metadata, lambda path: path.rpartition("/")[0]):
         if others:
             raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
         prefix = f"{folder}/" if folder else ""

@@ -172,9 +172,8 @@ def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Fl
     """
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, found {level}")
-    low, high = (np.full(measured.scores, np.nan) for _ in range(2))
     if (uncertainty := Uncertainty.of(measured)) is None:
-        return low, high
+        return (np.full(measured.scores, np.nan),) * 2
     error, freedom = uncertainty.errors()
     score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + level) / 2) * error
     low, high = score - reach, score + reach

@@ -1,6 +1,7 @@
 """The numbers of mask propagation."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from tasks.metrics.carrying import Neighbourhood
 from zoo.view.released import ScriptFrame
@@ -16,10 +17,7 @@ class PropagationConfig(Neighbourhood):
     nearest: bool  # maps are enlarged by nearest neighbour, not bilinearly; constant channels are scaled to 0
     view: View
     decimals: int | None  # that the scores, as fractions, are rounded to; None for full precision
-
-    @property
-    def primary(self) -> str:
-        return "J&F"
+    primary: ClassVar[str] = "J&F"
 
 
 _STANDARD = PropagationConfig(

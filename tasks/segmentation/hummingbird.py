@@ -105,10 +105,6 @@ class HummingbirdTask(SegmentationTask):
     def memory(self) -> HummingbirdMemory:
         return HummingbirdMemory(self.data, self.config)
 
-    @property
-    def remembered(self) -> int:
-        return self.memory.most
-
     def overlaps(self, ending: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""
         total = sum(tables.sum(0) for tables in self.tables(ending, measurements))

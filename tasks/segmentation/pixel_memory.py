@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Measurements
@@ -89,7 +88,9 @@ def voting_memory(
     apart = np.asarray(arrays["held out"], bool)
     if apart.all():
         raise ValueError(TOO_FEW)
-    scale = _scale(arrays, ~apart)
+    cells = np.asarray(arrays["cells"], np.float64)[~apart, None]
+    mean, spread = (np.asarray(arrays[name], np.float64)[~apart] for name in ("mean", "spread"))
+    scale = Scale.of(int(cells.sum()), (cells * mean).sum(0), (spread + cells * mean * mean).sum(0))
     held = torch.from_numpy(np.repeat(apart, arrays["kept"]))
     rows, labels = scale.apply(torch.from_numpy(arrays["rows"])), torch.from_numpy(arrays["labels"])
     learnt = rows[~held].to(device), labels[~held].to(device)
@@ -122,12 +123,6 @@ def _chosen(
             scores[k, distance] = mean_iou_of_labels(truth, given, ignored)
     every = product(electorate.ks, electorate.distances)
     return max(every, key=lambda choice: np.nan_to_num(scores[choice], nan=-1.0))
-
-
-def _scale(found: Mapping[str, NDArray[np.generic]], images: NDArray[np.bool_]) -> Scale:
-    cells = np.asarray(found["cells"], np.float64)[images, None]
-    mean, spread = (np.asarray(found[name], np.float64)[images] for name in ("mean", "spread"))
-    return Scale.of(int(cells.sum()), (cells * mean).sum(0), (spread + cells * mean * mean).sum(0))
 
 
 def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:

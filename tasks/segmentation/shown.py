@@ -95,7 +95,8 @@ class LabelledImages(WithScenes, MeasuredTask):
 
     @property
     def remembered(self) -> int:
-        return self.data.memory
+        assert isinstance(self.memory, LearntImages)
+        return self.memory.most
 
     @property
     @abstractmethod
