@@ -118,10 +118,9 @@ class RetrievalTask(VectorTask):
         scores: list[Score] = []
         values: dict[str, Floats] = {}
         for difficulty in DIFFICULTIES:
-            result = revisited(ranks, self.data.easy, self.data.hard, self.data.junk, difficulty)
-            measured = {f"mAP {difficulty}": result.ap}
-            measured |= {f"mP@{k} {difficulty}": values_k for k, values_k in result.precision.items()}
-            for metric, per_query in measured.items():
+            measured = revisited(ranks, self.data.easy, self.data.hard, self.data.junk, difficulty)
+            for name, per_query in measured.items():
+                metric = f"{name} {difficulty}"
                 values[metric] = 100.0 * per_query
                 counted = per_query[~np.isnan(per_query)]
                 if len(counted):

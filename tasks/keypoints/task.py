@@ -244,8 +244,7 @@ class KeypointTask(MeasuredTask):
 
     def _averages(self, hits: Floats, points: NDArray[np.bool_]) -> Mapping[str, float]:
         """Means of some points' hits, by `KeypointConfig.average`."""
-        means = pck_averages(hits[points], self._owner[points], [pair.category for pair in self._ordered])
-        return {"category": means.point_category, "image": means.image_all, "keypoint": means.point_all}
+        return pck_averages(hits[points], self._owner[points], [pair.category for pair in self._ordered])
 
     def _items(self, values: Mapping[str, Floats], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""

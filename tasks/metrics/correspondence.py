@@ -148,21 +148,16 @@ class SoftArgmax:
         return kernel
 
 
-@dataclass(frozen=True, slots=True)
-class PckAverages:
-    """Shares of hits, in their unit; NaN where there is no point."""
-
-    image_all: float  # mean over all pairs with a point of the share of each
-    image_category: float  # mean over categories of the mean over their pairs
-    point_all: float  # share of all points
-    point_category: float  # mean over categories of the share of their points
-    point_by_pairs: float  # the same, categories weighted by how many pairs they have
+AVERAGES = ("image", "image by category", "keypoint", "category", "category by pairs")
+"""Averages of hits: the mean over all pairs with a point of the share of each; the mean over categories of
+the mean over their pairs; the share of all points; the mean over categories of the share of their points; and
+the same, categories weighted by how many pairs they have."""
 
 
 def pck_averages(
     hits: NDArray[np.floating] | NDArray[np.bool_], pair: Integers, categories: Sequence[str]
-) -> PckAverages:
-    """Averages of hits [points], or of what each is worth.
+) -> dict[str, float]:
+    """The `AVERAGES` of hits [points], or of what each is worth, in their unit; NaN where there is no point.
 
     ``pair`` [points] is the number of the pair of images that each point is of, ``categories`` the category
     of each pair, also of those without a point. Raises ValueError where these do not fit.
@@ -172,17 +167,14 @@ def pck_averages(
             f"expected a pair a point and a category a pair, found {len(pair)} for {len(hits)} points"
         )
     if not len(hits):
-        return PckAverages(*[float("nan")] * 5)
+        return dict.fromkeys(AVERAGES, float("nan"))
     counts, sums = np.bincount(pair), np.bincount(pair, hits)
     there = np.flatnonzero(counts)
     share, points, right = sums[there] / counts[there], counts[there], sums[there]
     category = np.unique(np.asarray(categories, str)[there], return_inverse=True)[1]
     pairs = np.bincount(category)
     by_category = np.bincount(category, right) / np.bincount(category, points)
-    return PckAverages(
-        image_all=float(share.mean()),
-        image_category=float((np.bincount(category, share) / pairs).mean()),
-        point_all=float(right.sum() / points.sum()),
-        point_category=float(by_category.mean()),
-        point_by_pairs=float(np.average(by_category, weights=pairs)),
-    )
+    of_images, by_pairs = np.bincount(category, share) / pairs, np.average(by_category, weights=pairs)
+    of_points = right.sum() / points.sum()
+    values = (share.mean(), of_images.mean(), of_points, by_category.mean(), by_pairs)
+    return dict(zip(AVERAGES, map(float, values), strict=True))

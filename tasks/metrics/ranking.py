@@ -1,7 +1,7 @@
 """Retrieval scores of revisited Oxford and Paris."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,27 +11,6 @@ from tasks.metrics.arrays import SHORTEST, Floats, Integers, mean_of_any
 
 Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)
-
-
-@dataclass(frozen=True, slots=True)
-class RetrievalScores:
-    """Scores of each query as fractions; NaN for a query without a positive, which no mean counts."""
-
-    ap: Floats  # [queries] average precision
-    precision: Mapping[int, Floats]  # for each cut-off k, [queries] precision among the first k
-
-    @property
-    def counted(self) -> int:
-        """Number of queries with at least one positive."""
-        return int(np.isfinite(self.ap).sum())
-
-    @property
-    def mean_ap(self) -> float:
-        return _mean(self.ap)
-
-    def mean_precision(self, k: int) -> float:
-        """Mean precision among the first k."""
-        return _mean(self.precision[k])
 
 
 def cosine(database: NDArray[np.floating], queries: NDArray[np.floating]) -> Floats:
@@ -82,8 +61,11 @@ def revisited(
     hard: Sequence[Integers],
     junk: Sequence[Integers],
     difficulty: Difficulty,
-) -> RetrievalScores:
+) -> dict[str, Floats]:
     """Scores of each query by the revisited protocol: ignored images leave the ranking before places count.
+
+    ``mAP``, ``mP@1``, ``mP@5`` and ``mP@10`` are fractions, [queries]; NaN for a query without a positive,
+    which no mean counts (`mean_of_queries`).
 
     Positives | ignored: easy | junk and hard; easy and hard | junk; hard | junk and easy. The lists hold
     database indices for each query; each column of ``ranks`` [database queries] is a permutation of the
@@ -101,10 +83,11 @@ def revisited(
             "hard": ((difficult,), (ignored, simple)),
         }[difficulty]
         positions.append(_places(ranking, _union(positive), _union(ignore)))
-    return RetrievalScores(
-        np.array([average_precision(places) for places in positions], dtype=np.float64),
-        {k: np.array([precision_at(places, k) for places in positions], dtype=np.float64) for k in CUTOFFS},
-    )
+    measures = {"mAP": average_precision} | {f"mP@{k}": partial(precision_at, k=k) for k in CUTOFFS}
+    return {
+        name: np.array([measure(places) for places in positions], dtype=np.float64)
+        for name, measure in measures.items()
+    }
 
 
 def _union(lists: Sequence[Integers]) -> Integers:
@@ -128,6 +111,6 @@ def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers
     return (kept - np.searchsorted(np.sort(rank_of[ignore]), kept)).astype(np.int64)
 
 
-def _mean(values: Floats) -> float:
+def mean_of_queries(values: Floats) -> float:
     """Mean of the finite values; NaN where there is none."""
     return mean_of_any(values[np.isfinite(values)])

@@ -98,7 +98,7 @@ def test_metrics_of_constant_features_are_finite_or_not_defined(value: float) ->
     assert top_k_correct(vote(found, classes, 4, 2, TEMPERATURE), classes, 1).mean() == 0.5
     ranks = rank(rows @ np.zeros((3, 1), np.float32))
     positive, none = [np.array([2])], [np.zeros(0, np.int64)]
-    assert revisited(ranks, positive, none, none, "easy").mean_ap == pytest.approx(1 / 6)
+    assert revisited(ranks, positive, none, none, "easy")["mAP"] == pytest.approx(1 / 6)
     assert match(grid.flatten(0, 1), grid, 8).isfinite().all()
     soft = LayerPropagation(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
     torch.testing.assert_close(soft, torch.full((2, 3, 2), 0.5))

@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.scores.exported.arrays import Floats, as_feature_pair, as_floats, read_archive, read_array
 from benchmark.scores.exported.report import Grid, ScoreReport, one_of
 from tasks.datasets.revisitop import read_ground_truth
-from tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, rank, revisited
+from tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, mean_of_queries, rank, revisited
 from zoo.errors import InputError
 
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
@@ -47,14 +47,15 @@ def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreR
         results = {level: revisited(ranks, easy, hard, junk, level) for level in DIFFICULTIES}
     except ValueError as error:
         raise InputError(f"expected a consistent ground truth in {ground_truth}, but {error}") from error
+    counted = {level: int(np.isfinite(each["mAP"]).sum()) for level, each in results.items()}
     rows: dict[str, tuple[float | None, ...]] = {
-        level: (_percent(each.mean_ap), *(_percent(each.mean_precision(k)) for k in CUTOFFS), each.counted)
+        level: (*(_percent(mean_of_queries(values)) for values in each.values()), counted[level])
         for level, each in results.items()
     }
     reasons = (
-        f"{len(queries) - result.counted} of {len(queries)} queries have no {level} positive"
-        for level, result in results.items()
-        if result.counted < len(queries)
+        f"{len(queries) - count} of {len(queries)} queries have no {level} positive"
+        for level, count in counted.items()
+        if count < len(queries)
     )
     return ScoreReport(
         parameters={kind: str(path), "ground_truth": str(ground_truth)},
@@ -67,8 +68,8 @@ def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreR
         details={
             "database_images": len(database),
             "queries": [query.name for query in queries],
-            "queries_counted": {level: result.counted for level, result in results.items()},
-            "AP": {level: [_percent(value) for value in result.ap] for level, result in results.items()},
+            "queries_counted": counted,
+            "AP": {level: [_percent(value) for value in result["mAP"]] for level, result in results.items()},
         },
         reason="; ".join(reasons),
     )

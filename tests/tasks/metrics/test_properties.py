@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.metrics.clustering import ari, nmi, purity
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.ranking import revisited
+from tasks.metrics.ranking import mean_of_queries, revisited
 from tasks.metrics.segmentation import score_video
 from tests.tasks.metrics.agreement.correspondence import match, sample_points
 from tests.tasks.metrics.agreement.similarity import batched, cka
@@ -86,9 +86,9 @@ def test_junk_never_changes_a_retrieval_score(seed, size, junk, difficulty):
     spoilt = np.insert(ranking, places, size + rng.permutation(junk))
     clean = revisited(ranking[:, None], easy, hard, none, difficulty)
     dirty = revisited(spoilt[:, None], easy, hard, [np.arange(size, size + junk)], difficulty)
-    np.testing.assert_array_equal(dirty.ap, clean.ap)
-    for k, precision in clean.precision.items():
-        np.testing.assert_array_equal(dirty.precision[k], precision)
+    assert clean.keys() == {"mAP", "mP@1", "mP@5", "mP@10"}
+    for name, values in clean.items():
+        np.testing.assert_array_equal(dirty[name], values)
 
 
 @quick
@@ -97,8 +97,7 @@ def test_a_perfect_ranking_scores_one(seed, positives, others):
     ranking = np.random.default_rng(seed).permutation(positives + others)
     none = [np.zeros(0, np.int64)]
     scores = revisited(ranking[:, None], [ranking[:positives]], none, none, "easy")
-    assert scores.mean_ap == 1
-    assert [scores.mean_precision(k) for k in scores.precision] == [1, 1, 1]
+    assert [mean_of_queries(values) for values in scores.values()] == [1, 1, 1, 1]
 
 
 @quick

@@ -125,7 +125,7 @@ def _accuracies(
 
 
 def _share(hits: NDArray[np.bool_]) -> float:
-    return pck_averages(hits, np.zeros(len(hits), np.int64), [""]).point_all
+    return pck_averages(hits, np.zeros(len(hits), np.int64), [""])["keypoint"]
 
 
 def _astray(

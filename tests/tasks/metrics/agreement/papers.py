@@ -13,14 +13,7 @@ from torch.nn import functional
 
 from tasks.datasets.spair_facts import GROUPS, geometry_aware
 from tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
-from tasks.metrics.correspondence import (
-    Axis,
-    PckAverages,
-    SoftArgmax,
-    best_pixels,
-    least_errors,
-    pck_averages,
-)
+from tasks.metrics.correspondence import AVERAGES, Axis, SoftArgmax, best_pixels, least_errors, pck_averages
 from tasks.metrics.spread import debiased, position_basis
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
@@ -149,12 +142,12 @@ def _dift(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Findi
     for name in ("All", *dict.fromkeys(categories)):
         own = [one for one, category in zip(hits, categories, strict=True) if name in ("All", category)]
         averages = _averaged(own, [name] * len(own))
-        for how, value in (("image", averages.image_all), ("point", averages.point_all)):
+        for how, value in (("image", averages["image"]), ("point", averages["keypoint"])):
             official = expected["official_percent_two_decimals"][f"{name} per {how} PCK@0.1"]
             yield close(f"PCK per {how}", OFFICIAL, 100 * value, official, 0.00501)
 
 
-def _averaged(hits: Sequence[NDArray[np.bool_]], categories: Sequence[str]) -> PckAverages:
+def _averaged(hits: Sequence[NDArray[np.bool_]], categories: Sequence[str]) -> dict[str, float]:
     """Averages of the hits of each pair."""
     pair = np.repeat(np.arange(len(hits)), [len(one) for one in hits])
     return pck_averages(np.concatenate(hits), pair, categories)
@@ -211,27 +204,30 @@ def _averages(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
     for place, alpha in enumerate(geo["alphas"]):
         hits = [pair.hits(alpha, strict=True) for pair in pairs]
         found = _averaged(hits, categories)
-        yield close("mean of images", OFFICIAL, found.image_all, geo["official_per_image"][place], 1e-6)
-        yield close("mean of points", OFFICIAL, found.point_all, geo["official_per_point"][place], 1e-6)
+        yield close("mean of images", OFFICIAL, found["image"], geo["official_per_image"][place], 1e-6)
+        yield close("mean of points", OFFICIAL, found["keypoint"], geo["official_per_point"][place], 1e-6)
         some = [one[np.isin(pair.shared, own)] for one, pair, own in zip(hits, pairs, ids, strict=True)]
         aware = _averaged(some, categories)
         official = geo["official_geo_per_image"][place]
-        yield close("geometry-aware, mean of images", OFFICIAL, aware.image_all, official, 1e-6)
-        yield close("geometry-aware, mean of points", OWN, aware.point_all, geo["geo_per_point"][place], 1e-6)
+        yield close("geometry-aware, mean of images", OFFICIAL, aware["image"], official, 1e-6)
+        yield close(
+            "geometry-aware, mean of points", OWN, aware["keypoint"], geo["geo_per_point"][place], 1e-6
+        )
         official = dino["mean_of_categories"][place]
-        yield close("mean of categories", OFFICIAL, found.point_category, official, 1e-6)
+        yield close("mean of categories", OFFICIAL, found["category"], official, 1e-6)
         official = dino["categories_weighted_by_pairs"][place]
-        yield close("categories weighted by pairs", OFFICIAL, found.point_by_pairs, official, 1e-6)
+        yield close("categories weighted by pairs", OFFICIAL, found["category by pairs"], official, 1e-6)
     for place, alpha in enumerate(insid["alphas"]):
         found = _averaged([pair.hits(alpha, strict=False) for pair in pairs], categories)
-        for name in ("image_all", "image_category", "point_all", "point_category"):
+        official_names = ("image_all", "image_category", "point_all", "point_category")
+        for name, average in zip(official_names, AVERAGES[:4], strict=True):
             official = insid[f"official_{name}"][place]
-            yield close("four averages", OFFICIAL, getattr(found, name), official, 1e-6)
+            yield close("four averages", OFFICIAL, found[average], official, 1e-6)
     for level, expected in case["expected"]["own_by_viewpoint_strict_0.1"].items():
         own = [pair for pair in pairs if pair.facts["viewpoint_variation"] == int(level)]
         found = _averaged([pair.hits(0.1, strict=True) for pair in own], [""] * len(own))
         values = [expected["per_point"], expected["per_image"]]
-        yield close("by viewpoint", OWN, [found.point_all, found.image_all], values, 1e-9)
+        yield close("by viewpoint", OWN, [found["keypoint"], found["image"]], values, 1e-9)
 
 
 def _ceilings(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
@@ -245,7 +241,7 @@ def _ceilings(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
             count = int(sum(one.sum() for one in hits))
             yield exact("points that can be hit", OWN, low <= count <= high, True)
             if low == high:
-                image = _averaged(hits, [""] * len(hits)).image_all
+                image = _averaged(hits, [""] * len(hits))["image"]
                 yield close("ceiling, mean of images", OWN, image, expected["per_image"][place], 1e-6)
 
 
