@@ -251,7 +251,7 @@ def test_a_protocol_reaches_every_task(data: Path) -> None:
 
 
 def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Path) -> None:
-    for protocol, objects, parts, images in ((STANDARD, 80, 40, 4), (PAPER, 80, 80, 3)):
+    for protocol, objects, parts, images in ((STANDARD, 80, 4, 4), (PAPER, 80, 80, 3)):
         found = bound(data, protocol)
         things, pieces = (found[f"cluster-{what}"] for what in ("object", "part"))
         assert isinstance(things, RegionClusterTask)
