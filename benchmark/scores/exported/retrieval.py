@@ -47,7 +47,7 @@ def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreR
         results = {level: revisited(ranks, easy, hard, junk, level) for level in DIFFICULTIES}
     except ValueError as error:
         raise InputError(f"expected a consistent ground truth in {ground_truth}, but {error}") from error
-    counted = {level: int(np.isfinite(each["mAP"]).sum()) for level, each in results.items()}
+    counted: dict[str, int] = {level: int(np.isfinite(each["mAP"]).sum()) for level, each in results.items()}
     rows: dict[str, tuple[float | None, ...]] = {
         level: (*(_percent(mean_of_queries(values)) for values in each.values()), counted[level])
         for level, each in results.items()
