@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmark.engines.base import Engine, LocalEngine
+from benchmark.engines.base import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Reporter, Silent
 from mini.render.seeds import MINI_VERSION
@@ -26,8 +26,7 @@ def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
 
 def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
     """Render pieces, in processes side by side; WorkerDiedError where one was ended from outside."""
-    processes = min(workers, len(pieces))
-    engine: Engine = ProcessEngine(processes, threads=None) if processes > 1 else LocalEngine()
+    engine = ProcessEngine(workers, threads=None) if workers > 1 and len(pieces) > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)
     with report.bar("rendering the mini datasets", images, "images") as advance:
         engine.map(partial(_render, root), pieces, Silent(advance, report.say))
