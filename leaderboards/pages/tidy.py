@@ -51,9 +51,9 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     scores = scores[np.array(asked, bool)]
     rows = pd.concat([frame for frame in (scores, board.last_blocks) if len(frame)] or [scores])
     families = {backbone.name: backbone.family for backbone in board.backbones}
-    place = ["backbone", *COLUMN, "pooling", "layer"]
-    best = set(board.best[place].itertuples(index=False, name=None))
-    chosen = np.array([key in best for key in rows[place].itertuples(index=False, name=None)], bool)
+    fields = ["backbone", *COLUMN, "pooling", "layer"]
+    best = set(board.best[fields].itertuples(index=False, name=None))
+    chosen = np.array([key in best for key in rows[fields].itertuples(index=False, name=None)], bool)
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
     rows = rows.assign(best=chosen, family=rows["backbone"].map(families))
     ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
