@@ -152,6 +152,11 @@ class Board:
         return {} if self.items is None else column_ties(self.columns, self.items)
 
     @cached_property
+    def compared(self) -> bool:
+        """Whether any two backbones of a column were compared."""
+        return any(ties.tied or ties.apart for ties in self.ties.values())
+
+    @cached_property
     def has_intervals(self) -> bool:
         """Whether any score of a backbone, the random floor apart, has an interval."""
         return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())

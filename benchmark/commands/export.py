@@ -33,15 +33,16 @@ FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, ea
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each suite that ranks, its table."""
-    from leaderboards.pages.latex import latex_table
-    from leaderboards.sections.best import honest_table
+    from leaderboards.pages.latex import escaped, latex_table
+    from leaderboards.sections.best import honest_table, untested
     from leaderboards.sections.tables import main_table
 
     for board in boards_of(records, request.output):
         table = main_table(board)
         if len(table.columns) <= 2:
             continue
-        notes = [CAPTION, *([INTERVALS, TIED] if board.has_intervals else [])]
+        notes = [CAPTION, *([INTERVALS] if board.has_intervals else []), *([TIED] if board.compared else [])]
+        notes += [escaped("".join(map(str, untested(board).pieces)))]
         notes += [ARROW] if any("↑" in str(cell) for cell in table.to_numpy().flat) else []
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)

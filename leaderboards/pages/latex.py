@@ -45,7 +45,7 @@ def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: s
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{' '.join(caption)}}}",
+        rf"\caption{{{' '.join(filter(None, caption))}}}",
         rf"\label{{tab:{re.sub(r'[^A-Za-z0-9:-]+', '-', label)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",

@@ -79,11 +79,10 @@ def best_blocks(board: Board) -> list[Block]:
     """The leaderboard, how to read it, and what its columns ask; nothing where nothing was scored."""
     if not board.columns:
         return []
-    compared = any(ties.tied or ties.apart for ties in board.ties.values())
     reading = READING.format(
         half=" ± 0.8" if board.has_intervals else "",
         sure=INTERVAL if board.has_intervals else "",
-        tied=COLUMN_TIES if compared else "",
+        tied=COLUMN_TIES if board.compared else "",
     )
     apart = [column for column in board.columns if column.apart]
     honest = honest_table(board)
@@ -100,7 +99,7 @@ def best_blocks(board: Board) -> list[Block]:
         *mean_blocks(board),
         *listed(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
         *_partial_blocks(board),
-        _tie_note(board, compared=compared),
+        untested(board),
         said(OPTIMISM if honest.empty else HONEST),
         *([] if honest.empty else [Table(honest, left=2, caption=HONEST_CAPTION, head=1)]),
         *_floor_notes(board),
@@ -149,20 +148,18 @@ def _partial_blocks(board: Board) -> list[Block]:
     return listed(PARTIAL, [f"{name}: {join(part['coverage'])}" for name, part in parts] if marked else [])
 
 
-def _tie_note(board: Board, *, compared: bool) -> Text:
+def untested(board: Board) -> Text:
     """Which backbones were not compared; no words where all were or nothing says how sure a score is."""
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     if len(labels) < 2 or not board.has_intervals:
         return Text(())
-    if not board.ties:
-        return said(NOTHING_COMPARED)
-    untested = {column.heading: board.ties[column.key].untested for column in board.columns}
-    if any(untested.values()) and not compared:
+    names = {column.heading: board.ties[column.key].untested for column in board.columns if board.ties}
+    if not board.ties or (any(names.values()) and not board.compared):
         return said(NOTHING_COMPARED)
     lines = "; ".join(
-        f"{heading} ({', '.join(label for name, label in labels.items() if name in names)})"
-        for heading, names in untested.items()
-        if names
+        f"{heading} ({', '.join(label for name, label in labels.items() if name in untested)})"
+        for heading, untested in names.items()
+        if untested
     )
     return said(UNTESTED, names=lines) if lines else Text(())
 

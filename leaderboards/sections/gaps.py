@@ -58,11 +58,13 @@ def _of_scores(board: Board) -> Gaps:
     for column in board.columns:
         for name, layers in _not_run(board, column):
             gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
-    return gaps | _unlike(board.measured, board.items, ".parquet")
+    examples = board.items and board.items.with_name("examples")
+    unlike = _unlike(board.measured, board.items, ".parquet") | _unlike(board.measured, examples, ".npz")
+    return gaps | unlike
 
 
 def _unlike(records: pd.DataFrame, folder: Path | None, ending: str) -> dict[Gap, set[tuple[int, str]]]:
-    """Backbones whose items, or arrays, are not those that their records name, task by task."""
+    """Backbones whose items, arrays or examples are not those that their records name, task by task."""
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     fields = ["backbone", "other", "task", "dataset", "protocol", "transform"]
     sets = records["tap"].map(stands_for_set)

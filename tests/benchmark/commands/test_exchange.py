@@ -404,13 +404,20 @@ def two(tmp_path: Path) -> Path:
     for grid, (name, family) in enumerate((("mini-dino", "DINO"), ("mini-clip", "CLIP")), start=2):
         plant(tmp_path / "arrays", "localisation", {name: family}, depth=2, grid=grid)
         places = {(layer, "block", "cls"): measured(list(np.roll(hits[name], layer))) for layer in (1, 2)}
-        scores = layers([float(hits[name].mean())] * 2, backbone=name, family=family, data="d1", n=80)
+        score = float(hits[name].mean())
+        ends = {"ci_low": score - 0.1, "ci_high": score + 0.1}
+        scores = layers([score] * 2, backbone=name, family=family, data="d1", n=80, **ends)
         for rows, kind in ((scores, "items"), (planted("localisation", {name: family}, depth=2), "arrays")):
             key = task_key(rows[0].task, rows[0].dataset, rows[0].protocol)
             path = scored_path(key, name, ending={"items": "parquet", "arrays": "npz"}[kind])
             if kind == "items":
                 write_items(places, tmp_path / kind / path)
             digest = {kind: file_digest(tmp_path / kind / path)}
+            if kind == "items":
+                examples = tmp_path / "examples" / path.with_suffix(".npz")
+                examples.parent.mkdir(parents=True)
+                examples.write_text(f"of {name}")
+                digest["examples"] = file_digest(examples)
             write_checked(frame(rows), tmp_path / "records" / scored_path(key, name), digest)
     return tmp_path
 
@@ -422,7 +429,9 @@ def _exchange(*folders: Path) -> None:
         (folder / "between").rename(folder / "mini-clip")
 
 
-@pytest.mark.parametrize("kinds", [("items", "arrays"), ("items", "arrays", "records")])
+@pytest.mark.parametrize(
+    "kinds", [("items", "arrays", "examples"), ("items", "arrays", "examples", "records")]
+)
 def test_items_and_arrays_of_others_are_not_used_and_said(
     capsys: Capture, two: Path, kinds: tuple[str, ...]
 ) -> None:
@@ -434,11 +443,16 @@ def test_items_and_arrays_of_others_are_not_used_and_said(
     assert "mini-dino/knn.mini-imagenet.standard.parquet are not those that were written" in said
     assert command(capsys, "leaderboard", "-o", two).code == 0
     page, inside = ((two / "tables" / name).read_text() for name in ("mini.md", "mini.inside.md"))
-    for text, kind, task in ((page, "items", "knn"), (inside, "arrays", "localisation")):
+    kinds_said = ((page, "items", "knn"), (page, "examples", "knn"), (inside, "arrays", "localisation"))
+    for text, kind, task in kinds_said:
         reason = f"its {kind} are not those that were written with its records and are not used; run again"
         for name in ("mini-dino", "mini-clip"):
             assert f"- {name}: {task} on mini-imagenet (standard): {reason}." in text
     assert "tokens.svg" not in inside
+    assert command(capsys, "export", "latex", "-o", two, "--to", two / "paper").code == 0
+    table = " ".join((two / "paper" / "mini.tex").read_text().split())
+    assert "Which backbones are tied is not marked: measurements of the same images" in table
+    assert "the true best" not in table
 
 
 @pytest.mark.parametrize("place", [10, 70, -12])
