@@ -1,6 +1,7 @@
 """The command `recommend` and the lines of Python that it gives, on a whole run with planted costs."""
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -63,6 +64,8 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert any(line.startswith("1. mini-") for line in lines)
     assert "import benchmark" in lines
     assert "Milliseconds are of one image on Fast CPU, 2 threads, up to the layer." in lines
+    note = r"knn top-1 †: the best layer of mini-\S+ was found on what scores it, .* it has \d+\.\d"
+    assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
     rows = result["recommended"]
     assert isinstance(rows, list)
