@@ -1,6 +1,6 @@
-"""Entry point of ``python -m benchmark``."""
+"""Entry point of ``python -m benchmark`` in the checkout."""
 
-from benchmark.commands.app import main
+from layerboard.benchmark.commands.app import main
 
 if __name__ == "__main__":
     main()

@@ -7,24 +7,24 @@ from time import perf_counter
 
 import pandas as pd
 
-from benchmark.engines.choose import find_engine
-from benchmark.engines.progress import Reporter, over_all
-from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.passes import BackboneCache, run_job
-from benchmark.jobs.pieces import Pieces
-from benchmark.jobs.prepare import prepare, understand
-from benchmark.jobs.questions import measure_costs, run_questions
-from benchmark.jobs.scores import compare_all, run_scores
-from benchmark.plan.facts import with_seen
-from benchmark.plan.plan import Plan
-from benchmark.request import Request
-from benchmark.scores.records import file_under
-from leaderboards.board import Board
-from leaderboards.pages.build import write_board
-from leaderboards.records.record import suite_records
-from leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
-from tasks.protocols import EvaluationProtocol
+from layerboard.benchmark.engines.choose import find_engine
+from layerboard.benchmark.engines.progress import Reporter, over_all
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.jobs.job import BackboneJobs
+from layerboard.benchmark.jobs.passes import BackboneCache, run_job
+from layerboard.benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.jobs.prepare import prepare, understand
+from layerboard.benchmark.jobs.questions import measure_costs, run_questions
+from layerboard.benchmark.jobs.scores import compare_all, run_scores
+from layerboard.benchmark.plan.facts import with_seen
+from layerboard.benchmark.plan.plan import Plan
+from layerboard.benchmark.request import Request
+from layerboard.benchmark.scores.records import file_under
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.build import write_board
+from layerboard.leaderboards.records.record import suite_records
+from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
+from layerboard.tasks.protocols import EvaluationProtocol
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from typing import (
     overload,
 )
 
-from benchmark import parsers
-from zoo.errors import InputError, shortened
+from layerboard.benchmark import parsers
+from layerboard.zoo.errors import InputError, shortened
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -36,7 +36,7 @@ P = ParamSpec("P")
 
 RAISES = """\
 Raises:
-    zoo.errors.InputError: Something that was given is wrong, or is not there: one sentence says what."""
+    layerboard.InputError: Something that was given is wrong, or is not there: one sentence says what."""
 
 _PARSERS: Mapping[Any, Callable[[Any], Any]] = {
     bool: parsers.switch,

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.sets import parse_sets
-from tasks.transforms import parse_transform
-from zoo.errors import InputError
-from zoo.spec import SUBLAYER_TAPS, Tap
+from layerboard.tasks.sets import parse_sets
+from layerboard.tasks.transforms import parse_transform
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import SUBLAYER_TAPS, Tap
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is asked for as a layer
 LONGEST_NAME = 255  # bytes of a file's or folder's name, by most file systems

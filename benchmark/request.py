@@ -1,6 +1,6 @@
 """What a run is told: `Request` holds every option, each declared once.
 
-The command ``run`` and ``benchmark.run`` are made from it.
+The command ``run`` and ``layerboard.run`` are made from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,19 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
-from benchmark import parsers
-from benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
-from zoo.spec import Tap
+from layerboard.benchmark import parsers
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
 
 ENGINES = {  # where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)
-    "auto": "benchmark.engines.choose:suited_engine",
-    "local": "benchmark.engines.choose:local_engine",
-    "processes": "benchmark.engines.choose:process_engine",
-    "ray": "benchmark.engines.choose:ray_engine",
+    "auto": "layerboard.benchmark.engines.choose:suited_engine",
+    "local": "layerboard.benchmark.engines.choose:local_engine",
+    "processes": "layerboard.benchmark.engines.choose:process_engine",
+    "ray": "layerboard.benchmark.engines.choose:ray_engine",
 }
 
 IMAGES = (
@@ -48,7 +48,7 @@ def cache_option(help: str, usual: str = "below the user's cache folder") -> Cac
 
 
 class GivenNetwork(Protocol):
-    """A network of this process that a run can call for: what ``benchmark.from_module`` gives."""
+    """A network of this process that a run can call for: what ``layerboard.from_module`` gives."""
 
     @property
     def reference(self) -> str: ...  # name by which the run finds the network
@@ -58,7 +58,7 @@ Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
 class Request(Form, kw_only=False):
-    """What to run, and how; the command ``run`` and the function ``benchmark.run`` have exactly its options.
+    """What to run, and how; the command ``run`` and the function ``layerboard.run`` have exactly its options.
 
     Whatever is wrong about an option alone raises InputError when the request is made.
     """

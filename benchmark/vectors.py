@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.engines.choose import find_engine
-from benchmark.engines.progress import Reporter
-from benchmark.extraction.failures import failure
-from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
-from benchmark.jobs.passes import BackboneCache, run_job
-from benchmark.jobs.prepare import identified, pass_job, score_job, understand
-from benchmark.jobs.scores import readers_of
-from benchmark.parsers import USUAL_POOLINGS
-from benchmark.plan.plan import Plan
-from benchmark.request import Request
-from leaderboards.records.files import safe_name
-from tasks.registry import TASKS, load_code
-from tasks.task import Task
-from zoo.atomic import whole_file
-from zoo.errors import InputError
+from layerboard.benchmark.engines.choose import find_engine
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.extraction.failures import failure
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
+from layerboard.benchmark.jobs.passes import BackboneCache, run_job
+from layerboard.benchmark.jobs.prepare import identified, pass_job, score_job, understand
+from layerboard.benchmark.jobs.scores import readers_of
+from layerboard.benchmark.parsers import USUAL_POOLINGS
+from layerboard.benchmark.plan.plan import Plan
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.records.files import safe_name
+from layerboard.tasks.registry import TASKS, load_code
+from layerboard.tasks.task import Task
+from layerboard.zoo.atomic import whole_file
+from layerboard.zoo.errors import InputError
 
 Arrays = Mapping[str, NDArray[np.generic]]
 Written = tuple[tuple[tuple[str, Path], ...], PassResult]  # files, each with how it is scored; what has none

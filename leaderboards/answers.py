@@ -6,11 +6,11 @@ from dataclasses import astuple, dataclass
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, ranges_text, score_text
-from leaderboards.scores.column import COLUMN_FIELDS, Column, Side
-from leaderboards.scores.costs import find_device, layer_costs
-from leaderboards.scores.differences import Ties, best_side, column_ties
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, ranges_text, score_text
+from layerboard.leaderboards.scores.column import COLUMN_FIELDS, Column, Side
+from layerboard.leaderboards.scores.costs import find_device, layer_costs
+from layerboard.leaderboards.scores.differences import Ties, best_side, column_ties
 
 MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
 _FIELDS = (

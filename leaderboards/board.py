@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.display import page_name
-from leaderboards.literature import Published
-from leaderboards.records.key import COMPARISON_TASK
-from leaderboards.records.record import of_suite
-from leaderboards.reproduce import NOT_MEASURED, reproduce
-from leaderboards.scores.column import BEST, Column, columns_of
-from leaderboards.scores.differences import ColumnTies, column_ties
-from leaderboards.scores.frames import (
+from layerboard.leaderboards.display import page_name
+from layerboard.leaderboards.literature import Published
+from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.leaderboards.records.record import of_suite
+from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
+from layerboard.leaderboards.scores.column import BEST, Column, columns_of
+from layerboard.leaderboards.scores.differences import ColumnTies, column_ties
+from layerboard.leaderboards.scores.frames import (
     BoardBackbone,
     RecordGroup,
     backbones_of,
@@ -26,7 +26,7 @@ from leaderboards.scores.frames import (
     newest,
     pair_rows,
 )
-from tasks.registry import COST
+from layerboard.tasks.registry import COST
 
 
 @dataclass(frozen=True, eq=False)

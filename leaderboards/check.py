@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed
-from leaderboards.pages.csv import SUMS, file_digest, read_numbers, sums_text
-from leaderboards.pages.figures import figure_differences
-from leaderboards.pages.tidy import TIDY, numbers_of, tidy_frame
-from leaderboards.records.key import (
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed
+from layerboard.leaderboards.pages.csv import SUMS, file_digest, read_numbers, sums_text
+from layerboard.leaderboards.pages.figures import figure_differences
+from layerboard.leaderboards.pages.tidy import TIDY, numbers_of, tidy_frame
+from layerboard.leaderboards.records.key import (
     TOLERANCE,
     Limit,
     RecordKey,
@@ -22,9 +22,9 @@ from leaderboards.records.key import (
     layer_text,
     text_rows,
 )
-from leaderboards.records.record import read_records, suites_of
-from tasks.blocks import Numbers
-from zoo.errors import InputError, unknown
+from layerboard.leaderboards.records.record import read_records, suites_of
+from layerboard.tasks.blocks import Numbers
+from layerboard.zoo.errors import InputError, unknown
 
 SHOWN = 20  # rows of a table of what moved; the others are counted
 _DESCRIBING = (".inside.csv", ".cost.csv")  # ends of the names of files whose numbers do not rank
@@ -195,7 +195,7 @@ def read_baseline(folder: Path) -> pd.DataFrame:
     if not paths:
         raise InputError(
             f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "
-            "`python -m benchmark export csv --to DIR` writes one"
+            "`layerboard export csv --to DIR` writes one"
         )
     return _together([read_numbers(path, TIDY) for path in paths])
 

@@ -4,8 +4,8 @@ import math
 import re
 from itertools import groupby
 
-from leaderboards.records.files import safe_name
-from tasks.registry import TASKS, TaskEntry
+from layerboard.leaderboards.records.files import safe_name
+from layerboard.tasks.registry import TASKS, TaskEntry
 
 POOLINGS: dict[str, str] = {
     "cls": "class token",

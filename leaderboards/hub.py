@@ -13,10 +13,10 @@ import pandas as pd
 import yaml
 from huggingface_hub import EvalResult, ModelCardData
 
-from leaderboards.board import Board
-from leaderboards.display import task_display
-from leaderboards.scores.frames import in_order
-from zoo.errors import InputError
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import task_display
+from layerboard.leaderboards.scores.frames import in_order
+from layerboard.zoo.errors import InputError
 
 TASK_TYPE = "image-feature-extraction"  # task of the Hub that a frozen backbone does
 METRICS = {"top-1": "accuracy"}  # metrics whose name on the Hub is another one

@@ -5,12 +5,12 @@ from math import nan
 
 import pandas as pd
 
-from leaderboards.display import score_text
-from leaderboards.facts import UNKNOWN, Facts, fits_licence
-from leaderboards.scores.column import Column
-from leaderboards.scores.costs import UP_TO
-from leaderboards.scores.frames import candidates, half_widths, is_floor
-from zoo.spec import entry_name
+from layerboard.leaderboards.display import score_text
+from layerboard.leaderboards.facts import UNKNOWN, Facts, fits_licence
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.costs import UP_TO
+from layerboard.leaderboards.scores.frames import candidates, half_widths, is_floor
+from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half", "n", "unit"),

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from leaderboards.display import POOLINGS, task_display
-from tasks.protocols import PROTOCOLS
-from tasks.registry import TASKS
-from zoo.errors import InputError, first_line
-from zoo.spec import Tap
+from layerboard.leaderboards.display import POOLINGS, task_display
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.registry import TASKS
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.spec import Tap
 
 FOLDER = Path(__file__).parent / "published"
 

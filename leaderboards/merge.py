@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.checksum import companions_of, write_checked
-from leaderboards.records.key import TOLERANCE, keys_of
-from leaderboards.records.record import UNREADABLE, add_suite, companion, read_frame, suites_of
-from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from tasks.registry import DEPENDS_ON_LOAD
-from zoo.atomic import whole_file
-from zoo.errors import InputError, first_line
+from layerboard.leaderboards.records.checksum import companions_of, write_checked
+from layerboard.leaderboards.records.key import TOLERANCE, keys_of
+from layerboard.leaderboards.records.record import UNREADABLE, add_suite, companion, read_frame, suites_of
+from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
+from layerboard.tasks.registry import DEPENDS_ON_LOAD
+from layerboard.zoo.atomic import whole_file
+from layerboard.zoo.errors import InputError, first_line
 
 SAME = (  # columns in which two files of one result agree
     *("backbone", "task", "dataset", "protocol", "data", "revision", "depth", "input_size", "interpolation"),
@@ -114,7 +114,7 @@ def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:
     if strict and not paths:
         raise InputError(
             f"expected an output folder with records (*.parquet) at {folder}, found none; "
-            "`python -m benchmark run --output` writes one"
+            "`layerboard run --output` writes one"
         )
     results = []
     for path in sorted(paths):

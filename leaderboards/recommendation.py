@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.display import count_text, fixed, ms_text, score_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.costs import UP_TO
-from leaderboards.scores.differences import differences_of, sides_of
+from layerboard.leaderboards.display import count_text, fixed, ms_text, score_text
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.costs import UP_TO
+from layerboard.leaderboards.scores.differences import differences_of, sides_of
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),

@@ -8,10 +8,10 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from leaderboards.display import fixed, ranges_text
-from leaderboards.literature import Published
-from leaderboards.scores.frames import best_rows, floor_draws, is_floor, newest
-from zoo.spec import entry_name
+from layerboard.leaderboards.display import fixed, ranges_text
+from layerboard.leaderboards.literature import Published
+from layerboard.leaderboards.scores.frames import best_rows, floor_draws, is_floor, newest
+from layerboard.zoo.spec import entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries

@@ -9,18 +9,18 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, score_text
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import Place, read_items
-from leaderboards.records.record import companion
-from leaderboards.scores.column import COLUMN_FIELDS, Column, Side
-from leaderboards.scores.differences import best_side, sides_of
-from leaderboards.scores.frames import FLOOR
-from tasks.base import Items
-from tasks.metrics.best_set import holm
-from tasks.uncertainty import paired_differences
-from zoo.errors import InputError, require_known
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, score_text
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import Place, read_items
+from layerboard.leaderboards.records.record import companion
+from layerboard.leaderboards.scores.column import COLUMN_FIELDS, Column, Side
+from layerboard.leaderboards.scores.differences import best_side, sides_of
+from layerboard.leaderboards.scores.frames import FLOOR
+from layerboard.tasks.base import Items
+from layerboard.tasks.metrics.best_set import holm
+from layerboard.tasks.uncertainty import paired_differences
+from layerboard.zoo.errors import InputError, require_known
 
 Which = Literal["best", "same"]
 

@@ -9,10 +9,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from zoo.atomic import temporary_folder
-from zoo.entries.mini import ENTRIES
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec
+from layerboard.zoo.atomic import temporary_folder
+from layerboard.zoo.entries.mini import ENTRIES
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec
 
 RECIPE = 1  # version of the random weights: raise it when a change here changes them
 SEED = 0
@@ -35,7 +35,7 @@ def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
         except OSError as error:
             problem = f"cannot be read ({error.strerror}: {error.filename})"
     raise InputError(
-        f"{folder} {problem}: install the package again, or train them with 'python -m benchmark "
+        f"{folder} {problem}: install the package again, or train them with 'layerboard "
         "pretrain OBJECTIVE --install'"
     )
 
@@ -80,7 +80,7 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
     recipe = hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
     if not (folder / "model.safetensors").is_file():
-        from mini.random_weights import write
+        from layerboard.mini.random_weights import write
 
         try:
             with temporary_folder(folder.parent) as draft:

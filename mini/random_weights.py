@@ -25,7 +25,7 @@ from transformers import (
     ViTModel,
 )
 
-from zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec
 
 _LAYER_SCALE = 0.3
 _EMBEDDING_STD = 0.02

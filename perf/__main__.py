@@ -21,7 +21,9 @@ from typing import Any
 
 import torch
 
-from benchmark.engines.choose import find_device
+from layerboard.benchmark.engines.choose import find_device
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import InputError
 from perf.board import board_rows
 from perf.commands import command_rows, engine_rows, mini_rows
 from perf.grids import keypoint_rows, region_rows, video_rows
@@ -30,8 +32,6 @@ from perf.memory import memory_rows
 from perf.passes import attention_rows, gram_rows, pass_rows, throughput_rows
 from perf.report import report_rows
 from perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
-from zoo.atomic import write_whole
-from zoo.errors import InputError
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -12,16 +12,16 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from benchmark.api import RunSummary, carry_out
-from benchmark.engines.progress import Silent
-from benchmark.extraction.loading import Batch, batches
-from benchmark.plan.location import find_data
-from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
-from benchmark.plan.suites import choose_suite
-from benchmark.request import Request
+from layerboard.benchmark.api import RunSummary, carry_out
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.benchmark.plan.location import find_data
+from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
+from layerboard.benchmark.plan.suites import choose_suite
+from layerboard.benchmark.request import Request
+from layerboard.zoo.features.backbone import Backbone
 from perf.measuring import Budget, Rounds, Row, Setting
 from perf.networks import random_network, write
-from zoo.features.backbone import Backbone
 
 APART = {"davis", "cost"}  # tasks that are measured on their own: matching of videos, and time itself
 

@@ -10,12 +10,12 @@ from importlib.util import find_spec
 
 import torch
 
-from benchmark.engines.choose import find_engine
-from benchmark.engines.progress import Reporter, Silent
-from benchmark.request import Request
+from layerboard.benchmark.engines.choose import find_engine
+from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.benchmark.request import Request
 from perf.measuring import Budget, Rounds, Row, Setting, processors
 
-PROGRAM = (sys.executable, "-m", "benchmark")
+PROGRAM = (sys.executable, "-m", "layerboard")
 
 
 def command_rows(setting: Setting) -> Iterator[Row]:

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from torch import Tensor
 
+from layerboard.tasks.base import Measurer
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.metrics.propagation import Propagation
+from layerboard.tasks.metrics.segmentation import score_video
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.spec import Layer
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, nothings
-from tasks.base import Measurer
-from tasks.datasets.base import Coverage
-from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.keypoints.task import KeypointTask
-from tasks.metrics.propagation import Propagation
-from tasks.metrics.segmentation import score_video
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from zoo.spec import Layer
 
 POINTS = 12
 

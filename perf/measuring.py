@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from tabulate import tabulate
 
-from benchmark.engines.choose import device_name
-from leaderboards.records.files import VERSION
+from layerboard.benchmark.engines.choose import device_name
+from layerboard.leaderboards.records.files import VERSION
 
 
 @dataclass(frozen=True, slots=True)

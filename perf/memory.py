@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from layerboard.zoo.references import find_object
 from perf.measuring import Budget, Row, Setting
 from perf.networks import noise, random_network, show
 from perf.passes import vectors
-from zoo.references import find_object
 
 STATUS = Path("/proc/self/status")
 BUDGET = Budget(1.1)

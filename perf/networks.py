@@ -12,19 +12,19 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from benchmark.extraction.collectors import Collector
-from benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.collectors import Collector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.tasks.base import Group, Source
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.classes import Unlabelled
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.sources import IMAGES, Batches, ProbedImages
+from layerboard.zoo.features import Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from perf.measuring import Setting
-from tasks.base import Group, Source
-from tasks.datasets.base import Coverage
-from tasks.datasets.classes import Unlabelled
-from tasks.protocols import STANDARD
-from tasks.sources import IMAGES, Batches, ProbedImages
-from zoo.features import Shown
-from zoo.features.backbone import Backbone
-from zoo.load.backbone import load
-from zoo.registry import find
-from zoo.spec import Layer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -47,7 +47,7 @@ def write(folder: Path, name: str) -> None:
     """Save a ViT of a size, or a ResNet-50, random weights of seed 0, in Hugging Face format."""
     from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
-    from zoo.load.hub import quiet
+    from layerboard.zoo.load.hub import quiet
 
     torch.manual_seed(0)
     if name == "ResNet-50":

@@ -36,9 +36,9 @@ class Ended(NamedTuple):
 def steps(output: Path, batch: int) -> dict[str, GpuStep]:
     """What is asked, in the order of worth."""
     perf = (PYTHON, "-m", "perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
-    run = (PYTHON, "-m", "benchmark", "run", "--no-examples", "--cache", str(output / "cache"))
-    check = (PYTHON, "-m", "benchmark", "leaderboard", "--check", "--tolerance", str(LARGEST_DIFFERENCE))
-    pretrain = (PYTHON, "-m", "benchmark", "pretrain", "--device", "cuda")
+    run = (PYTHON, "-m", "layerboard", "run", "--no-examples", "--cache", str(output / "cache"))
+    check = (PYTHON, "-m", "layerboard", "leaderboard", "--check", "--tolerance", str(LARGEST_DIFFERENCE))
+    pretrain = (PYTHON, "-m", "layerboard", "pretrain", "--device", "cuda")
     train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
     products = ("gram", "cka", "davis", "spair", "knn")

@@ -7,22 +7,22 @@ from functools import partial
 
 import torch
 
-from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
+from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
+from layerboard.tasks.analyses.saliency import SaliencyTask
+from layerboard.tasks.cka import CkaTask
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.coco import CocoRegion, RegionImage, Regions
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.sources import IMAGES
+from layerboard.tasks.task import Measurable
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.census import Census
+from layerboard.zoo.spec import Layer
 from perf.measuring import Budget, Rounds, Row, Setting, take_turns
 from perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show
-from tasks.analyses.attention import AttentionDistance, AttentionShares
-from tasks.analyses.attention_maps import AttentionMapsTask
-from tasks.analyses.saliency import SaliencyTask
-from tasks.cka import CkaTask
-from tasks.datasets.base import Coverage
-from tasks.datasets.coco import CocoRegion, RegionImage, Regions
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from tasks.sources import IMAGES
-from tasks.task import Measurable
-from zoo.features.backbone import Backbone
-from zoo.features.census import Census
-from zoo.spec import Layer
 
 GRAM_BATCH = 256  # images of a batch of CKA
 

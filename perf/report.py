@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.facts import Facts
-from leaderboards.records.record import COLUMNS, Record
-from leaderboards.report.content import report_of
-from leaderboards.report.page import report_page
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.records.record import COLUMNS, Record
+from layerboard.leaderboards.report.content import report_of
+from layerboard.leaderboards.report.page import report_page
+from layerboard.tasks.registry import TASKS, TaskEntry
+from layerboard.zoo.spec import FAMILIES
 from perf.measuring import Budget, Row, Setting
-from tasks.registry import TASKS, TaskEntry
-from zoo.spec import FAMILIES
 
 USUAL = Record(
     suite="large", backbone="", family="", trained=True, revision="0" * 12, depth=1, input_size=224, task="",

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from layerboard.tasks.cka import Grams
+from layerboard.tasks.metrics.neighbours import nearest
+from layerboard.tasks.metrics.similarity import CkaAccumulator
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
 from perf.grids import normal
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import one_batch
-from tasks.cka import Grams
-from tasks.metrics.neighbours import nearest
-from tasks.metrics.similarity import CkaAccumulator
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
 
 PATCHES = 196 * 768  # channels of all patch tokens of an image of a ViT-B/16
 FEW = 16

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.datasets.base import Sample
-from zoo.features import Shown
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.views import View
+from layerboard.tasks.datasets.base import Sample
+from layerboard.zoo.features import Shown
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.views import View
 
 Device = torch.device | None  # where large products may run; None for the CPU
 Measurements = Mapping[str, NDArray[np.generic]]  # what one group of images leaves behind for one layer

@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, Source
-from tasks.metrics.arrays import ROUNDING
-from zoo.errors import UnreadableImageError
-from zoo.spec import Layer
+from layerboard.tasks.base import FINITE, Source
+from layerboard.tasks.metrics.arrays import ROUNDING
+from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.spec import Layer
 
 # why a layer has no scores: NaN or infinite values, or grids that hold one vector each
 NOT_FINITE = "features are not finite"

@@ -14,16 +14,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, Group, Measurer, digest
-from tasks.comparing import ComparisonTask, PairFindings
-from tasks.feeds import WHOLE_GRIDS
-from tasks.metrics.arrays import Floats
-from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, finite_gram, gram_matrix, rounded_centred
-from tasks.sources import ProbedImages, batch_slices
-from tasks.stored import StoredBackbone
-from tasks.transformed import Vectors
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.base import FINITE, Group, Measurer, digest
+from layerboard.tasks.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.feeds import WHOLE_GRIDS
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.similarity import (
+    SMALLEST_BATCH,
+    CkaAccumulator,
+    finite_gram,
+    gram_matrix,
+    rounded_centred,
+)
+from layerboard.tasks.sources import ProbedImages, batch_slices
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
 UNDEFINED = "features do not vary or are not finite"  # why two layers have no CKA

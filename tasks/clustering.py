@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import (
+from layerboard.tasks.base import (
     Device,
     Group,
     Items,
@@ -27,17 +27,17 @@ from tasks.base import (
     ceiling_metric,
     digest,
 )
-from tasks.checks import unusable
-from tasks.datasets.base import Sample
-from tasks.datasets.coco import RegionImage
-from tasks.examples import Predicted, drawn
-from tasks.metrics.cell_labels import cell_shares
-from tasks.metrics.clustering import AGREEMENTS, kmeans_starts, shown_classes, shown_purity
-from tasks.sources import ClusteredRegions, ProbedClasses
-from tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
-from tasks.transformed import Vectors
-from zoo.spec import Layer
-from zoo.view.views import Tiles, View
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.coco import RegionImage
+from layerboard.tasks.examples import Predicted, drawn
+from layerboard.tasks.metrics.cell_labels import cell_shares
+from layerboard.tasks.metrics.clustering import AGREEMENTS, kmeans_starts, shown_classes, shown_purity
+from layerboard.tasks.sources import ClusteredRegions, ProbedClasses
+from layerboard.tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles, View
 
 CLASSES, OF_EACH = 6, 8  # classes of which the clusters are kept, and images of each
 IMAGES_PER_SHARD = 32

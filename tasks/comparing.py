@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Source
-from tasks.metrics.arrays import Floats
-from tasks.stored import StoredBackbone
-from tasks.task import FedTask
-from zoo.spec import BackboneSpec, Layer
+from layerboard.tasks.base import Source
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.task import FedTask
+from layerboard.zoo.spec import BackboneSpec, Layer
 
 
 @dataclass(frozen=True, slots=True)

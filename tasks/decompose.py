@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import (
+from layerboard.tasks.base import (
     FINITE,
     Findings,
     Group,
@@ -31,19 +31,19 @@ from tasks.base import (
     ceiling_metric,
     digest,
 )
-from tasks.datasets.davis import Videos
-from tasks.datasets.spair import Keypoints
-from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.keypoints.task import PULL, KeypointTask
-from tasks.paths import End, Read, Steps, steps_between
-from tasks.propagation.task import PropagationTask
-from tasks.protocols import EvaluationProtocol
-from tasks.registry import Role, TaskEntry, config_of
-from tasks.task import AnalysisTask, MeasuredTask, Task
-from tasks.transforms import of_tokens
-from zoo.errors import InputError
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.datasets.davis import Videos
+from layerboard.tasks.datasets.spair import Keypoints
+from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
+from layerboard.tasks.keypoints.task import PULL, KeypointTask
+from layerboard.tasks.paths import End, Read, Steps, steps_between
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.registry import Role, TaskEntry, config_of
+from layerboard.tasks.task import AnalysisTask, MeasuredTask, Task
+from layerboard.tasks.transforms import of_tokens
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 Kept = TypeVar("Kept")
 Stops = tuple[tuple[int, End], ...]  # with their numbers; of one view and one transform, which a pass shows

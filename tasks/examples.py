@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.datasets.base import Sample
-from tasks.metrics.arrays import VOID
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.metrics.arrays import VOID
 
 VERSION = 1  # changes when what is kept would for the same features; stored vectors stay as they are then
 SEED = 14  # of the draw of examples

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tasks.base import BatchPart, Feed, Portion_co
-from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.spec import BackboneSpec, Layer, Tap
-from zoo.view.views import Tiles
+from layerboard.tasks.base import BatchPart, Feed, Portion_co
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.spec import BackboneSpec, Layer, Tap
+from layerboard.zoo.view.views import Tiles
 
 
 class GridFeed(Feed[Tensor]):

@@ -8,11 +8,11 @@ by what is in the files, too: all of a small file, the beginning, the middle and
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.base import Source, digest
-from tasks.datasets.base import FileSample, Sample
-from tasks.datasets.classes import Classification, Unlabelled
-from tasks.segmentation.augmented import AugmentedSample
-from zoo.errors import UnreadableImageError
+from layerboard.tasks.base import Source, digest
+from layerboard.tasks.datasets.base import FileSample, Sample
+from layerboard.tasks.datasets.classes import Classification, Unlabelled
+from layerboard.tasks.segmentation.augmented import AugmentedSample
+from layerboard.zoo.errors import UnreadableImageError
 
 DIGITS = 8  # of a short digest, hexadecimal: of a thousand datasets two agree once in ten thousand times
 

@@ -11,16 +11,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Outcome
-from tasks.checks import unusable
-from tasks.datasets.base import Sample
-from tasks.examples import Predicted, by_key, drawn
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.fused import nearest_of_sets
-from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
-from tasks.probes import LabelledTask, LabelledVectors
-from tasks.transformed import Vectors
-from zoo.spec import Layer
+from layerboard.tasks.base import Device, Outcome
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.fused import nearest_of_sets
+from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
+from layerboard.tasks.probes import LabelledTask, LabelledVectors
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.spec import Layer
 
 QUERIES = 16  # queries whose predictions are kept, the classes in turn
 NEIGHBOURS = 3  # nearest neighbours of each

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from tasks.keypoints.config import KeypointConfig, PairDraw, PairSample
-from tasks.metrics.correspondence import SoftArgmax
-from tasks.propagation.config import PropagationConfig
-from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
-from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame
+from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw, PairSample
+from layerboard.tasks.metrics.correspondence import SoftArgmax
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
+from layerboard.zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame
 
 Rule = KeypointConfig | PropagationConfig
 Read = Literal["block", "final"]

@@ -13,15 +13,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
-from tasks.checks import unlearnable
-from tasks.datasets.base import Coverage
-from tasks.datasets.classes import Classification
-from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
-from tasks.sources import ProbedClasses
-from tasks.task import VectorTask
-from tasks.transformed import Vectors
+from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from layerboard.tasks.checks import unlearnable
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.classes import Classification
+from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
+from layerboard.tasks.sources import ProbedClasses
+from layerboard.tasks.task import VectorTask
+from layerboard.tasks.transformed import Vectors
 
 
 @dataclass(frozen=True, slots=True)

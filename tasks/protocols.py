@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from zoo.errors import require_known
+from layerboard.zoo.errors import require_known
 
 Config = TypeVar("Config")
 

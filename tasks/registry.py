@@ -6,9 +6,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Literal
 
-from tasks.protocols import EvaluationProtocol
-from zoo.errors import InputError, require_known
-from zoo.references import find_object, is_reference
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.zoo.errors import InputError, require_known
+from layerboard.zoo.references import find_object, is_reference
 
 Role = Literal[
     "classification", "retrieval", "videos", "keypoints", "scenes", "objects", "parts", "masks", "weights"
@@ -62,7 +62,7 @@ _inside = partial(
 TASKS: tuple[TaskEntry, ...] = (
     _classified(
         name="knn",
-        code="tasks.knn:KnnTask",
+        code="layerboard.tasks.knn:KnnTask",
         title="k-NN classification",
         metrics=_VOTES,
         asks="Do the images most similar to an image show the same class? They vote on its class.",
@@ -70,7 +70,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _classified(
         name="fewshot",
-        code="tasks.probes:FewShotTask",
+        code="layerboard.tasks.probes:FewShotTask",
         title="few-shot linear probe",
         metrics=("top1-10shot", "top1-1shot", "top1-5shot", "top1-25shot"),
         asks="Are the classes linearly readable from a few labelled images of each?",
@@ -79,7 +79,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _classified(
         name="linear",
-        code="tasks.probes:LinearTask",
+        code="layerboard.tasks.probes:LinearTask",
         title="linear probe on all labels",
         metrics=("top1", "top1-bn"),
         asks="How far does a linear layer get that is trained on all labels?",
@@ -88,7 +88,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="retrieval",
-        code="tasks.retrieval:RetrievalTask",
+        code="layerboard.tasks.retrieval:RetrievalTask",
         role="retrieval",
         title="instance retrieval",
         data="revisited Oxford and Paris",
@@ -98,7 +98,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="davis",
-        code="tasks.propagation.task:PropagationTask",
+        code="layerboard.tasks.propagation.task:PropagationTask",
         role="videos",
         title="video mask propagation",
         data="DAVIS-2017 val",
@@ -108,7 +108,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="spair",
-        code="tasks.keypoints.task:KeypointTask",
+        code="layerboard.tasks.keypoints.task:KeypointTask",
         role="keypoints",
         title="keypoint correspondence",
         data="SPair-71k test",
@@ -122,10 +122,10 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="segment",
-        code="tasks.segmentation.task:SegmentationTask",
+        code="layerboard.tasks.segmentation.task:SegmentationTask",
         by_protocol=(
-            ("hummingbird", "tasks.segmentation.hummingbird:HummingbirdTask"),
-            ("capi", "tasks.segmentation.capi:CapiTask"),
+            ("hummingbird", "layerboard.tasks.segmentation.hummingbird:HummingbirdTask"),
+            ("capi", "layerboard.tasks.segmentation.capi:CapiTask"),
         ),
         role="scenes",
         title="segmentation in context",
@@ -137,7 +137,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _classified(
         name="cluster-image",
-        code="tasks.clustering:ImageClusterTask",
+        code="layerboard.tasks.clustering:ImageClusterTask",
         title="k-means clustering of images",
         data="ImageNet-50",
         metrics=_CLUSTERINGS,
@@ -146,7 +146,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-object",
-        code="tasks.clustering:RegionClusterTask",
+        code="layerboard.tasks.clustering:RegionClusterTask",
         role="objects",
         title="k-means clustering of objects",
         data="COCO val2017",
@@ -156,7 +156,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-part",
-        code="tasks.clustering:RegionClusterTask",
+        code="layerboard.tasks.clustering:RegionClusterTask",
         role="parts",
         title="k-means clustering of parts",
         data="PartImageNet",
@@ -166,7 +166,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _classified(
         name="cka",
-        code="tasks.cka:CkaTask",
+        code="layerboard.tasks.cka:CkaTask",
         title="similarity of layers",
         data="ImageNet-50",
         metrics=("CKA",),
@@ -177,7 +177,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _inside(
         name="attention-maps",
-        code="tasks.analyses.attention_maps:AttentionMapsTask",
+        code="layerboard.tasks.analyses.attention_maps:AttentionMapsTask",
         title="average attention maps and offsets",
         metrics=(
             *("map-centre-distance", "std-over-queries", "std-over-heads"),
@@ -185,11 +185,11 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Where do the class token and the patches look on average, and do heads look to one side?",
         measures="map-centre-distance: mean distance of the attention from the image's centre, unit square",
-        drawing="tasks.analyses.drawings.attention:draw_maps",
+        drawing="layerboard.tasks.analyses.drawings.attention:draw_maps",
     ),
     _inside(
         name="attention-distance",
-        code="tasks.analyses.attention:AttentionDistance",
+        code="layerboard.tasks.analyses.attention:AttentionDistance",
         title="how far attention heads look",
         metrics=(
             *("attention-distance", "attention-distance-px", "attention-distance-ratio"),
@@ -197,30 +197,30 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Do attention heads look at what is near, or all over the image?",
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
-        drawing="tasks.analyses.drawings.attention:draw_distance",
+        drawing="layerboard.tasks.analyses.drawings.attention:draw_distance",
     ),
     _inside(
         name="attention-shares",
-        code="tasks.analyses.attention:AttentionShares",
+        code="layerboard.tasks.analyses.attention:AttentionShares",
         title="what attention gives to special tokens",
         metrics=("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self"),
         asks="Is attention spread or sharp, and how much of it goes to tokens that are no part of the image?",
         measures="entropy: of the attention of a token over all tokens, as a share of the largest",
-        drawing="tasks.analyses.drawings.attention:draw_shares",
+        drawing="layerboard.tasks.analyses.drawings.attention:draw_shares",
     ),
     _inside(
         name="localisation",
-        code="tasks.analyses.places:LocalisationTask",
+        code="layerboard.tasks.analyses.places:LocalisationTask",
         title="whether tokens hold their places",
         metrics=("localisation", *(f"localisation-{name}" for name in ("top1", "distance", "contrast"))),
         asks="Does a token in the depth of a network still tell of its own place in the image?",
         measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
         "the patch at its own place; 0.5 by chance",
-        drawing="tasks.analyses.drawings.tokens:draw_localisation",
+        drawing="layerboard.tasks.analyses.drawings.tokens:draw_localisation",
     ),
     _inside(
         name="position-audit",
-        code="tasks.analyses.places:PositionAudit",
+        code="layerboard.tasks.analyses.places:PositionAudit",
         title="how much of tokens is their place",
         metrics=(
             *("position-r2", "same-place", "same-place-chance", "match-distance"),
@@ -230,11 +230,11 @@ TASKS: tuple[TaskEntry, ...] = (
         "are at the same place?",
         measures="position-r2: share of the variance of row and column that a linear map reads off tokens of "
         "images that it has not seen; 0 where nothing can be read",
-        drawing="tasks.analyses.drawings.tokens:draw_position",
+        drawing="layerboard.tasks.analyses.drawings.tokens:draw_position",
     ),
     _inside(
         name="saliency",
-        code="tasks.analyses.saliency:SaliencyTask",
+        code="layerboard.tasks.analyses.saliency:SaliencyTask",
         role="masks",
         labels=True,
         title="whether attention marks objects",
@@ -247,21 +247,21 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Do attention heads, and attention through all layers, mark the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
-        drawing="tasks.analyses.drawings.attention:draw_saliency",
+        drawing="layerboard.tasks.analyses.drawings.attention:draw_saliency",
     ),
     _inside(
         name="receptive-field",
-        code="tasks.analyses.receptive_field:ReceptiveFieldTask",
+        code="layerboard.tasks.analyses.receptive_field:ReceptiveFieldTask",
         title="which pixels move a token",
         metrics=("erf-half-radius", "erf-half-area", "erf-centre-share"),
         asks="How far around the centre of an image do the pixels lie that move the token there?",
         measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, "
         "over the side of the image; 0.399 where all pixels count alike",
-        drawing="tasks.analyses.drawings.pixels:draw_fields",
+        drawing="layerboard.tasks.analyses.drawings.pixels:draw_fields",
     ),
     _inside(
         name="inspect",
-        code="tasks.analyses.inspect:InspectTask",
+        code="layerboard.tasks.analyses.inspect:InspectTask",
         role="weights",
         labels=True,
         title="what the first weights look like",
@@ -272,11 +272,11 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
         measures="filter-rank: effective number of principal components of the first filters",
-        drawing="tasks.analyses.drawings.pixels:draw_weights",
+        drawing="layerboard.tasks.analyses.drawings.pixels:draw_weights",
     ),
     _inside(
         name="residuals",
-        code="tasks.analyses.residuals:Residuals",
+        code="layerboard.tasks.analyses.residuals:Residuals",
         title="what blocks add to what skips them",
         metrics=(
             *("norm-ratio", "norm-ratio-frobenius"),
@@ -285,40 +285,40 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Does a block change the stream of features much, or let it pass?",
         measures="norm-ratio: length of what skips half a block, over the length of what that half adds",
-        drawing="tasks.analyses.drawings.residuals:draw_residuals",
+        drawing="layerboard.tasks.analyses.drawings.residuals:draw_residuals",
     ),
     _inside(
         name="residual-cka",
-        code="tasks.analyses.residual_cka:ResidualCka",
+        code="layerboard.tasks.analyses.residual_cka:ResidualCka",
         title="similarity of skips, branches and outputs",
         metrics=("cka-skip-branch", "cka-skip-output", "cka-branch-output", "CKA"),
         asks="Does what a block adds find the same images alike as what skips it?",
         measures="cka-skip-branch: CKA of what skips half a block with what that half adds",
-        drawing="tasks.analyses.drawings.residuals:draw_similarity",
+        drawing="layerboard.tasks.analyses.drawings.residuals:draw_similarity",
     ),
     _inside(
         name="locality",
-        code="tasks.analyses.locality:Locality",
+        code="layerboard.tasks.analyses.locality:Locality",
         title="likeness of local heads to a ConvNet",
         metrics=("locality-rho",),
         asks="Are the heads that look near those that are like the first blocks of a ConvNet?",
         measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
-        drawing="tasks.analyses.drawings.attention:draw_locality",
+        drawing="layerboard.tasks.analyses.drawings.attention:draw_locality",
     ),
     _inside(
         name="token-probes",
-        code="tasks.analyses.token_probes:TokenProbes",
+        code="layerboard.tasks.analyses.token_probes:TokenProbes",
         labels=True,
         title="few-shot probes of single tokens",
         metrics=("fewshot-10", "fewshot-10-first"),
         asks="Is one patch token enough to tell the class of the image?",
         measures="fewshot-10: percent of images given their own class by a probe of one token, which learned "
         "from 10 images a class; the mean over tokens",
-        drawing="tasks.analyses.drawings.tokens:draw_tokens",
+        drawing="layerboard.tasks.analyses.drawings.tokens:draw_tokens",
     ),
     _inside(
         name="label-free",
-        code="tasks.analyses.label_free:LabelFree",
+        code="layerboard.tasks.analyses.label_free:LabelFree",
         title="criteria of layers that need no labels",
         data="ImageNet-50, or images without labels",
         metrics=(
@@ -329,12 +329,12 @@ TASKS: tuple[TaskEntry, ...] = (
         "its mirror image alike? None of it is an accuracy.",
         measures="effective-rank: over how many directions the vectors of the images are spread; exp of the "
         "entropy of their singular values",
-        drawing="tasks.analyses.drawings.tokens:draw_label_free",
+        drawing="layerboard.tasks.analyses.drawings.tokens:draw_label_free",
         unlabelled=True,
     ),
     TaskEntry(
         name="cost",
-        code="tasks.analyses.cost:CostTask",
+        code="layerboard.tasks.analyses.cost:CostTask",
         role="weights",
         title="time, memory and size up to each depth",
         data="none",

@@ -11,18 +11,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
-from tasks.checks import unusable
-from tasks.datasets.base import Sample
-from tasks.datasets.revisitop import Retrieval
-from tasks.examples import Predicted, by_key, drawn
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
-from tasks.sources import chunks
-from tasks.task import VectorTask
-from tasks.transformed import Vectors
-from zoo.spec import Layer
-from zoo.view.views import FitLongSide, ThumbnailCrop, View
+from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.revisitop import Retrieval
+from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.ranking import Difficulty, cosine, rank, revisited
+from layerboard.tasks.sources import chunks
+from layerboard.tasks.task import VectorTask
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import FitLongSide, ThumbnailCrop, View
 
 QUERIES = 12  # queries whose ranking is kept
 RANKED = 4  # first images of each ranking, without those that are ignored

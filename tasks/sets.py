@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from zoo.errors import InputError
-from zoo.spec import Layer
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
 
 if TYPE_CHECKING:
     from torch import Tensor

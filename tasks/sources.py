@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Group, Source
-from tasks.datasets.base import Count, Coverage, Sample
-from tasks.datasets.classes import Classification, Unlabelled
-from tasks.datasets.coco import Regions
-from zoo.view.views import Mirrored, ResizeCrop, View
+from layerboard.tasks.base import Group, Source
+from layerboard.tasks.datasets.base import Count, Coverage, Sample
+from layerboard.tasks.datasets.classes import Classification, Unlabelled
+from layerboard.tasks.datasets.coco import Regions
+from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
 
 ANY_SIZE = (256, 256)  # of any image, as it were: views of a classification dataset show all at one size
 CHUNK = 512  # images of a classification dataset whose vectors are stored together

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Measurements, Source
-from zoo.features import Weights
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.views import View
+from layerboard.tasks.base import Device, Measurements, Source
+from layerboard.zoo.features import Weights
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.views import View
 
 
 class StoredVectors(Protocol):

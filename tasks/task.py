@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from tasks.base import (
+from layerboard.tasks.base import (
     Device,
     Feed,
     Findings,
@@ -29,20 +29,20 @@ from tasks.base import (
     Source,
     digest,
 )
-from tasks.checks import NOT_FINITE
-from tasks.datasets.base import Coverage, Sample
-from tasks.examples import Predicted
-from tasks.feeds import GridFeed
-from tasks.identity import DIGITS, identity
-from tasks.metrics.fused import side_by_side as unit_side_by_side
-from tasks.protocols import EvaluationProtocol
-from tasks.registry import TaskEntry, entry_of
-from tasks.sets import members_of, sets_of
-from tasks.stored import StoredBackbone
-from tasks.transformed import STANDARD, Vectors, transformed
-from tasks.transforms import of_tokens
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.views import View
+from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.datasets.base import Coverage, Sample
+from layerboard.tasks.examples import Predicted
+from layerboard.tasks.feeds import GridFeed
+from layerboard.tasks.identity import DIGITS, identity
+from layerboard.tasks.metrics.fused import side_by_side as unit_side_by_side
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.registry import TaskEntry, entry_of
+from layerboard.tasks.sets import members_of, sets_of
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.transformed import STANDARD, Vectors, transformed
+from layerboard.tasks.transforms import of_tokens
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.views import View
 
 Needs = Literal["passes", "pairs", "backbone", "device"]
 """What scores of a task are made from: what the passes of one backbone stored, or those of two; a loaded

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.metrics.spread import whitening, zscore
+from layerboard.tasks.metrics.spread import whitening, zscore
 
 Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by name of the source, [images dim] each
 

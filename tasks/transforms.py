@@ -7,7 +7,7 @@ is in `tasks.metrics.spread`; which tasks take which is decided where tasks meet
 
 import re
 
-from zoo.errors import InputError
+from layerboard.zoo.errors import InputError
 
 MOST = 100_000  # more directions than the tokens of any layer have
 WAYS = ("whiten", "zscore")

@@ -6,12 +6,18 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from tasks.base import AVERAGED, OF_PIXELS, Items, Over, Statistic
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.best_set import best_set
-from tasks.metrics.class_ratios import ClassRatios
-from tasks.metrics.uncertainty import Differences, WeightedScores, choose_on_halves, differences, intervals
-from tasks.metrics.weighted import Index, Partitions, Ratios, Trials
+from layerboard.tasks.base import AVERAGED, OF_PIXELS, Items, Over, Statistic
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.best_set import best_set
+from layerboard.tasks.metrics.class_ratios import ClassRatios
+from layerboard.tasks.metrics.uncertainty import (
+    Differences,
+    WeightedScores,
+    choose_on_halves,
+    differences,
+    intervals,
+)
+from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
 
 HIT = 100.0  # value of a hit in the columns of items; nothing else but 0 is in a column of hits and misses
 SHARED = 0.95  # share of their items that two scores must have in common to be compared

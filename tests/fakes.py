@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.masks import write_mask
 
 Size = tuple[int, int]
 

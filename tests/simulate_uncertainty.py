@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_digits
 
-from tasks.metrics.arrays import Features, Floats, Integers
-from tasks.metrics.best_set import best_set
-from tasks.metrics.clustering import kmeans_starts
-from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from tasks.metrics.uncertainty import differences, intervals
-from tasks.metrics.weighted import Index, Partitions, Ratios, Trials
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.tasks.metrics.best_set import best_set
+from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.metrics.uncertainty import differences, intervals
+from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")

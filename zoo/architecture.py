@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from zoo.spec import IMAGENET, Normalisation
+from layerboard.zoo.spec import IMAGENET, Normalisation
 
 # Axes of what blocks pass on: tokens [batch tokens dim], tokens-first [tokens batch dim],
 # maps [batch dim height width], cells [batch height width dim].

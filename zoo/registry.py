@@ -6,10 +6,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from zoo.entries import SPECS
-from zoo.errors import InputError, few_of
-from zoo.references import is_reference
-from zoo.spec import BackboneSpec
+from layerboard.zoo.entries import SPECS
+from layerboard.zoo.errors import InputError, few_of
+from layerboard.zoo.references import is_reference
+from layerboard.zoo.spec import BackboneSpec
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
@@ -57,10 +57,10 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         close = get_close_matches(repository, _BY_NAME, n=3, cutoff=0.5)
         guess = f"did you mean {' or '.join(close)}?" if close else f"there are {few_of([*_BY_NAME])}."
         raise InputError(
-            f"No backbone is called '{repository}'; {guess} `python -m benchmark list backbones` has all; a "
+            f"No backbone is called '{repository}'; {guess} `layerboard list backbones` has all; a "
             "Hub id reads owner/name, and a directory must exist."
         )
-    from zoo.load.infer import infer  # Brings torch and transformers along.
+    from layerboard.zoo.load.infer import infer  # Brings torch and transformers along.
 
     return infer(repository, revision or None, cache_dir)
 
@@ -69,15 +69,15 @@ def _not_by_file(text: str) -> BackboneSpec:
     """A network of this process, of timm or of a Python function; InputError where its name is taken, too."""
     # Each brings torch along.
     if text.startswith("timm:"):
-        from zoo.load.timm_models import timm_network
+        from layerboard.zoo.load.timm_models import timm_network
 
         spec = timm_network(text).spec
     elif text.startswith("given:"):
-        from zoo.load.module.network import given
+        from layerboard.zoo.load.module.network import given
 
         spec = given(text).spec
     else:
-        from zoo.load.own import make_own
+        from layerboard.zoo.load.own import make_own
 
         spec = replace(make_own(text).spec, repository=text, checkpoint="object")
         if spec.name in _BY_NAME:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from zoo.seen import Training
+from layerboard.zoo.seen import Training
 
 # Families of the registry in the order of the tables; own backbones may be of others.
 FAMILIES: tuple[str, ...] = (

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmark.commands.command import Command, say
-from benchmark.commands.score import SCORE_COMMANDS
-from benchmark.engines.base import WorkerDiedError
-from benchmark.engines.progress import PrintableConsole
-from benchmark.parsers import require_working_folder
-from leaderboards.records.files import VERSION
-from zoo.errors import InputError, shortened
+from layerboard.benchmark.commands.command import Command, say
+from layerboard.benchmark.commands.score import SCORE_COMMANDS
+from layerboard.benchmark.engines.base import WorkerDiedError
+from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.parsers import require_working_folder
+from layerboard.leaderboards.records.files import VERSION
+from layerboard.zoo.errors import InputError, shortened
 
 # each a file of its own with a command, in the order of the help
 NAMES = (
@@ -23,7 +23,7 @@ NAMES = (
     *("recommend", "features", "merge", "export", "pretrain", "pack"),
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
-    *(getattr(import_module(f"benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
+    *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
     *SCORE_COMMANDS,
 )
 
@@ -134,6 +134,6 @@ def _sentence_of(error: Exception) -> str | None:
         if error.errno in _OF_USERS:
             return f"{shortened(error.filename)} cannot be used: {error.strerror}"
         return None
-    from benchmark.extraction.failures import is_out_of_memory  # torch
+    from layerboard.benchmark.extraction.failures import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from rich.table import Column, Table
 
-from benchmark.commands.command import command, say
-from benchmark.engines.progress import PrintableConsole
-from benchmark.option import Form, Option, OptionalPath, Plain
-from benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
-from tasks.datasets.hub_spec import PREFIX
-from zoo.errors import InputError
+from layerboard.benchmark.commands.command import command, say
+from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
+from layerboard.benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
-    from benchmark.engines.progress import Reporter
-    from tasks.datasets.base import Sample
-    from tasks.datasets.catalogue import Inspection
+    from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.tasks.datasets.base import Sample
+    from layerboard.tasks.datasets.catalogue import Inspection
 
 SAMPLE = 100  # images of a dataset that are opened, evenly spread, where not all are asked for
 
@@ -40,13 +40,13 @@ def check_command(request: CheckRequest) -> int:
     Of your own images, how they are understood: classes, splits, what is left out. Some images of each
     dataset are decoded, with --all every one.
 
-    Example: `python -m benchmark check --images MY_FOLDER --labels labels.csv`
+    Example: `layerboard check --images MY_FOLDER --labels labels.csv`
     """
-    from benchmark.engines.progress import Terminal
-    from benchmark.plan.location import data_folder
-    from benchmark.plan.suites import require_fitting
-    from tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
-    from tasks.datasets.packs.pack import check_bytes
+    from layerboard.benchmark.engines.progress import Terminal
+    from layerboard.benchmark.plan.location import data_folder
+    from layerboard.benchmark.plan.suites import require_fitting
+    from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
+    from layerboard.tasks.datasets.packs.pack import check_bytes
 
     data = request.data
     require_fitting(data, request.images, request.labels)
@@ -74,7 +74,7 @@ def check_command(request: CheckRequest) -> int:
 
 def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "Inspection":
     """An inspection that says whether images can be decoded, too."""
-    from tasks.datasets.catalogue import State, images_of
+    from layerboard.tasks.datasets.catalogue import State, images_of
 
     if not (images := [*images_of(inspection.data)]):
         return inspection

@@ -1,4 +1,4 @@
-"""CKA of arrays that anybody has, and of the layers of backbones that were run: `benchmark.cka`."""
+"""CKA of arrays that anybody has, and of the layers of backbones that were run: `layerboard.cka`."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -6,16 +6,16 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark.commands.command import records_of
-from benchmark.commands.result import Result
-from benchmark.option import Form, OnePath, Option, Plain, called_with
-from zoo.errors import InputError, require_known, shortened
-from zoo.spec import Layer
+from layerboard.benchmark.commands.command import records_of
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.option import Form, OnePath, Option, Plain, called_with
+from layerboard.zoo.errors import InputError, require_known, shortened
+from layerboard.zoo.spec import Layer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.scores.exported.arrays import Array
+    from layerboard.benchmark.scores.exported.arrays import Array
 
 CkaEstimator = Literal["unbiased", "biased", "paper"]
 
@@ -23,7 +23,7 @@ POOLINGS = ("cls", "mean", "patch")  # what a run compares: the first that is th
 
 
 class CkaCall(Form, kw_only=False):
-    """What `benchmark.cka` compares."""
+    """What `layerboard.cka` compares."""
 
     first: Plain[Any] = Option(..., "An array [samples ...], an .npy file, or a backbone that was run.")
     second: Plain[Any] = Option(..., "Another one of the same kind.")
@@ -61,12 +61,12 @@ def cka(call: CkaCall) -> Similarity:
     ``float(result)`` is the number; ``frame`` has a row a pair.
 
     Example:
-        >>> import benchmark
+        >>> import layerboard
         >>> import numpy as np
         >>> values = np.random.default_rng(0).standard_normal((50, 8))
-        >>> round(float(benchmark.cka(values, 3 * values + 1)), 6)
+        >>> round(float(layerboard.cka(values, 3 * values + 1)), 6)
         1.0
-        >>> benchmark.cka("mini-dino", "mini-resnet", output="results").matrix.shape
+        >>> layerboard.cka("mini-dino", "mini-resnet", output="results").matrix.shape
         (13, 12)
     """
     first, second = _backbone(call.first), _backbone(call.second)
@@ -90,7 +90,7 @@ def _backbone(given: Any) -> str | None:  # noqa: ANN401  # a network, a name or
 def _of_arrays(call: CkaCall) -> Similarity:
     import pandas as pd
 
-    from benchmark.scores.exported.cka import compare_arrays
+    from layerboard.benchmark.scores.exported.cka import compare_arrays
 
     given = {"the first array": call.first, "the second array": call.second}
     names = [str(each) if isinstance(each, str | Path) else name for name, each in given.items()]
@@ -111,7 +111,7 @@ def _similarity(title: str, frame: "pd.DataFrame", matrix: "pd.DataFrame") -> Si
 def _array(given: Any, name: str) -> "Array":  # noqa: ANN401  # arrays of any library
     import numpy as np
 
-    from benchmark.scores.exported.arrays import read_array
+    from layerboard.benchmark.scores.exported.arrays import read_array
 
     if isinstance(given, str | Path):
         return read_array(Path(given), mapped=True)
@@ -129,7 +129,7 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     """What a run has measured of two backbones, the first one's layers as rows, in the order of a forward."""
     import pandas as pd
 
-    from leaderboards.scores.frames import newest
+    from layerboard.leaderboards.scores.frames import newest
 
     rows = newest(_compared(call.output, first, second))
     rows = rows[rows["dataset"] == call.dataset] if call.dataset is not None else rows
@@ -161,7 +161,7 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     """The records of two backbones' comparison, whichever of them a run had first."""
     import pandas as pd
 
-    from leaderboards.records.key import COMPARISON_TASK
+    from layerboard.leaderboards.records.key import COMPARISON_TASK
 
     records = records_of(output)
     pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]

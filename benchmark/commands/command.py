@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
 import typer
 
-from benchmark.option import Filled, Option, P, Result, called_with, declared
-from zoo.errors import InputError, printable, require_known
+from layerboard.benchmark.option import Filled, Option, P, Result, called_with, declared
+from layerboard.zoo.errors import InputError, printable, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.engines.progress import Terminal
-    from benchmark.extraction.failures import Failure
-    from leaderboards.board import Board
-    from leaderboards.literature import Published
+    from layerboard.benchmark.engines.progress import Terminal
+    from layerboard.benchmark.extraction.failures import Failure
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.literature import Published
 
 WIDEST_CHOICES = 40  # characters of choices that leave room for the words beside them; more are not shown
 
@@ -59,7 +59,7 @@ class Command(Generic[P, Filled]):
     def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
         """Make a function of the filled form that of Python: with the command's options and its help."""
         said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample: ")
-        summary = f"{said}\n\nDoes what ``python -m benchmark {self.name}`` does, with the same options."
+        summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
         return called_with(self.form, (*self.without, "json"), summary)(function)
 
 
@@ -109,7 +109,7 @@ def ended_by_signals(line: str) -> "Iterator[Terminal]":
 
     SIGTERM ends it as Ctrl-C does: what is half written goes away, and so do processes.
     """
-    from benchmark.engines.progress import Terminal
+    from layerboard.benchmark.engines.progress import Terminal
 
     code, report = 130, Terminal()
 
@@ -157,8 +157,8 @@ def boards_of(
     records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
     """The board of each suite in records of an output folder, or of the one that is named."""
-    from leaderboards.board import Board
-    from leaderboards.records.record import suites_of
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.records.record import suites_of
 
     suites = suites_of(records)
     chosen = suites if suite is None else [suite]
@@ -169,12 +169,12 @@ def boards_of(
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
     """All records of an output folder; InputError where it is none, or has none and may not be empty."""
-    from leaderboards.records.record import read_records, to_frame
+    from layerboard.leaderboards.records.record import read_records, to_frame
 
     if not output.is_dir():
         raise InputError(
             f"expected a folder of records and tables at {output}, which does not exist; "
-            "`python -m benchmark run` writes one, --output names it"
+            "`layerboard run` writes one, --output names it"
         )
     folder = output / "records"
     if empty and not any(not path.name.startswith(".") for path in folder.rglob("*.parquet")):

@@ -1,13 +1,13 @@
-"""Two backbones, paired: the command `compare` and `benchmark.compare`."""
+"""Two backbones, paired: the command `compare` and `layerboard.compare`."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from benchmark import parsers
-from benchmark.commands.command import command, records_of, rows_of, say, say_json
-from benchmark.commands.result import Result, table_text
-from benchmark.option import Form, OnePath, Option, Plain, Words
-from benchmark.request import GivenNetwork
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.request import GivenNetwork
 
 Network = Option[str | GivenNetwork, str]
 
@@ -34,7 +34,7 @@ def compare_command(request: CompareRequest) -> None:
     Differences are paired, item by item, with 95 % intervals and p-values that are corrected for the number
     of comparisons by Holm's rule. Needs no backbone and no data: what a run has written is enough.
 
-    Example: `python -m benchmark compare dino-b16 clip-b16 --tasks knn spair`
+    Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
     """
     comparison = _compared(request)
     if request.json:
@@ -65,8 +65,8 @@ def compare(request: CompareRequest) -> Comparison:
     numbers show, in words, is ``conclusion``; what could not be compared, and why, ``left_out``.
 
     Example:
-        >>> import benchmark
-        >>> found = benchmark.compare("mini-dino", "mini-resnet", output="results", tasks="knn")
+        >>> import layerboard
+        >>> found = layerboard.compare("mini-dino", "mini-resnet", output="results", tasks="knn")
         >>> found.frame[["task", "metric"]].values.tolist()
         [['knn', 'top-1']]
         >>> found.conclusion
@@ -76,8 +76,8 @@ def compare(request: CompareRequest) -> Comparison:
 
 
 def _compared(request: CompareRequest) -> Comparison:
-    from leaderboards.board import Board
-    from leaderboards.versus import conclusion, match, match_frame, match_table
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.versus import conclusion, match, match_frame, match_table
 
     board = Board.of(records_of(request.output), items=request.output / "items")
     matched = match(board, (request.first, request.second), request.layers, request.tasks)

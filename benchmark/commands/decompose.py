@@ -4,19 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark.commands.command import command, ended_by_signals, say
-from benchmark.commands.result import table_text
-from benchmark.option import Option, Plain
-from benchmark.request import Request
-from tasks.transforms import parse_transform
-from zoo.errors import InputError
+from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.result import table_text
+from layerboard.benchmark.option import Option, Plain
+from layerboard.benchmark.request import Request
+from layerboard.tasks.transforms import parse_transform
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.engines.progress import Reporter
-    from benchmark.extraction.failures import Failure
-    from tasks.decompose import Given
+    from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.benchmark.extraction.failures import Failure
+    from layerboard.tasks.decompose import Given
 
 EndTap = Literal["block", "final"]  # what `tasks.paths` knows to be read
 
@@ -50,12 +50,12 @@ class DecomposeRequest(Request):
 def decompose_command(given: DecomposeRequest) -> int:
     """Take the difference between two protocols apart, choice by choice, on the same features.
 
-    Example: `python -m benchmark decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
+    Example: `layerboard decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
-        from leaderboards.sections.decomposition import changes_table
-        from tasks.decompose import Given
-        from tasks.protocols import find_protocol
+        from layerboard.leaderboards.sections.decomposition import changes_table
+        from layerboard.tasks.decompose import Given
+        from layerboard.tasks.protocols import find_protocol
 
         first = Given(find_protocol(given.start), given.from_tap, given.from_transform)
         second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
@@ -78,17 +78,17 @@ def decompose(
     InputError where the protocols cannot be compared in that task, where something else about the request
     is wrong, or no backbone has scores by all rules.
     """
-    from benchmark.api import carry_out
-    from leaderboards.pages.build import write_page
-    from leaderboards.sections.decomposition import changes, decomposition_page
-    from tasks.decompose import steps_protocols, task_steps
+    from layerboard.benchmark.api import carry_out
+    from layerboard.leaderboards.pages.build import write_page
+    from layerboard.leaderboards.sections.decomposition import changes, decomposition_page
+    from layerboard.tasks.decompose import steps_protocols, task_steps
 
     first, second = ends
     steps = task_steps(task, first, second)
     final = any(stop.tap == "final" for stop in steps.stops) and request.layers != "all"
     stepwise = replace(
         request,
-        tasks=(f"tasks.decompose:{task}",),
+        tasks=(f"layerboard.tasks.decompose:{task}",),
         output=request.output / "decompose",
         floor=False,
         examples=False,

@@ -1,4 +1,4 @@
-"""What was measured as files for papers, spreadsheets and model cards: `export` and `benchmark.export`."""
+"""What was measured as files for papers, spreadsheets and model cards: `export` and `layerboard.export`."""
 
 import fnmatch
 import re
@@ -7,11 +7,11 @@ from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmark import parsers
-from benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
-from benchmark.commands.result import Files, files_of
-from benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
-from zoo.errors import InputError, printable, unknown
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
+from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.zoo.errors import InputError, printable, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +33,9 @@ FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, ea
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each suite that ranks, its table."""
-    from leaderboards.pages.latex import escaped, latex_table
-    from leaderboards.sections.best import honest_table, untested
-    from leaderboards.sections.tables import main_table
+    from layerboard.leaderboards.pages.latex import escaped, latex_table
+    from layerboard.leaderboards.sections.best import honest_table, untested
+    from layerboard.leaderboards.sections.tables import main_table
 
     for board in boards_of(records, request.output):
         table = main_table(board)
@@ -52,8 +52,8 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """The numbers of every page of every suite, and their digests."""
-    from leaderboards.pages.build import pages_of
-    from leaderboards.pages.csv import SUMS, csv_page, sums_text
+    from layerboard.leaderboards.pages.build import pages_of
+    from layerboard.leaderboards.pages.csv import SUMS, csv_page, sums_text
 
     pages = [page for board in boards_of(records, request.output) for page in pages_of(board)]
     texts = dict(sorted((f"{page.name}.csv", csv_page(page)) for page in pages))
@@ -62,9 +62,9 @@ def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each trained backbone its files, in a folder of its own."""
-    from leaderboards.board import Board
-    from leaderboards.hub import eval_results, model_indices
-    from leaderboards.records.files import safe_name
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.hub import eval_results, model_indices
+    from layerboard.leaderboards.records.files import safe_name
 
     board = Board.of(records)
     for name, text in model_indices(board).items():
@@ -112,7 +112,7 @@ def export_command(request: ExportRequest) -> None:
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
 
-    Example: `python -m benchmark export latex -o results --to paper/tables`
+    Example: `layerboard export latex -o results --to paper/tables`
     """
     with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
         paths = export(**vars(request)).paths
@@ -125,11 +125,11 @@ def export(request: ExportRequest) -> Files:
     """``paths`` are the files that were written, ``frame`` names them.
 
     Example:
-        >>> import benchmark
-        >>> [path.suffix for path in benchmark.export("csv", output="results", to="tables").paths]
+        >>> import layerboard
+        >>> [path.suffix for path in layerboard.export("csv", output="results", to="tables").paths]
         ['.csv', '']
     """
-    from zoo.atomic import write_whole
+    from layerboard.zoo.atomic import write_whole
 
     if request.benchmarks and request.form != "hub":
         raise InputError(f"--benchmarks is for hub; leave it out of {request.form}")
@@ -145,7 +145,7 @@ def export(request: ExportRequest) -> Files:
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     """The records of some backbones, and of the random floor; all where no pattern is given."""
-    from leaderboards.scores.frames import is_floor
+    from layerboard.leaderboards.scores.frames import is_floor
 
     if not patterns:
         return records

@@ -1,13 +1,13 @@
-"""Stored vectors as files: the command `features` and `benchmark.features`."""
+"""Stored vectors as files: the command `features` and `layerboard.features`."""
 
 from collections import Counter
 
-from benchmark.commands.command import command, ended_by_signals, exit_code
-from benchmark.commands.result import Files
-from benchmark.commands.run import OF_THE_COMMAND, RunForm
-from benchmark.option import called_with
-from benchmark.request import ELSEWHERE, Request
-from leaderboards.display import counted
+from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
+from layerboard.benchmark.commands.result import Files
+from layerboard.benchmark.commands.run import OF_THE_COMMAND, RunForm
+from layerboard.benchmark.option import called_with
+from layerboard.benchmark.request import ELSEWHERE, Request
+from layerboard.leaderboards.display import counted
 
 WITHOUT = ("floor", "transform", "fuse", *ELSEWHERE)
 
@@ -20,10 +20,10 @@ def features_command(request: Request) -> int:
     pooling: OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are
     those of `run`.
 
-    Example: `python -m benchmark features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
+    Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
-        from benchmark.vectors import write_vectors
+        from layerboard.benchmark.vectors import write_vectors
 
         files, done = write_vectors(request, report)
     report.say(f"{done.images or 'no'} {'image' if done.images == 1 else 'images'} went through a backbone")
@@ -34,7 +34,7 @@ def features_command(request: Request) -> int:
     for folder, count in Counter(path.parent for _, path in files).items():
         report.say(f"wrote {counted(count, 'files')} in {folder}")
     for option, path in dict(files).items():
-        report.say(f"for example: python -m benchmark {option} {path}")
+        report.say(f"for example: layerboard {option} {path}")
     return exit_code(done.failures)
 
 
@@ -42,13 +42,13 @@ def features_command(request: Request) -> int:
 def features(call: RunForm) -> Files:
     """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
 
-    Does what ``python -m benchmark features`` does, with the same options. ``frame`` has one row a file:
+    Does what ``layerboard features`` does, with the same options. ``frame`` has one row a file:
     backbone, task, layer, pooling and path.
 
     Example:
-        >>> import benchmark
+        >>> import layerboard
         >>> import numpy as np
-        >>> written = benchmark.features("mini-dino", "knn", images="photos", layers="11,12", poolings="cls")
+        >>> written = layerboard.features("mini-dino", "knn", images="photos", layers="11,12", poolings="cls")
         >>> written.frame[["backbone", "layer", "pooling"]].values.tolist()
         [['mini-dino', '11', 'cls'], ['mini-dino', '12', 'cls']]
         >>> np.load(written.paths[0])["train"].shape[1]
@@ -56,8 +56,8 @@ def features(call: RunForm) -> Files:
     """
     import pandas as pd
 
-    from benchmark.engines.progress import reporter_for
-    from benchmark.vectors import write_vectors
+    from layerboard.benchmark.engines.progress import reporter_for
+    from layerboard.benchmark.vectors import write_vectors
 
     files, done = write_vectors(call.request, reporter_for(call.progress))
     rows = [(*path.parts[-3:-1], *path.stem.rsplit(".", 1), str(path)) for _, path in files]

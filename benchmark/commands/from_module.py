@@ -1,14 +1,14 @@
-"""A network of somebody's own as a backbone: `benchmark.from_module`."""
+"""A network of somebody's own as a backbone: `layerboard.from_module`."""
 
 import sys
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark.option import Form, Option, Plain, called_with
+from layerboard.benchmark.option import Form, Option, Plain, called_with
 
 if TYPE_CHECKING:
-    from zoo.load.module.network import NetworkCopy
+    from layerboard.zoo.load.module.network import NetworkCopy
 
 
 class ModuleCall(Form, kw_only=False):
@@ -69,23 +69,23 @@ def from_module(call: ModuleCall) -> "NetworkCopy":
     take what this gives among names, as long as it is kept.
 
     Example:
-        >>> import benchmark
+        >>> import layerboard
         >>> import torch
         >>> net = torch.nn.Sequential(
         ...     torch.nn.Conv2d(3, 16, kernel_size=8, stride=8),
         ...     *(torch.nn.Sequential(torch.nn.Conv2d(16, 16, 3, padding=1), torch.nn.ReLU()) for _ in "abc"),
         ... )
-        >>> mine = benchmark.from_module(net, name="mine", blocks=list(net)[1:], image_size=64)
+        >>> mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64)
         mine: 3 blocks of net..., 0 prefix tokens + 8x8 grid of patch 8, 16 channels, no final norm
           blocks as told; they pass on feature maps [batch dim height width]
           images of 64 px (as told); mean (0.485, 0.456, 0.406) and std ... (assumed: ImageNet's)
           no norm was given what the last block gives; final_norm= names one
-        >>> found = benchmark.run([mine, "mini-dino"], "knn", images="photos", floor=False, output="own")
+        >>> found = layerboard.run([mine, "mini-dino"], "knn", images="photos", floor=False, output="own")
         >>> sorted(set(found.frame["backbone"]))
         ['mine', 'mini-dino']
     """
-    from zoo.load.module.hints import ModuleHints
-    from zoo.load.module.network import given_network
+    from layerboard.zoo.load.module.hints import ModuleHints
+    from layerboard.zoo.load.module.network import given_network
 
     words = {name: getattr(call, name) for name in ModuleHints.__dataclass_fields__}
     network = given_network(call.net, ModuleHints(**words))

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.commands.command import boards_of, command, say
-from benchmark.commands.result import table_text
-from benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
-from zoo.errors import InputError
+from layerboard.benchmark.commands.command import boards_of, command, say
+from layerboard.benchmark.commands.result import table_text
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,13 +39,13 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     With `--check --baseline DIR`, a guard of your model: exit code 1 and a table of what moved.
 
-    Example: `python -m benchmark leaderboard --check --baseline baseline -b my-net --tolerance 1`
+    Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
-    from benchmark.plan.facts import with_seen
-    from leaderboards.check import check_pages
-    from leaderboards.literature import read_published
-    from leaderboards.pages.build import tables_folder, write_board
-    from leaderboards.records.record import read_records
+    from layerboard.benchmark.plan.facts import with_seen
+    from layerboard.leaderboards.check import check_pages
+    from layerboard.leaderboards.literature import read_published
+    from layerboard.leaderboards.pages.build import tables_folder, write_board
+    from layerboard.leaderboards.records.record import read_records
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
         raise InputError("--backbones and --tolerance say what may move; give --check --baseline DIR, too")
@@ -68,8 +68,14 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
-    from leaderboards.check import cut_files, moved_table, read_baseline, regression_check, tidy_records
-    from leaderboards.records.key import TOLERANCE, Tolerance
+    from layerboard.leaderboards.check import (
+        cut_files,
+        moved_table,
+        read_baseline,
+        regression_check,
+        tidy_records,
+    )
+    from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
     if limit < 0:

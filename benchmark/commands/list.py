@@ -1,4 +1,4 @@
-"""Backbones, tasks, suites and protocols: the command `list`, `benchmark.list_backbones`; without torch."""
+"""Backbones, tasks, suites and protocols: the command `list`, `layerboard.list_backbones`; without torch."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, fields
@@ -7,20 +7,20 @@ from typing import Literal
 
 from rich.table import Column, Table
 
-from benchmark import parsers
-from benchmark.commands.command import command, say_json
-from benchmark.commands.result import Result
-from benchmark.engines.progress import PrintableConsole
-from benchmark.option import Form, Option, Plain, Words, called_with
-from benchmark.plan.facts import teachers
-from leaderboards.display import counted
-from leaderboards.facts import fits_licence
-from tasks.protocols import PROTOCOLS
-from tasks.registry import TASKS
-from zoo.errors import InputError
-from zoo.registry import all_specs
-from zoo.seen import DATASETS
-from zoo.spec import FAMILIES, BackboneSpec
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, say_json
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.option import Form, Option, Plain, Words, called_with
+from layerboard.benchmark.plan.facts import teachers
+from layerboard.leaderboards.display import counted
+from layerboard.leaderboards.facts import fits_licence
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.registry import TASKS
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs
+from layerboard.zoo.seen import DATASETS
+from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
 
@@ -121,12 +121,12 @@ def list_command(request: ListRequest) -> None:
 def list_backbones(filters: BackboneFilters) -> Result:
     """Give the backbones of the registry that pass all filters.
 
-    Lists what ``python -m benchmark list backbones`` lists. Brings no torch along. ``frame`` has one row a
+    Lists what ``layerboard list backbones`` lists. Brings no torch along. ``frame`` has one row a
     backbone, with all that is known of it.
 
     Example:
-        >>> import benchmark
-        >>> found = benchmark.list_backbones(family="dino", max_parameters="30M")
+        >>> import layerboard
+        >>> found = layerboard.list_backbones(family="dino", max_parameters="30M")
         >>> found.frame[["name", "depth", "licence"]].head(2)
                 name  depth     licence
         0   dino-s16     12  Apache-2.0
@@ -149,7 +149,7 @@ def _rows(what: What) -> list[Row]:
             for task in TASKS
         ]
     if what == "suites":
-        from benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
+        from layerboard.benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
 
         return [
             {"name": suite.name, "what": suite.title, "backbones": " ".join((*suite.backbones, suite.floor))}

@@ -1,18 +1,18 @@
-"""A backbone that ends after a layer, loaded by name as a run loads it: `benchmark.load`."""
+"""A backbone that ends after a layer, loaded by name as a run loads it: `layerboard.load`."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from benchmark import parsers
-from benchmark.option import Form, Option, OptionalPath, Plain, called_with
-from benchmark.request import Cache, Dtype, InterpolationChoice, cache_option
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec, Layer
+from layerboard.benchmark import parsers
+from layerboard.benchmark.option import Form, Option, OptionalPath, Plain, called_with
+from layerboard.benchmark.request import Cache, Dtype, InterpolationChoice, cache_option
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec, Layer
 
 if TYPE_CHECKING:
-    from zoo.features.cut import CutBackbone
-    from zoo.view.views import View
+    from layerboard.zoo.features.cut import CutBackbone
+    from layerboard.zoo.view.views import View
 
 Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
 
@@ -66,18 +66,18 @@ def load(request: LoadRequest) -> "CutBackbone":
     ``spec``, ``layer``, ``dim`` and ``parameters``.
 
     Example:
-        >>> import benchmark
+        >>> import layerboard
         >>> from PIL import Image
-        >>> encode = benchmark.load("mini-dino", layer=8, pooling="cls")
+        >>> encode = layerboard.load("mini-dino", layer=8, pooling="cls")
         >>> encode(Image.new("RGB", (80, 60), "green")).shape
         torch.Size([1, 96])
     """
     import torch
 
-    from benchmark.engines.choose import find_device
-    from benchmark.plan.plan import view_for
-    from zoo.features.cut import CutBackbone, Pooled
-    from zoo.load.backbone import load as load_whole
+    from layerboard.benchmark.engines.choose import find_device
+    from layerboard.benchmark.plan.plan import view_for
+    from layerboard.zoo.features.cut import CutBackbone, Pooled
+    from layerboard.zoo.load.backbone import load as load_whole
 
     view, device = _view(request), find_device(request.device)
     spec = _spec(request)
@@ -89,9 +89,9 @@ def load(request: LoadRequest) -> "CutBackbone":
 
 
 def _view(request: LoadRequest) -> "View":
-    from tasks.protocols import find_protocol
-    from tasks.registry import config_of, find_tasks
-    from tasks.sources import IMAGES
+    from layerboard.tasks.protocols import find_protocol
+    from layerboard.tasks.registry import config_of, find_tasks
+    from layerboard.tasks.sources import IMAGES
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
@@ -106,9 +106,9 @@ def _view(request: LoadRequest) -> "View":
 
 def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the weights and at the size that are asked for."""
-    from benchmark.plan.backbones import with_weights
-    from benchmark.plan.sizes import at_size, split_sizes, with_rule
-    from zoo.registry import find
+    from layerboard.benchmark.plan.backbones import with_weights
+    from layerboard.benchmark.plan.sizes import at_size, split_sizes, with_rule
+    from layerboard.zoo.registry import find
 
     ((name, size),) = split_sizes([request.name])
     if size is not None and request.input_size not in (None, size):

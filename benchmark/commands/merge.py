@@ -1,11 +1,11 @@
-"""Several output folders as one, with its pages: the command `merge` and `benchmark.merge`."""
+"""Several output folders as one, with its pages: the command `merge` and `layerboard.merge`."""
 
 from dataclasses import KW_ONLY
 
-from benchmark.commands.command import boards_of, command, say
-from benchmark.commands.result import Files
-from benchmark.option import Form, Option, OptionalPath, Paths
-from zoo.errors import InputError
+from layerboard.benchmark.commands.command import boards_of, command, say
+from layerboard.benchmark.commands.result import Files
+from layerboard.benchmark.option import Form, Option, OptionalPath, Paths
+from layerboard.zoo.errors import InputError
 
 
 class MergeRequest(Form, kw_only=False):
@@ -23,7 +23,7 @@ def merge_command(request: MergeRequest) -> None:
     The same result twice is fine. Two different results of one backbone, task, dataset and protocol are
     refused, both files named, before anything is written; so are files that are not as they were written.
 
-    Example: `python -m benchmark merge results-a results-b --output results`
+    Example: `layerboard merge results-a results-b --output results`
     """
     for line in _merged(request):
         say(line)
@@ -34,12 +34,12 @@ def merge(request: MergeRequest) -> Files:
     """``frame`` has the records of the merged folder; ``paths`` are its pages.
 
     Example:
-        >>> import benchmark
-        >>> both = benchmark.merge(["results", "results"], output="together")
+        >>> import layerboard
+        >>> both = layerboard.merge(["results", "results"], output="together")
         >>> sorted(set(both.frame["task"]))
         ['cka', 'knn']
     """
-    from leaderboards.records.record import read_records
+    from layerboard.leaderboards.records.record import read_records
 
     title, *_ = _merged(request)
     assert request.output is not None
@@ -52,10 +52,10 @@ def merge(request: MergeRequest) -> Files:
 
 def _merged(request: MergeRequest) -> list[str]:
     """Merge and write the pages; gives lines that say what is where."""
-    from benchmark.plan.facts import with_seen
-    from leaderboards.merge import merge_outputs
-    from leaderboards.pages.build import write_board
-    from leaderboards.records.record import read_records
+    from layerboard.benchmark.plan.facts import with_seen
+    from layerboard.leaderboards.merge import merge_outputs
+    from layerboard.leaderboards.pages.build import write_board
+    from layerboard.leaderboards.records.record import read_records
 
     if len(request.folders) < 2:
         raise InputError("merge takes two output folders or more; found one")

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
-from benchmark import parsers
-from benchmark.commands.command import command, ended_by_signals, say
-from benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
-from zoo.errors import InputError, require_known
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
-    from benchmark.engines.progress import Reporter
-    from tasks.datasets.base import Data, DatasetEntry
-    from tasks.datasets.packs.manifest import PackedDataset
+    from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.tasks.datasets.base import Data, DatasetEntry
+    from layerboard.tasks.datasets.packs.manifest import PackedDataset
 
 
 class PackRequest(Form, kw_only=False):
@@ -35,7 +35,7 @@ def pack_command(request: PackRequest) -> None:
     Images, keys and scores are those of the folder. Equal files give equal parquet files by one version of
     pyarrow. A writing that was interrupted goes on when it is started again; nothing is written over.
 
-    Example: `python -m benchmark data pack DATA --to PACK --datasets davis-2017-val`
+    Example: `layerboard data pack DATA --to PACK --datasets davis-2017-val`
     """
     from tabulate import tabulate
 
@@ -50,8 +50,14 @@ def pack_command(request: PackRequest) -> None:
 
 
 def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDataset]":
-    from tasks.datasets.files import is_packed
-    from tasks.datasets.packs.writing import plan_dataset, require_room, require_same, size_of, write_dataset
+    from layerboard.tasks.datasets.files import is_packed
+    from layerboard.tasks.datasets.packs.writing import (
+        plan_dataset,
+        require_room,
+        require_same,
+        size_of,
+        write_dataset,
+    )
 
     data, target = request.data, request.to
     if target is None:
@@ -80,7 +86,7 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
 
 
 def _chosen(request: PackRequest) -> "Sequence[DatasetEntry[Data]]":
-    from tasks.datasets.catalogue import DATASETS, State, inspect
+    from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect
 
     known = {entry.name: entry for entry in DATASETS}
     require_known("dataset", request.datasets, known)

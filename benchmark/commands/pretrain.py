@@ -4,10 +4,10 @@ import shlex
 from functools import partial
 from typing import Literal
 
-from benchmark import parsers
-from benchmark.commands.command import command, ended_by_signals, say
-from benchmark.option import Form, OnePath, Option, Plain
-from benchmark.request import Cache, Workers, cache_option
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.option import Form, OnePath, Option, Plain
+from layerboard.benchmark.request import Cache, Workers, cache_option
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")  # of `mini.training.methods`
 
@@ -67,7 +67,7 @@ class Pretraining(Form):
     @property
     def command(self) -> str:
         """The command that does the same again, without folders."""
-        words = ["python", "-m", "benchmark", "pretrain", self.objective]
+        words = ["layerboard", "pretrain", self.objective]
         for name in ("steps", "batch_size", "images", "image_size", "seed", "device", "dtype"):
             words += [f"--{name.replace('_', '-')}", str(getattr(self, name))]
         words += ["--narrow"] if self.narrow else []
@@ -87,7 +87,7 @@ def pretrain_command(wish: Pretraining) -> None:
     weights.
     """
     with ended_by_signals("interrupted; run again to go on from the last checkpoint") as report:
-        from benchmark.pretrain.pretrain import pretrain
+        from layerboard.benchmark.pretrain.pretrain import pretrain
 
         folder = pretrain(wish, report)
     say(folder)

@@ -1,4 +1,4 @@
-"""What to use, from the records of an output folder: the command `recommend` and `benchmark.recommend`.
+"""What to use, from the records of an output folder: the command `recommend` and `layerboard.recommend`.
 
 It joins scores, costs and what the registry knows.
 """
@@ -9,22 +9,22 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from benchmark import parsers
-from benchmark.commands.command import command, records_of, rows_of, say, say_json
-from benchmark.commands.export import chosen
-from benchmark.commands.result import Result, table_text
-from benchmark.option import Form, OnePath, Option, Plain, Words
-from leaderboards.display import counted, score_text
-from zoo.errors import InputError, require_known
-from zoo.registry import all_specs
-from zoo.spec import split_size
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.export import chosen
+from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
+from layerboard.leaderboards.display import counted, score_text
+from layerboard.zoo.errors import InputError, require_known
+from layerboard.zoo.registry import all_specs
+from layerboard.zoo.spec import split_size
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from leaderboards.board import Board
-    from leaderboards.recommendation import Compared, Pick, Recommendation
-    from leaderboards.scores.column import Column
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.recommendation import Compared, Pick, Recommendation
+    from layerboard.leaderboards.scores.column import Column
 
     Candidates = Mapping[Column, pd.DataFrame]
 
@@ -63,9 +63,9 @@ def recommend_command(request: RecommendRequest) -> None:
     with several tasks, in every one of them. Scores come from a run, times from its task `cost`. Each
     recommendation has its reason, and lines of Python that load the backbone, cut after the layer.
 
-    Example: `python -m benchmark recommend --task knn spair --may-lose 1 --max-ms 10 --licence commercial`
+    Example: `layerboard recommend --task knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
-    from leaderboards.recommendation import pareto_table, pick_table
+    from layerboard.leaderboards.recommendation import pareto_table, pick_table
 
     advice = recommended(request)
     if request.json:
@@ -100,12 +100,12 @@ def recommend(request: RecommendRequest) -> Advice:
     ``code``, for each recommendation, the lines of Python that load the backbone cut after that layer.
 
     Example:
-        >>> import benchmark
-        >>> found = benchmark.recommend("knn", output="results", max_dim=768)
+        >>> import layerboard
+        >>> found = layerboard.recommend("knn", output="results", max_dim=768)
         >>> print(found.code[0].splitlines()[0])
-        import benchmark
+        import layerboard
     """
-    from leaderboards.recommendation import pick_table
+    from layerboard.leaderboards.recommendation import pick_table
 
     advice = recommended(request)
     names = ", ".join(dict.fromkeys(column.heading for column in advice.columns))
@@ -125,11 +125,17 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     Raises InputError where there are no records, no such task, backbone or device, no times where they are
     limited, or nothing within the limits.
     """
-    from benchmark.plan.facts import known_facts
-    from leaderboards.board import Board
-    from leaderboards.limits import candidates_of
-    from leaderboards.recommendation import Recommendation, compared, least_loss, picks_of
-    from leaderboards.scores.costs import DISTURBANCE, disturbances, find_device, layer_costs, pareto_front
+    from layerboard.benchmark.plan.facts import known_facts
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.limits import candidates_of
+    from layerboard.leaderboards.recommendation import Recommendation, compared, least_loss, picks_of
+    from layerboard.leaderboards.scores.costs import (
+        DISTURBANCE,
+        disturbances,
+        find_device,
+        layer_costs,
+        pareto_front,
+    )
 
     if request.may_lose < 0:
         raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
@@ -162,13 +168,13 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     names = list(dict.fromkeys(column.task for column in board.columns))
     require_known("task", tasks, names)
     if not names:
-        raise InputError("no backbone has a score of a task that ranks; `python -m benchmark run` gives some")
+        raise InputError("no backbone has a score of a task that ranks; `layerboard run` gives some")
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
 
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":
     """The candidates within the limits, of which there must be some, and what each limit leaves out."""
-    from leaderboards.limits import within
+    from layerboard.leaderboards.limits import within
 
     ceilings = {"ms": request.max_ms, "dim": request.max_dim, "parameters": request.max_parameters}
     candidates, left_out = {}, []
@@ -187,14 +193,14 @@ def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures what no cost is known of; "" where nothing lacks."""
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
-    return f"python -m benchmark run {shlex.join(words)}" if names else ""
+    return f"layerboard run {shlex.join(words)}" if names else ""
 
 
 def _notes(
     columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, commercial: bool
 ) -> Iterator[str]:
     """On what the recommendation rests, and what is to be minded."""
-    from leaderboards.facts import NOTE
+    from layerboard.leaderboards.facts import NOTE
 
     if device:
         yield f"Milliseconds are of one image on {device}, up to the layer."
@@ -241,7 +247,7 @@ def code_of(pick: "Pick") -> str:
     calls: dict[str, list[Column]] = {}
     for column, row in pick.rows.items():
         calls.setdefault(_call(pick.backbone, column, row), []).append(column)
-    lines = ["import benchmark", ""]
+    lines = ["import layerboard", ""]
     for number, (call, columns) in enumerate(calls.items(), start=1):
         ending = f"_{number}" if len(calls) > 1 else ""
         row = pick.rows[columns[0]]
@@ -256,7 +262,7 @@ def code_of(pick: "Pick") -> str:
 
 
 def _call(name: str, column: "Column", row: "pd.Series") -> str:
-    from tasks.registry import TASKS
+    from layerboard.tasks.registry import TASKS
 
     entry, size = split_size(name)
     words = [repr(entry), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
@@ -268,4 +274,4 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
     usual = {spec.name: spec.input_size for spec in all_specs()}.get(entry)
     if size or usual not in (None, int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")
-    return f"benchmark.load({', '.join(words)})".replace("'", '"')
+    return f"layerboard.load({', '.join(words)})".replace("'", '"')

@@ -1,11 +1,11 @@
-"""What was measured, to look at: the command `report` and `benchmark.report`."""
+"""What was measured, to look at: the command `report` and `layerboard.report`."""
 
 from typing import Literal
 
-from benchmark.commands.command import boards_of, command, records_of, say
-from benchmark.commands.result import Files, files_of
-from benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
-from zoo.errors import InputError
+from layerboard.benchmark.commands.command import boards_of, command, records_of, say
+from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
+from layerboard.zoo.errors import InputError
 
 
 class ReportRequest(Form):
@@ -32,7 +32,7 @@ def report_command(request: ReportRequest) -> None:
     It needs no backbone and no data, and no network when it is read. `--figures` writes the charts as files
     for papers, `--site` a folder for any static host.
 
-    Example: `python -m benchmark report --figures pdf`
+    Example: `layerboard report --figures pdf`
     """
     for path in report(**vars(request)).paths:
         say(path)
@@ -43,18 +43,18 @@ def report(request: ReportRequest) -> Files:
     """``paths`` are the files that were written, pages first, ``frame`` names them.
 
     Example:
-        >>> import benchmark
-        >>> [path.suffix for path in benchmark.report(output="results", to="pages").paths]
+        >>> import layerboard
+        >>> [path.suffix for path in layerboard.report(output="results", to="pages").paths]
         ['.html']
     """
-    from benchmark.plan.facts import known_facts, with_seen
-    from leaderboards.literature import all_published, read_published
-    from leaderboards.report.content import report_of
-    from leaderboards.report.figures import FORMATS, write_figures
-    from leaderboards.report.gallery.section import example_sections
-    from leaderboards.report.page import report_page
-    from leaderboards.report.site import write_site
-    from zoo.atomic import write_whole
+    from layerboard.benchmark.plan.facts import known_facts, with_seen
+    from layerboard.leaderboards.literature import all_published, read_published
+    from layerboard.leaderboards.report.content import report_of
+    from layerboard.leaderboards.report.figures import FORMATS, write_figures
+    from layerboard.leaderboards.report.gallery.section import example_sections
+    from layerboard.leaderboards.report.page import report_page
+    from layerboard.leaderboards.report.site import write_site
+    from layerboard.zoo.atomic import write_whole
 
     further = [number for path in request.published for number in read_published(path, own=True)]
     output = request.output

@@ -6,13 +6,13 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from benchmark.commands.command import command, records_of, say, say_json
-from benchmark.commands.result import table_text
-from benchmark.option import Form, OnePath, Option, Paths, Plain, Words
-from zoo.errors import InputError, unknown
+from layerboard.benchmark.commands.command import command, records_of, say, say_json
+from layerboard.benchmark.commands.result import table_text
+from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain, Words
+from layerboard.zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from leaderboards.literature import Published
+    from layerboard.leaderboards.literature import Published
 
 
 class ReproduceRequest(Form):
@@ -35,13 +35,13 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
     A published number agrees where it meets the 95 % interval of the measured one. Exit code 1 if one is off.
 
-    Example: `python -m benchmark reproduce -b 'dino-*' --published my-paper.csv`
+    Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
-    from leaderboards.literature import all_published, read_published
-    from leaderboards.pages.csv import inert
-    from leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
-    from leaderboards.sections.published import published_table
-    from zoo.registry import all_specs
+    from layerboard.leaderboards.literature import all_published, read_published
+    from layerboard.leaderboards.pages.csv import inert
+    from layerboard.leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
+    from layerboard.leaderboards.sections.published import published_table
+    from layerboard.zoo.registry import all_specs
 
     further = [number for path in request.published for number in read_published(path, own=True)]
     chosen = _chosen((*all_published(), *further), request)

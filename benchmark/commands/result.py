@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from leaderboards.display import counted
+from layerboard.leaderboards.display import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,24 +1,24 @@
-"""Backbones through tasks: the command `run`, `benchmark.run` and `benchmark.forecast`."""
+"""Backbones through tasks: the command `run`, `layerboard.run` and `layerboard.forecast`."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
-from benchmark.commands.result import Result, table_text
-from benchmark.commands.show import answers_to
-from benchmark.option import Option, Plain, called_with
-from benchmark.request import Request
-from leaderboards.display import counted
-from leaderboards.records.files import VERSION
-from zoo.errors import InputError
+from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
+from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.commands.show import answers_to
+from layerboard.benchmark.option import Option, Plain, called_with
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.display import counted
+from layerboard.leaderboards.records.files import VERSION
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.api import RunSummary
-    from benchmark.jobs.forecast import Forecast
+    from layerboard.benchmark.api import RunSummary
+    from layerboard.benchmark.jobs.forecast import Forecast
 
 OF_THE_COMMAND = ("plan", "json")  # options that no call from Python has
 MOST_NAMED = 5  # images that could not be read and are named one by one
@@ -46,7 +46,7 @@ class RunForm(Request):
 class RunResult(Result):
     """What came of a run; it shows the answer to each task, its frame has every number."""
 
-    best: "pd.DataFrame"  # the answers, as `benchmark.best` gives them
+    best: "pd.DataFrame"  # the answers, as `layerboard.best` gives them
     failures: tuple[str, ...] = ()  # what went wrong, a sentence each; the rest is done and kept
     pages: tuple[Path, ...] = ()  # that were written
 
@@ -69,7 +69,7 @@ def run_command(given: RunForm) -> int:
         _plan(given)
         return 0
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
-        from benchmark.api import carry_out
+        from layerboard.benchmark.api import carry_out
 
         summary = carry_out(request, report)
     for line in _summary(summary):
@@ -77,13 +77,13 @@ def run_command(given: RunForm) -> int:
     if len((answered := answers_to(summary.board)).frame):
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
         where = f"{_short(pages[-1])} has every layer" if pages else ""
-        say(f"\n{answered.text()}\nRead on: {where}; `python -m benchmark show` prints this again.")
+        say(f"\n{answered.text()}\nRead on: {where}; `layerboard show` prints this again.")
     return exit_code(summary.done.failures)
 
 
 def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
-        from benchmark.jobs.forecast import forecast
+        from layerboard.benchmark.jobs.forecast import forecast
 
         foreseen = forecast(given.request, report)
     if given.json:
@@ -124,7 +124,7 @@ def _short(path: Path) -> Path:
 def run(call: RunForm) -> RunResult:
     """Run backbones through tasks and give the best of each task, and the records of the folder's suite.
 
-    Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
+    Does what ``layerboard run`` does, with the same options. Work that is done already is not done
     again. Without options: the mini suite, offline, in two to four minutes.
 
     The result shows the answers, which ``best`` has; ``frame`` has one row a number, with the columns of
@@ -132,8 +132,8 @@ def run(call: RunForm) -> RunResult:
     not raise; they are sentences in ``failures``.
 
     Example:
-        >>> import benchmark
-        >>> found = benchmark.run(["mini-dino", "mini-resnet"], ["knn", "cka"], images="photos", floor=False)
+        >>> import layerboard
+        >>> found = layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], images="photos", floor=False)
         >>> found
         suite images-photos-...
         <BLANKLINE>
@@ -143,8 +143,8 @@ def run(call: RunForm) -> RunResult:
         >>> sorted(set(found.frame["backbone"])), found.failures
         (['mini-dino', 'mini-resnet'], ())
     """
-    from benchmark.api import carry_out
-    from benchmark.engines.progress import reporter_for
+    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.engines.progress import reporter_for
 
     summary = carry_out(call.request, reporter_for(call.progress))
     failures = tuple(map(str, summary.done.failures))
@@ -165,19 +165,19 @@ def run(call: RunForm) -> RunResult:
 def forecast(call: RunForm) -> Result:
     """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
 
-    Does what ``python -m benchmark run --plan`` does: shows some images to the backbones with most to do, as
+    Does what ``layerboard run --plan`` does: shows some images to the backbones with most to do, as
     the run would, for at most a tenth of what it expects. What is stored already is not counted. ``frame``
     has one row a step: backbone, what, source, images through the backbone, seconds, and bytes that it leaves
     on the disk; ``notes`` sum them up.
 
     Example:
-        >>> import benchmark
-        >>> found = benchmark.forecast("mini-dino", "knn", images="photos", floor=False)
+        >>> import layerboard
+        >>> found = layerboard.forecast("mini-dino", "knn", images="photos", floor=False)
         >>> sorted(found.frame)
         ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
     """
-    from benchmark.engines.progress import reporter_for
-    from benchmark.jobs.forecast import forecast as foresee
+    from layerboard.benchmark.engines.progress import reporter_for
+    from layerboard.benchmark.jobs.forecast import forecast as foresee
 
     return _planned(foresee(call.request, reporter_for(call.progress)))
 

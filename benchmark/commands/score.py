@@ -10,16 +10,16 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from benchmark import parsers
-from benchmark.commands.cka import CkaEstimator
-from benchmark.commands.command import Command, say_json
-from benchmark.engines.progress import PrintableConsole
-from benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes
-from tasks.protocols import PROTOCOLS
-from zoo.errors import InputError
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.cka import CkaEstimator
+from layerboard.benchmark.commands.command import Command, say_json
+from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
-    from benchmark.scores.exported.report import ScoreReport
+    from layerboard.benchmark.scores.exported.report import ScoreReport
 
 OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
 WIDEST = 10_000  # characters of a line of a table
@@ -38,7 +38,7 @@ class ScoreRequest(Form):
 
     def report(self) -> "ScoreReport":
         """The scores; raises InputError."""
-        module = import_module(f"benchmark.scores.exported.{self.home or self.command()}")
+        module = import_module(f"layerboard.benchmark.scores.exported.{self.home or self.command()}")
         score = getattr(module, f"score_{self.command()}")
         report: ScoreReport = score(*(value for name, value in vars(self).items() if name != "json"))
         return report
@@ -138,8 +138,8 @@ class SegmentRequest(ScoreRequest):
     )
 
     def report(self) -> "ScoreReport":
-        from benchmark.scores.exported import segment
-        from benchmark.scores.exported.report import one_of
+        from layerboard.benchmark.scores.exported import segment
+        from layerboard.benchmark.scores.exported.report import one_of
 
         name, path = one_of(features=self.features, predictions=self.predictions)
         judged = segment.Judged(self.classes, self.ignore or (255,))

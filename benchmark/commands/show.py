@@ -1,16 +1,16 @@
-"""What a run found, again: the command `show`, `benchmark.best` and `benchmark.show`."""
+"""What a run found, again: the command `show`, `layerboard.best` and `layerboard.show`."""
 
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
-from benchmark.commands.result import Result
-from benchmark.option import Form, OnePath, Option, Plain, Words
-from zoo.errors import InputError, require_known
+from layerboard.benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
+from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
-    from leaderboards.board import Board
+    from layerboard.leaderboards.board import Board
 
 
 class ShowRequest(Form):
@@ -28,7 +28,7 @@ def show_command(request: ShowRequest) -> None:
 
     It is what a run ends with. Needs no backbone and no data: what a run has written is enough.
 
-    Example: `python -m benchmark show --tasks knn davis`
+    Example: `layerboard show --tasks knn davis`
     """
     suites = _answered(request)
     if request.json:
@@ -43,8 +43,8 @@ def show(request: ShowRequest) -> None:
     """It is printed as at the end of a run.
 
     Example:
-        >>> import benchmark
-        >>> benchmark.show(output="results")
+        >>> import layerboard
+        >>> layerboard.show(output="results")
         suite images-photos-...
         <BLANKLINE>
         task       best backbone    layer    vectors    score ...
@@ -62,8 +62,8 @@ def best(request: ShowRequest) -> Result:
     tell from the best (``rivals``, ``layers``).
 
     Example:
-        >>> import benchmark
-        >>> found = benchmark.best(output="results", tasks="knn")
+        >>> import layerboard
+        >>> found = layerboard.best(output="results", tasks="knn")
         >>> found.frame[["task", "metric", "depth"]].values.tolist()
         [['knn', 'top-1', 12]]
     """
@@ -99,10 +99,10 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     Where costs alone were measured, or are asked for, what each backbone costs as a whole.
     """
-    from leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
-    from leaderboards.scores.costs import DISTURBANCE, disturbances, find_device
-    from leaderboards.sections.cost import whole_table
-    from tasks.registry import COST
+    from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
+    from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances, find_device
+    from layerboard.leaderboards.sections.cost import whole_table
+    from layerboard.tasks.registry import COST
 
     if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])

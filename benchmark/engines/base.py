@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from benchmark.engines.progress import Reporter
+from layerboard.benchmark.engines.progress import Reporter
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

@@ -9,12 +9,12 @@ from typing import cast
 
 import torch
 
-from benchmark.engines.base import Engine, LocalEngine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.request import ENGINES, Request
-from zoo.errors import InputError
-from zoo.references import find_object
-from zoo.spec import BackboneSpec
+from layerboard.benchmark.engines.base import Engine, LocalEngine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.request import ENGINES, Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.references import find_object
+from layerboard.zoo.spec import BackboneSpec
 
 Specs = Sequence[BackboneSpec]
 Devices = Sequence[torch.device]
@@ -101,7 +101,7 @@ def process_engine(_: object, request: Request, devices: Devices) -> Engine:
 def ray_engine(_: object, request: Request, __: object) -> Engine:
     """The engine of Ray, which has its own devices; raises InputError where Ray is not installed."""
     try:
-        from benchmark.engines.ray import RayEngine
+        from layerboard.benchmark.engines.ray import RayEngine
     except ModuleNotFoundError as error:
         raise InputError("--engine ray needs Ray; install it with pip install 'layerboard[ray]'") from error
     return RayEngine(request)

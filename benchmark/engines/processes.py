@@ -16,9 +16,18 @@ from queue import Empty
 from types import ModuleType
 from typing import Any
 
-from benchmark.engines.base import Engine, Job, JobQueue, Result, Work, Worker, WorkerDiedError, WorkerSlot
-from benchmark.engines.progress import Listening, Message, Relayed, Reporter
-from zoo.errors import InputError
+from layerboard.benchmark.engines.base import (
+    Engine,
+    Job,
+    JobQueue,
+    Result,
+    Work,
+    Worker,
+    WorkerDiedError,
+    WorkerSlot,
+)
+from layerboard.benchmark.engines.progress import Listening, Message, Relayed, Reporter
+from layerboard.zoo.errors import InputError
 
 _CONTEXT = multiprocessing.get_context("spawn")
 

@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from zoo.errors import printable
+from layerboard.zoo.errors import printable
 
 PACE_SECONDS = 600  # speed and time left are told by what was done in these, pauses for scoring among them
 LINE_SECONDS = 60  # where no bars are shown, a line says how far the outermost stage is, so often at most

@@ -22,11 +22,11 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from benchmark.engines import base
-from benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
-from benchmark.engines.progress import Listening, Message, Relayed, Reporter
-from benchmark.request import Request
-from zoo.errors import InputError, shortened
+from layerboard.benchmark.engines import base
+from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
+from layerboard.benchmark.engines.progress import Listening, Message, Relayed, Reporter
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError, shortened
 
 # who talks to a cluster of this process must know it; Ray would write its own into the user's home
 TOKEN = secrets.token_hex(32)

@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from benchmark.extraction.failures import is_out_of_memory
-from benchmark.extraction.loading import Batch, Member
-from tasks.base import FINITE, BatchPart, Measurer, Settling, Source
-from tasks.checks import NOT_FINITE
-from tasks.metrics.spread import debiased, position_basis
-from tasks.task import Measurable
-from zoo.errors import InputError
-from zoo.features import LayerFeatures, Shown
-from zoo.features.backbone import Backbone
-from zoo.spec import Layer
-from zoo.view.views import Tiles, View
+from layerboard.benchmark.extraction.failures import is_out_of_memory
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.tasks.base import FINITE, BatchPart, Measurer, Settling, Source
+from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.metrics.spread import debiased, position_basis
+from layerboard.tasks.task import Measurable
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles, View
 
 FAILURE = "failure"  # name of the array that stands in for a layer's measurements: why it has none, UTF-8
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import torch
 
-from tasks.task import Task
-from zoo.errors import InputError, first_line, kind_of, shortened
+from layerboard.tasks.task import Task
+from layerboard.zoo.errors import InputError, first_line, kind_of, shortened
 
 Result = TypeVar("Result")
 

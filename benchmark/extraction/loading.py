@@ -13,8 +13,8 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from tasks.base import Source
-from zoo.errors import UnreadableImageError
+from layerboard.tasks.base import Source
+from layerboard.zoo.errors import UnreadableImageError
 
 
 @dataclass(frozen=True, slots=True)

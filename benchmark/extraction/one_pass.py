@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from benchmark.engines.progress import Reporter
-from benchmark.extraction.collectors import Collector
-from benchmark.extraction.failures import Failure, free_unused, is_out_of_memory
-from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.extraction.shards import Shards
-from tasks.base import Source
-from tasks.task import Task
-from zoo.errors import InputError
-from zoo.features import Shown
-from zoo.features.backbone import Backbone
-from zoo.spec import Layer
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.extraction.collectors import Collector
+from layerboard.benchmark.extraction.failures import Failure, free_unused, is_out_of_memory
+from layerboard.benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
+from layerboard.benchmark.extraction.shards import Shards
+from layerboard.tasks.base import Source
+from layerboard.tasks.task import Task
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.spec import Layer
 
 
 @dataclass

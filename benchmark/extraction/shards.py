@@ -19,11 +19,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from benchmark.extraction.collectors import FAILURE
-from tasks.base import Measurements, Source
-from tasks.stored import LayerMeasurements
-from zoo.atomic import write_whole
-from zoo.spec import Layer
+from layerboard.benchmark.extraction.collectors import FAILURE
+from layerboard.tasks.base import Measurements, Source
+from layerboard.tasks.stored import LayerMeasurements
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.spec import Layer
 
 _NAME = re.compile(r"(\d{6})\.([0-9a-f]{8})\.safetensors")  # number and checksum; other files are not ours
 

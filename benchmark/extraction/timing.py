@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.extraction.failures import within_memory
-from tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
-from zoo.features.backbone import Backbone
-from zoo.features.census import Census, count_up_to
-from zoo.spec import Layer
+from layerboard.benchmark.extraction.failures import within_memory
+from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.census import Census, count_up_to
+from layerboard.zoo.spec import Layer
 
 # no larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them
 LARGEST_BATCH = 4096

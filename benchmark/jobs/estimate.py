@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.engines.choose import device_name
-from benchmark.jobs.job import ScoreJob, Setup
-from benchmark.plan.plan import view_for
-from leaderboards.records.files import scored_path
-from leaderboards.records.record import UNREADABLE
-from zoo.spec import BackboneSpec
-from zoo.view.views import View
+from layerboard.benchmark.engines.choose import device_name
+from layerboard.benchmark.jobs.job import ScoreJob, Setup
+from layerboard.benchmark.plan.plan import view_for
+from layerboard.leaderboards.records.files import scored_path
+from layerboard.leaderboards.records.record import UNREADABLE
+from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.view.views import View
 
 # multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut
 SPEED = {"cpu": 5e10, "cuda": 1e13}

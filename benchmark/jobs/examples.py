@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.jobs.job import ScoreJob
-from benchmark.scores.records import table_pooling
-from leaderboards.records.arrays import write_arrays
-from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
-from tasks.base import LayerOutcome
-from tasks.datasets.base import Sample
-from tasks.examples import VERSION
-from zoo.errors import UnreadableImageError
+from layerboard.benchmark.jobs.job import ScoreJob
+from layerboard.benchmark.scores.records import table_pooling
+from layerboard.leaderboards.records.arrays import write_arrays
+from layerboard.leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
+from layerboard.tasks.base import LayerOutcome
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.examples import VERSION
+from layerboard.zoo.errors import UnreadableImageError
 
 Arrays = dict[str, NDArray[np.generic]]
 

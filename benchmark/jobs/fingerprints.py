@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from benchmark.jobs.job import Setup
-from benchmark.plan.plan import VECTORS, view_for
-from leaderboards.records.files import safe_name
-from tasks.base import Source, digest
-from tasks.examples import VERSION as EXAMPLES
-from tasks.task import Task
+from layerboard.benchmark.jobs.job import Setup
+from layerboard.benchmark.plan.plan import VECTORS, view_for
+from layerboard.leaderboards.records.files import safe_name
+from layerboard.tasks.base import Source, digest
+from layerboard.tasks.examples import VERSION as EXAMPLES
+from layerboard.tasks.task import Task
 
 FORMAT = 2  # changes when stored features, measurements or scores would for the same input
 SCORING = 3  # changes when scores, intervals or ties would for the same features

@@ -16,17 +16,17 @@ from time import perf_counter, process_time
 
 import torch
 
-from benchmark.engines.choose import device_name, find_engine
-from benchmark.engines.progress import Reporter, Silent
-from benchmark.extraction.failures import Failure, noting
-from benchmark.jobs import estimate
-from benchmark.jobs.job import Job
-from benchmark.jobs.passes import BackboneCache, run_job
-from benchmark.jobs.prepare import Prepared, prepare, understand
-from benchmark.plan.plan import VECTORS, patch_tokens
-from benchmark.request import Request
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop
+from layerboard.benchmark.engines.choose import device_name, find_engine
+from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.benchmark.extraction.failures import Failure, noting
+from layerboard.benchmark.jobs import estimate
+from layerboard.benchmark.jobs.job import Job
+from layerboard.benchmark.jobs.passes import BackboneCache, run_job
+from layerboard.benchmark.jobs.prepare import Prepared, prepare, understand
+from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
+from layerboard.benchmark.request import Request
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import ResizeCrop
 
 # finding it out takes at most this share of what is expected, or so many seconds beside the planning
 SHARE, FLOOR = 0.1, 4.0

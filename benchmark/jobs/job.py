@@ -14,21 +14,21 @@ from typing import Any
 
 import torch
 
-from benchmark.engines.base import WorkerSlot
-from benchmark.extraction.one_pass import PassResult
-from benchmark.extraction.shards import Shards
-from benchmark.plan.layers import kept_layers, select_layers
-from benchmark.plan.plan import Pass, Plan, view_for
-from benchmark.request import Request
-from benchmark.scores.records import ResultFiles, rule_of
-from leaderboards.records.files import VERSION, scored_path
-from leaderboards.records.thumbnails import FOLDER
-from tasks.base import Source, digest
-from tasks.comparing import ComparisonTask
-from tasks.task import Task
-from zoo.features import BackboneIdentity
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.views import View
+from layerboard.benchmark.engines.base import WorkerSlot
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.extraction.shards import Shards
+from layerboard.benchmark.plan.layers import kept_layers, select_layers
+from layerboard.benchmark.plan.plan import Pass, Plan, view_for
+from layerboard.benchmark.request import Request
+from layerboard.benchmark.scores.records import ResultFiles, rule_of
+from layerboard.leaderboards.records.files import VERSION, scored_path
+from layerboard.leaderboards.records.thumbnails import FOLDER
+from layerboard.tasks.base import Source, digest
+from layerboard.tasks.comparing import ComparisonTask
+from layerboard.tasks.task import Task
+from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.views import View
 
 
 @dataclass(frozen=True)

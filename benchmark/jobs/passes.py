@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import torch
 
-from benchmark.engines.progress import Reporter
-from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
-from benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
-from benchmark.extraction.one_pass import Listener, PassResult, run_pass
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from benchmark.jobs.job import Job, Setup
-from benchmark.plan.plan import VECTORS
-from tasks.task import Task
-from tasks.transforms import components
-from zoo.features.backbone import Backbone
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
+from layerboard.benchmark.extraction.one_pass import Listener, PassResult, run_pass
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.benchmark.jobs.job import Job, Setup
+from layerboard.benchmark.plan.plan import VECTORS
+from layerboard.tasks.task import Task
+from layerboard.tasks.transforms import components
+from layerboard.zoo.features.backbone import Backbone
 
 ATTENTION_BYTES = 1 << 29  # attention maps of one block for one batch take at most so much
 
@@ -117,7 +117,7 @@ class BackboneCache:
 def load_backbone(setup: Setup) -> Backbone:
     """The backbone of a setup on its device."""
     # brings transformers along: seconds that a run without a forward saves
-    from zoo.load.backbone import load
+    from layerboard.zoo.load.backbone import load
 
     dtype = getattr(torch, setup.request.dtype)
     return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)

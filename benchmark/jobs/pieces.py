@@ -10,10 +10,10 @@ from itertools import count, groupby
 from math import inf
 from time import perf_counter
 
-from benchmark.engines.base import JobQueue, WorkerSlot
-from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs.estimate import Corrections, image_seconds
-from benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
+from layerboard.benchmark.engines.base import JobQueue, WorkerSlot
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.jobs.estimate import Corrections, image_seconds
+from layerboard.benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
 
 # nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in loads
 # it once more, so backbones of the mini suite stay whole

@@ -6,22 +6,22 @@ from itertools import combinations_with_replacement
 
 import torch
 
-from benchmark.engines.choose import device_name, find_devices
-from benchmark.engines.progress import Reporter
-from benchmark.extraction.failures import Failure, failure
-from benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
-from benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
-from benchmark.plan.backbones import find_backbones
-from benchmark.plan.location import find_data, require_writable
-from benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
-from benchmark.plan.sizes import shown_alike
-from benchmark.plan.suites import choose_suite, images_suite
-from benchmark.request import Request
-from benchmark.scores.records import ResultFiles, is_current
-from tasks.protocols import EvaluationProtocol
-from tasks.task import Task
-from zoo.errors import InputError
-from zoo.load.backbone import identify
+from layerboard.benchmark.engines.choose import device_name, find_devices
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.extraction.failures import Failure, failure
+from layerboard.benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
+from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
+from layerboard.benchmark.plan.backbones import find_backbones
+from layerboard.benchmark.plan.location import find_data, require_writable
+from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
+from layerboard.benchmark.plan.sizes import shown_alike
+from layerboard.benchmark.plan.suites import choose_suite, images_suite
+from layerboard.benchmark.request import Request
+from layerboard.benchmark.scores.records import ResultFiles, is_current
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.task import Task
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import identify
 
 
 @dataclass(frozen=True)

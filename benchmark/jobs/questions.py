@@ -9,23 +9,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmark.engines.progress import Reporter
-from benchmark.extraction.failures import Failure, noting, within_memory
-from benchmark.extraction.loading import Batch, Event, Unreadable, batches
-from benchmark.extraction.one_pass import PassResult
-from benchmark.extraction.timing import measure_cost
-from benchmark.jobs.job import ScoreJob, Setup
-from benchmark.jobs.passes import BackboneCache
-from benchmark.jobs.scores import keep
-from benchmark.plan.plan import view_for
-from tasks.analyses.cost import CostConfig, MeasuredCosts
-from tasks.base import Source
-from tasks.checks import nothing_read
-from tasks.stored import Fields
-from zoo.errors import InputError
-from zoo.features import Channels, Weights
-from zoo.features.backbone import Backbone
-from zoo.spec import BackboneSpec, Layer
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.extraction.failures import Failure, noting, within_memory
+from layerboard.benchmark.extraction.loading import Batch, Event, Unreadable, batches
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.extraction.timing import measure_cost
+from layerboard.benchmark.jobs.job import ScoreJob, Setup
+from layerboard.benchmark.jobs.passes import BackboneCache
+from layerboard.benchmark.jobs.scores import keep
+from layerboard.benchmark.plan.plan import view_for
+from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts
+from layerboard.tasks.base import Source
+from layerboard.tasks.checks import nothing_read
+from layerboard.tasks.stored import Fields
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import Channels, Weights
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.spec import BackboneSpec, Layer
 
 
 def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:

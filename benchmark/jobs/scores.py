@@ -9,23 +9,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.engines.progress import Advance, Reporter
-from benchmark.extraction.failures import Failure, noting
-from benchmark.extraction.one_pass import PassResult
-from benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
-from benchmark.jobs.examples import keep_examples
-from benchmark.jobs.job import CompareJob, ScoreJob
-from benchmark.plan.plan import patch_tokens
-from benchmark.scores import records
-from leaderboards.records.arrays import write_arrays
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.items import write_items
-from leaderboards.records.record import to_frame, with_defaults
-from tasks.base import Findings
-from tasks.checks import nothing_read
-from tasks.comparing import ComparisonTask, PairFindings
-from tasks.stored import StoredBackbone
-from zoo.spec import Layer
+from layerboard.benchmark.engines.progress import Advance, Reporter
+from layerboard.benchmark.extraction.failures import Failure, noting
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
+from layerboard.benchmark.jobs.examples import keep_examples
+from layerboard.benchmark.jobs.job import CompareJob, ScoreJob
+from layerboard.benchmark.plan.plan import patch_tokens
+from layerboard.benchmark.scores import records
+from layerboard.leaderboards.records.arrays import write_arrays
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.records.record import to_frame, with_defaults
+from layerboard.tasks.base import Findings
+from layerboard.tasks.checks import nothing_read
+from layerboard.tasks.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.zoo.spec import Layer
 
 
 def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -> PassResult:

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.engines.progress import Reporter
-from benchmark.plan.layers import select_layers
-from benchmark.plan.sizes import at_size, at_sizes, split_sizes, with_rule
-from benchmark.plan.suites import Suite
-from benchmark.request import Request
-from tasks.sets import sets_of
-from zoo.errors import InputError
-from zoo.registry import all_specs, find
-from zoo.spec import BackboneSpec, CheckpointFormat
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.plan.layers import select_layers
+from layerboard.benchmark.plan.sizes import at_size, at_sizes, split_sizes, with_rule
+from layerboard.benchmark.plan.suites import Suite
+from layerboard.benchmark.request import Request
+from layerboard.tasks.sets import sets_of
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.spec import BackboneSpec, CheckpointFormat
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -102,7 +102,7 @@ def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_di
     known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
     # a module was described when it was made
     if spec.checkpoint != "module" and spec.entry not in known and spec.repository not in known:
-        from zoo.load.infer import describe  # brings torch along, as loading the backbone does
+        from layerboard.zoo.load.infer import describe  # brings torch along, as loading the backbone does
 
         report.say(describe(spec, cache_dir))
     if asked not in (None, spec.input_size) and not spec.is_floor:

@@ -7,19 +7,26 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from benchmark.plan.location import DataLocation
-from benchmark.plan.tasks import PlannedTasks, Unbound
-from tasks.clustering import REGIONS
-from tasks.datasets.base import Data, DatasetEntry
-from tasks.datasets.catalogue import read_own
-from tasks.datasets.classes import Unlabelled
-from tasks.datasets.folder import OwnImages
-from tasks.datasets.imagenet import ImageNetEntry, probe_subset
-from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
-from tasks.identity import own_name
-from tasks.registry import INSIDE, Role, TaskEntry, config_of, load_code
-from tasks.sources import IMAGES, ClusteredRegions, ProbedClasses, ProbedImages, probed_classes, probed_images
-from zoo.errors import InputError, MissingDataError
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
+from layerboard.tasks.clustering import REGIONS
+from layerboard.tasks.datasets.base import Data, DatasetEntry
+from layerboard.tasks.datasets.catalogue import read_own
+from layerboard.tasks.datasets.classes import Unlabelled
+from layerboard.tasks.datasets.folder import OwnImages
+from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
+from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
+from layerboard.tasks.identity import own_name
+from layerboard.tasks.registry import INSIDE, Role, TaskEntry, config_of, load_code
+from layerboard.tasks.sources import (
+    IMAGES,
+    ClusteredRegions,
+    ProbedClasses,
+    ProbedImages,
+    probed_classes,
+    probed_images,
+)
+from layerboard.zoo.errors import InputError, MissingDataError
 
 
 def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:

@@ -3,9 +3,9 @@
 from math import nan
 from typing import TYPE_CHECKING
 
-from leaderboards.facts import Facts
-from zoo.registry import all_specs
-from zoo.spec import BackboneSpec
+from layerboard.leaderboards.facts import Facts
+from layerboard.zoo.registry import all_specs
+from layerboard.zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:
     import pandas as pd

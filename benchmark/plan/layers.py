@@ -1,7 +1,7 @@
 """Which layers of a backbone options mean."""
 
-from zoo.errors import InputError, shortened
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
+from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
 
 LONGEST_INDEX = 6  # digits of an index that no network reaches
 

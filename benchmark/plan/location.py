@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmark.engines.progress import Reporter
-from benchmark.plan.mini_data import mini_data
-from benchmark.plan.suites import Catalogue, Suite
-from benchmark.request import Request
-from tasks.datasets.files import data_root, is_packed
-from tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
-from zoo.atomic import remove_leftovers
-from zoo.errors import InputError
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.plan.mini_data import mini_data
+from layerboard.benchmark.plan.suites import Catalogue, Suite
+from layerboard.benchmark.request import Request
+from layerboard.tasks.datasets.files import data_root, is_packed
+from layerboard.tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
+from layerboard.zoo.atomic import remove_leftovers
+from layerboard.zoo.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmark.engines.base import LocalEngine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import Reporter, Silent
-from mini.render.seeds import MINI_VERSION
-from mini.render.write import Piece, finish, missing_pieces, render_piece
-from zoo.errors import InputError
+from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.mini.render.seeds import MINI_VERSION
+from layerboard.mini.render.write import Piece, finish, missing_pieces, render_piece
+from layerboard.zoo.errors import InputError
 
 
 def mini_data(cache: Path, workers: int, report: Reporter) -> Path:

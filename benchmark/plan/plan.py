@@ -5,17 +5,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from benchmark.plan.datasets import bind_tasks
-from benchmark.plan.location import DataLocation
-from benchmark.plan.tasks import PlannedTasks, Unbound
-from tasks.base import Source, digest
-from tasks.protocols import EvaluationProtocol
-from tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
-from tasks.sources import ANY_SIZE
-from tasks.task import Task
-from zoo.errors import InputError, MissingDataError
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.views import Tiles, View, WholeFrame
+from layerboard.benchmark.plan.datasets import bind_tasks
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
+from layerboard.tasks.base import Source, digest
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
+from layerboard.tasks.sources import ANY_SIZE
+from layerboard.tasks.task import Task
+from layerboard.zoo.errors import InputError, MissingDataError
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.views import Tiles, View, WholeFrame
 
 VECTORS = "vectors"  # what keeps vectors of a pass; what is fed for a task has the name of its listener
 

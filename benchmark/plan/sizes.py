@@ -5,11 +5,11 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from benchmark.plan.plan import Plan, view_for
-from benchmark.request import InterpolationChoice
-from zoo.errors import InputError
-from zoo.spec import OWN_POSITIONS, BackboneSpec, sized_name, split_size
-from zoo.view.geometry import nearest_multiple
+from layerboard.benchmark.plan.plan import Plan, view_for
+from layerboard.benchmark.request import InterpolationChoice
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, sized_name, split_size
+from layerboard.zoo.view.geometry import nearest_multiple
 
 
 def split_sizes(patterns: Sequence[str]) -> list[tuple[str, int | None]]:

@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from benchmark.request import Request
-from mini.render import counts as mini
-from mini.render.templates import TEMPLATES
-from tasks.datasets.base import DatasetEntry
-from tasks.datasets.catalogue import DATASETS
-from tasks.datasets.coco import CocoEntry
-from tasks.datasets.davis import DavisEntry
-from tasks.datasets.folder import NO_LABELS
-from tasks.datasets.hub_spec import PREFIX
-from tasks.datasets.imagenet import ImageNetEntry
-from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.revisitop import RevisitedEntry
-from tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
-from tasks.datasets.spair import SpairEntry
-from zoo.errors import InputError, unknown
+from layerboard.benchmark.request import Request
+from layerboard.mini.render import counts as mini
+from layerboard.mini.render.templates import TEMPLATES
+from layerboard.tasks.datasets.base import DatasetEntry
+from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.coco import CocoEntry
+from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.folder import NO_LABELS
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.revisitop import RevisitedEntry
+from layerboard.tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
+from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120  # characters of the name of a suite, which its pages are called by
 

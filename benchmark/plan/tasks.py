@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.task import Needs, Task
-from zoo.errors import InputError
+from layerboard.tasks.task import Needs, Task
+from layerboard.zoo.errors import InputError
 
 
 @dataclass

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.engines.base import LocalEngine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import Reporter, Silent
-from mini.render.sample import sample_image
-from mini.render.seeds import MINI_VERSION
-from mini.render.templates import TEMPLATES
-from mini.training.data import Pictures
-from zoo.atomic import whole_file, write_whole
-from zoo.errors import InputError
+from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.mini.render.sample import sample_image
+from layerboard.mini.render.seeds import MINI_VERSION
+from layerboard.mini.render.templates import TEMPLATES
+from layerboard.mini.training.data import Pictures
+from layerboard.zoo.atomic import whole_file, write_whole
+from layerboard.zoo.errors import InputError
 
 FORMAT = 2  # version of the files: raise it when they change
 CHUNK = 250  # images that are rendered as one piece; an interrupted rendering loses at most one a process

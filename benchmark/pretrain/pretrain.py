@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from benchmark.engines.choose import find_device
-from benchmark.engines.progress import Advance, Reporter
-from benchmark.plan.location import require_writable
-from benchmark.pretrain.images import HELD_OUT, Wanted, rendered
-from leaderboards.records.files import VERSION
-from mini.checkpoints import install
-from mini.render.seeds import MINI_VERSION
-from mini.training.data import Pictures, require_batch, require_share
-from mini.training.export import card_of, export
-from mini.training.fs import require_block
-from mini.training.methods import Method, method
-from mini.training.probe import make_probe
-from mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
-from zoo.atomic import remove_leftovers
-from zoo.errors import InputError
-from zoo.registry import find
-from zoo.spec import BackboneSpec
+from layerboard.benchmark.engines.choose import find_device
+from layerboard.benchmark.engines.progress import Advance, Reporter
+from layerboard.benchmark.plan.location import require_writable
+from layerboard.benchmark.pretrain.images import HELD_OUT, Wanted, rendered
+from layerboard.leaderboards.records.files import VERSION
+from layerboard.mini.checkpoints import install
+from layerboard.mini.render.seeds import MINI_VERSION
+from layerboard.mini.training.data import Pictures, require_batch, require_share
+from layerboard.mini.training.export import card_of, export
+from layerboard.mini.training.fs import require_block
+from layerboard.mini.training.methods import Method, method
+from layerboard.mini.training.probe import make_probe
+from layerboard.mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
+from layerboard.zoo.atomic import remove_leftovers
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:
-    from benchmark.commands.pretrain import Pretraining, TrainingDtype
+    from layerboard.benchmark.commands.pretrain import Pretraining, TrainingDtype
 
 KNOWN = 960  # held-out images whose labels the probe knows
 ASKED = 480  # held-out images on which it is scored

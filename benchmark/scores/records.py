@@ -9,14 +9,14 @@ from typing import Any
 from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
-from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
-from leaderboards.records.items import Place
-from leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
-from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from tasks.base import Items, LayerOutcome, Outcome, Score
-from tasks.registry import TaskEntry
-from tasks.uncertainty import assess, intervals_of
-from zoo.spec import BackboneSpec, stands_for_set
+from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
+from layerboard.leaderboards.records.items import Place
+from layerboard.leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
+from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
+from layerboard.tasks.base import Items, LayerOutcome, Outcome, Score
+from layerboard.tasks.registry import TaskEntry
+from layerboard.tasks.uncertainty import assess, intervals_of
+from layerboard.zoo.spec import BackboneSpec, stands_for_set
 
 NORMAL = 1.959964  # standard errors to each side of a 95 % interval
 Assessments = Mapping[tuple[Place, str], Mapping[str, Any]]

@@ -5,8 +5,8 @@ import re
 from functools import cache
 from typing import Any
 
-from leaderboards.charts.style import Spec
-from zoo.errors import printable
+from layerboard.leaderboards.charts.style import Spec
+from layerboard.zoo.errors import printable
 
 # what of the library the page uses; the other parts come out of the bundler without names
 SNIPPET = "window.vegaEmbed = vegaEmbed;"

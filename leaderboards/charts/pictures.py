@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from leaderboards.charts.raster import GAP, Sheet, Spot, map_png, merged
-from leaderboards.charts.style import SCHEMA, Spec, config, looks
-from tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
+from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, map_png, merged
+from layerboard.leaderboards.charts.style import SCHEMA, Spec, config, looks
+from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
 
 WIDTH = 720  # width of a picture about, in pixels at full size
 LETTER = 6.6  # width of a letter about

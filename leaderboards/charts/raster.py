@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leaderboards.charts.style import RAMP
-from tasks.blocks import Numbers2D, Rgb, Span, own_span
+from layerboard.leaderboards.charts.style import RAMP
+from layerboard.tasks.blocks import Numbers2D, Rgb, Span, own_span
 
 LEVELS = 64  # steps of a map; more cannot be told apart
 MOST_CELLS = 32  # cells along a side of a map that is drawn; larger ones are averaged

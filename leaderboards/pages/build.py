@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from leaderboards.board import Board
-from leaderboards.pages.csv import csv_page
-from leaderboards.pages.figures import write_figures
-from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.markdown import markdown_page
-from leaderboards.sections.cost import cost_page
-from leaderboards.sections.order import section_blocks
-from leaderboards.sections.provenance import provenance_blocks
-from tasks.blocks import Page, said
-from zoo.atomic import write_whole
-from zoo.errors import require_known
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.csv import csv_page
+from layerboard.leaderboards.pages.figures import write_figures
+from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.sections.cost import cost_page
+from layerboard.leaderboards.sections.order import section_blocks
+from layerboard.leaderboards.sections.provenance import provenance_blocks
+from layerboard.tasks.blocks import Page, said
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import require_known
 
 ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tasks.blocks import Numbers, Page
-from zoo.errors import InputError, first_line, printable
+from layerboard.tasks.blocks import Numbers, Page
+from layerboard.zoo.errors import InputError, first_line, printable
 
 # texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")

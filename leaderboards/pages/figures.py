@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from leaderboards.charts.svg import svg_file
-from tasks.blocks import Page, Picture
-from zoo.atomic import write_whole
+from layerboard.leaderboards.charts.svg import svg_file
+from layerboard.tasks.blocks import Page, Picture
+from layerboard.zoo.atomic import write_whole
 
 _SHOWN = re.compile(r"\]\(([^)\s]+\.svg)\)")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tasks.blocks import Cell
+from layerboard.tasks.blocks import Cell
 
 _SPECIAL = {letter: rf"\{letter}" for letter in "{}$&#%_"} | {
     "\\": r"\textbackslash{}",

@@ -6,10 +6,10 @@ from urllib.parse import quote
 import pandas as pd
 from tabulate import tabulate
 
-from leaderboards.pages.figures import figure_path
-from tasks import blocks
-from tasks.blocks import TIED, Block, Cell, Page, Piece
-from zoo.errors import printable
+from layerboard.leaderboards.pages.figures import figure_path
+from layerboard.tasks import blocks
+from layerboard.tasks.blocks import TIED, Block, Cell, Page, Piece
+from layerboard.zoo.errors import printable
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 _ADDRESS = "/:?#&=%-._~"  # characters of an address that stay as they are

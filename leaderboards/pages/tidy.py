@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, metric_rank, pooling_rank, task_rank
-from leaderboards.records.key import COMPARISON_TASK
-from leaderboards.scores.frames import COLUMN
-from tasks.blocks import Numbers
-from zoo.spec import Layer
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, metric_rank, pooling_rank, task_rank
+from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.leaderboards.scores.frames import COLUMN
+from layerboard.tasks.blocks import Numbers
+from layerboard.zoo.spec import Layer
 
 DECIMALS = 4
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out"]

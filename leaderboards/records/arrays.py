@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zoo.atomic import whole_file
+from layerboard.zoo.atomic import whole_file
 
 UNPACKED = 2**28  # bytes that any array may have
 RATIO = 100  # most bytes of a larger one for each byte that is stored

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zoo.atomic import write_whole
+from layerboard.zoo.atomic import write_whole
 
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the files that belong to the records

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.base import Items, Statistic
-from zoo.atomic import whole_file
-from zoo.errors import InputError, first_line
+from layerboard.tasks.base import Items, Statistic
+from layerboard.zoo.atomic import whole_file
+from layerboard.zoo.errors import InputError, first_line
 
 Place = tuple[int, str, str]  # layer, tap and pooling
 

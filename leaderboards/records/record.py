@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pyarrow import ArrowException
 from pyarrow import parquet as pq
 
-from leaderboards.records.arrays import read_arrays
-from leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
-from leaderboards.records.files import scored_path, task_key
-from zoo.errors import InputError, first_line
-from zoo.spec import Layer, stands_for_set
+from layerboard.leaderboards.records.arrays import read_arrays
+from layerboard.leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.spec import Layer, stands_for_set
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
 ABSENT, UNLIKE = "are not there", "are not those that were written"  # of what belongs to records
@@ -194,7 +194,7 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     if not frames:
         where = " or ".join(map(str, folders)) or "no folder"
         raise InputError(
-            f"expected records (*.parquet) in {where} but found none; `python -m benchmark run` writes them"
+            f"expected records (*.parquet) in {where} but found none; `layerboard run` writes them"
         )
     return pd.concat(frames, ignore_index=True)
 

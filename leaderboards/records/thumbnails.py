@@ -12,9 +12,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from leaderboards.records.arrays import read_arrays
-from tasks.examples import SIDE, shrunk
-from zoo.atomic import write_whole
+from layerboard.leaderboards.records.arrays import read_arrays
+from layerboard.tasks.examples import SIDE, shrunk
+from layerboard.zoo.atomic import write_whole
 
 FOLDER = "thumbnails"  # in an output folder
 LARGEST = 3000  # bytes that one may have; what would have more becomes coarser, then smaller

@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from markupsafe import Markup
 
-from leaderboards.answers import Answer
-from leaderboards.display import fixed, ms_text, pooling_name, ranges_text, score_text, task_display
-from leaderboards.report.content import Report
-from leaderboards.report.html import filled
-from tasks.blocks import Strong, Text
-from zoo.errors import some
+from layerboard.leaderboards.answers import Answer
+from layerboard.leaderboards.display import (
+    fixed,
+    ms_text,
+    pooling_name,
+    ranges_text,
+    score_text,
+    task_display,
+)
+from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.report.html import filled
+from layerboard.tasks.blocks import Strong, Text
+from layerboard.zoo.errors import some
 
 NAMED = 6  # backbones that a card names at most of those that are tied with the best
 HONEST = "if the layer is chosen on half of the test data and scored on the rest"

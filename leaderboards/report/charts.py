@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from leaderboards.charts.style import SCHEMA, Spec, config
-from leaderboards.report.content import FIRST, MAYBE, UNTESTED, WORSE
+from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
+from layerboard.leaderboards.report.content import FIRST, MAYBE, UNTESTED, WORSE
 
 ROWS = "rows"  # name of the data that a chart draws
 GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}  # of backbones

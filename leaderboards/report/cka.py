@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leaderboards.board import Board
-from leaderboards.scores.frames import BoardBackbone
-from leaderboards.sections.similarity import CkaTable, cka_tables
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.scores.frames import BoardBackbone
+from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 
 CELLS = 400_000  # numbers that a page holds at most; matrices beyond it are left out and said
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from leaderboards.charts.svg import svg_element
-from leaderboards.report.html import filled
-from tasks.blocks import Block, Heading, Numbers, Picture, Text
+from layerboard.leaderboards.charts.svg import svg_element
+from layerboard.leaderboards.report.html import filled
+from layerboard.tasks.blocks import Block, Heading, Numbers, Picture, Text
 
 ROOM = 1_500_000  # characters that all pictures of a page have together at most
 

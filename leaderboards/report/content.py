@@ -7,17 +7,17 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import task_display
-from leaderboards.facts import UNKNOWN, Facts
-from leaderboards.pages.tidy import numbers_of
-from leaderboards.report.cka import BlockCka, cka_matrices
-from leaderboards.scores.column import Column
-from leaderboards.scores.costs import find_device, layer_costs
-from leaderboards.scores.differences import Ties
-from leaderboards.scores.frames import BoardBackbone
-from tasks.blocks import Numbers
-from zoo.spec import entry_name
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import task_display
+from layerboard.leaderboards.facts import UNKNOWN, Facts
+from layerboard.leaderboards.pages.tidy import numbers_of
+from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.costs import find_device, layer_costs
+from layerboard.leaderboards.scores.differences import Ties
+from layerboard.leaderboards.scores.frames import BoardBackbone
+from layerboard.tasks.blocks import Numbers
+from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
 COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation")

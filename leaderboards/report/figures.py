@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboards.charts import engine
-from leaderboards.charts.style import SCHEMA, Spec, looks
-from leaderboards.display import score_text
-from leaderboards.report import charts
-from leaderboards.report.cka import BlockCka
-from leaderboards.report.content import Report
-from leaderboards.scores.costs import pareto_front
-from zoo.atomic import write_whole
+from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.style import SCHEMA, Spec, looks
+from layerboard.leaderboards.display import score_text
+from layerboard.leaderboards.report import charts
+from layerboard.leaderboards.report.cka import BlockCka
+from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.scores.costs import pareto_front
+from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
 

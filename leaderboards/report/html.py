@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.blocks import TIED
+from layerboard.tasks.blocks import TIED
 
 
 @cache

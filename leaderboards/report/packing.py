@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboards.report.cka import BlockCka
+from layerboard.leaderboards.report.cka import BlockCka
 
 DECIMALS = 4  # digits of numbers after the point, as in the leaderboard's CSV
 CKA_SCALE = 10_000  # CKA is packed as whole numbers of this part of one

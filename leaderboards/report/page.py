@@ -7,23 +7,29 @@ from typing import Any
 
 from markupsafe import Markup
 
-from leaderboards.answers import answers_of
-from leaderboards.charts.engine import library
-from leaderboards.charts.style import looks
-from leaderboards.pages.csv import csv_text
-from leaderboards.pages.inside.page import inside_page
-from leaderboards.report import charts
-from leaderboards.report.answer import answer_html
-from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from leaderboards.report.content import Report
-from leaderboards.report.html import PageSection, filled
-from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
-from leaderboards.report.table import best_table
-from leaderboards.sections.cost import cost_page
-from leaderboards.sections.order import section_blocks
-from leaderboards.sections.provenance import provenance_blocks, run_sentence
-from tasks.blocks import Block, Heading
-from zoo.errors import printable
+from layerboard.leaderboards.answers import answers_of
+from layerboard.leaderboards.charts.engine import library
+from layerboard.leaderboards.charts.style import looks
+from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.leaderboards.report import charts
+from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
+from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.report.html import PageSection, filled
+from layerboard.leaderboards.report.packing import (
+    json_script,
+    packed,
+    packed_file,
+    packed_matrix,
+    script_digest,
+)
+from layerboard.leaderboards.report.table import best_table
+from layerboard.leaderboards.sections.cost import cost_page
+from layerboard.leaderboards.sections.order import section_blocks
+from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
+from layerboard.tasks.blocks import Block, Heading
+from layerboard.zoo.errors import printable
 
 ASSETS = Path(__file__).parent / "assets"
 

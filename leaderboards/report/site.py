@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from leaderboards.display import page_name
-from leaderboards.pages.csv import csv_text
-from leaderboards.report.content import Report
-from leaderboards.report.html import filled
-from zoo.atomic import write_whole
-from zoo.errors import printable
+from layerboard.leaderboards.display import page_name
+from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.report.html import filled
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import printable
 
 CARD = """\
 ---
@@ -26,7 +26,7 @@ pinned: false
 Which frozen vision backbone, and which of its layers, is best for which task: {what}. `index.html` needs
 nothing but a browser; beside it are the numbers as CSV.
 
-Written by `python -m benchmark report --site`.
+Written by `layerboard report --site`.
 """
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from leaderboards.display import fixed, score_text
-from leaderboards.report.content import FIRST, MAYBE, Report
-from leaderboards.report.html import filled
+from layerboard.leaderboards.display import fixed, score_text
+from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
+from layerboard.leaderboards.report.html import filled
 
 FACTS = {  # that stand behind the scores
     "family": "family",

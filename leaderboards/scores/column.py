@@ -7,9 +7,9 @@ from functools import cached_property
 
 import pandas as pd
 
-from leaderboards.display import metric_rank, pooling_rank
-from leaderboards.records.items import Place
-from leaderboards.scores.frames import (
+from layerboard.leaderboards.display import metric_rank, pooling_rank
+from layerboard.leaderboards.records.items import Place
+from layerboard.leaderboards.scores.frames import (
     COLUMN,
     RecordGroup,
     best_rows,

@@ -4,8 +4,8 @@ import shlex
 
 import pandas as pd
 
-from tasks.analyses.cost import DISTURBED
-from zoo.errors import InputError
+from layerboard.tasks.analyses.cost import DISTURBED
+from layerboard.zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # numbers of a layer that a choice looks at
 DISTURBANCE = (
@@ -42,7 +42,7 @@ def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]
     """What `DISTURBANCE` says of backbones whose times on a device other work disturbed, if there are any."""
     rows = costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)]
     names = sorted(set(rows.loc[rows["value"] > rows["metric"].map(DISTURBED), "backbone"]))
-    again = f"python -m benchmark run --tasks cost --again --backbones {shlex.join(names)}"
+    again = f"layerboard run --tasks cost --again --backbones {shlex.join(names)}"
     return [{"names": ", ".join(names), "device": str(device), "again": again}] if names else []
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import Place, read_items
-from leaderboards.records.record import companion
-from leaderboards.scores.column import Column, Side
-from leaderboards.scores.frames import best_rows
-from tasks.base import Items
-from tasks.uncertainty import confidence_set, paired_differences
-from zoo.errors import InputError
-from zoo.spec import stands_for_set
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import Place, read_items
+from layerboard.leaderboards.records.record import companion
+from layerboard.leaderboards.scores.column import Column, Side
+from layerboard.leaderboards.scores.frames import best_rows
+from layerboard.tasks.base import Items
+from layerboard.tasks.uncertainty import confidence_set, paired_differences
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import stands_for_set
 
 SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
 """Whether each rival, given by its layers, may be the best in a metric; None where that cannot be told."""

@@ -10,9 +10,9 @@ from statistics import mean, stdev
 import numpy as np
 import pandas as pd
 
-from leaderboards.display import metric_rank, task_display, task_rank
-from leaderboards.records.key import keys_of
-from zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
+from layerboard.leaderboards.display import metric_rank, task_display, task_rank
+from layerboard.leaderboards.records.key import keys_of
+from layerboard.zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
 
 FLOOR = "random"  # family whose layers are independent draws of random features
 SOURCE = ["task", "dataset", "protocol", "data"]  # what tells what a record was measured on

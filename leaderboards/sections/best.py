@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from leaderboards import display
-from leaderboards.board import Board
-from leaderboards.scores.column import Column
-from leaderboards.scores.frames import is_floor
-from leaderboards.sections.means import mean_blocks, with_means
-from leaderboards.sections.provenance import join, listed
-from leaderboards.sections.tables import board_table, main_table, mark_of
-from tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
+from layerboard.leaderboards import display
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.frames import is_floor
+from layerboard.leaderboards.sections.means import mean_blocks, with_means
+from layerboard.leaderboards.sections.provenance import join, listed
+from layerboard.leaderboards.sections.tables import board_table, main_table, mark_of
+from layerboard.tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
 
 CAPTION = "The best layer of each backbone"
 HONEST_CAPTION = f"{CAPTION} with an honest choice"

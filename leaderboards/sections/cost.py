@@ -5,12 +5,12 @@ from collections import defaultdict
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import count_text, fixed, ms_text
-from leaderboards.scores.costs import DISTURBANCE, disturbances
-from leaderboards.scores.frames import BoardBackbone, backbones_of
-from leaderboards.sections.provenance import provenance_blocks
-from tasks.blocks import Block, Heading, Page, Table, said
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import count_text, fixed, ms_text
+from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances
+from layerboard.leaderboards.scores.frames import BoardBackbone, backbones_of
+from layerboard.leaderboards.sections.provenance import provenance_blocks
+from layerboard.tasks.blocks import Block, Heading, Page, Table, said
 
 MEGABYTE = 1e6
 

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from leaderboards.display import fixed, page_name
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import read_items
-from leaderboards.records.record import companion
-from tasks.base import Items
-from tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
-from tasks.decompose import CEILING, step_metric
-from tasks.keypoints.task import PULL
-from tasks.metrics.uncertainty import influence, sample
-from tasks.metrics.weighted import Ratios
-from tasks.paths import KIND, SIZE, Steps
-from tasks.uncertainty import measure
-from zoo.spec import Layer, Tap
+from layerboard.leaderboards.display import fixed, page_name
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import read_items
+from layerboard.leaderboards.records.record import companion
+from layerboard.tasks.base import Items
+from layerboard.tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
+from layerboard.tasks.decompose import CEILING, step_metric
+from layerboard.tasks.keypoints.task import PULL
+from layerboard.tasks.metrics.uncertainty import influence, sample
+from layerboard.tasks.metrics.weighted import Ratios
+from layerboard.tasks.paths import KIND, SIZE, Steps
+from layerboard.tasks.uncertainty import measure
+from layerboard.zoo.spec import Layer, Tap
 
 READ = """
 Each row changes one choice, and keeps the changes of the rows above: the first score is that of {first},

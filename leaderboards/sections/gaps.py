@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import pooling_name, ranges_text, task_rank
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import UNLIKE, companion_state
-from leaderboards.scores.column import Column
-from zoo.spec import SUBLAYER_TAPS, stands_for_set
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import pooling_name, ranges_text, task_rank
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.record import UNLIKE, companion_state
+from layerboard.leaderboards.scores.column import Column
+from layerboard.zoo.spec import SUBLAYER_TAPS, stands_for_set
 
 NOT_RUN = "not run"
 NO_REASON = "no reason was recorded"

@@ -2,13 +2,13 @@
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, pooling_name, pooling_rank, score_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.differences import known_items, sides_of
-from leaderboards.sections import tables
-from leaderboards.sections.provenance import partial_line, units_text
-from tasks.blocks import Block, Heading, Table, said, wrapped
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, pooling_name, pooling_rank, score_text
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.differences import known_items, sides_of
+from layerboard.leaderboards.sections import tables
+from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.tasks.blocks import Block, Heading, Table, said, wrapped
 
 SHOWN_SHARE = 0.05  # blocks that fewer of the splits chose are not listed
 

@@ -6,12 +6,12 @@ from math import sqrt
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import score_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.frames import half_widths
-from leaderboards.sections.provenance import listed
-from tasks.blocks import Block, Cell
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import score_text
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.frames import half_widths
+from layerboard.leaderboards.sections.provenance import listed
+from layerboard.tasks.blocks import Block, Cell
 
 LEAST = 2  # datasets that a mean is taken over at least
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from leaderboards.board import Board
-from leaderboards.sections.best import best_blocks
-from leaderboards.sections.layers import layer_blocks
-from leaderboards.sections.published import published_blocks
-from leaderboards.sections.seen import seen_blocks
-from leaderboards.sections.similarity import similarity_blocks
-from leaderboards.sections.sizes import ceiling_blocks, size_blocks
-from leaderboards.sections.transforms import set_blocks, transform_blocks
-from leaderboards.sections.variants import variant_blocks
-from tasks.blocks import Block
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.best import best_blocks
+from layerboard.leaderboards.sections.layers import layer_blocks
+from layerboard.leaderboards.sections.published import published_blocks
+from layerboard.leaderboards.sections.seen import seen_blocks
+from layerboard.leaderboards.sections.similarity import similarity_blocks
+from layerboard.leaderboards.sections.sizes import ceiling_blocks, size_blocks
+from layerboard.leaderboards.sections.transforms import set_blocks, transform_blocks
+from layerboard.leaderboards.sections.variants import variant_blocks
+from layerboard.tasks.blocks import Block
 
 # every section in the order of the page, before the one on where the numbers come from: it gives its blocks,
 # none where the board has nothing for it

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import counted, task_rank
-from leaderboards.pages.csv import csv_text, file_digest
-from leaderboards.pages.tidy import numbers_of
-from leaderboards.sections.gaps import empty_cells
-from tasks.blocks import Block, Bullets, Heading, Table, Text, said
-from tasks.protocols import PROTOCOLS
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import counted, task_rank
+from layerboard.leaderboards.pages.csv import csv_text, file_digest
+from layerboard.leaderboards.pages.tidy import numbers_of
+from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.tasks.blocks import Block, Bullets, Heading, Table, Text, said
+from layerboard.tasks.protocols import PROTOCOLS
 
 
 def provenance_blocks(board: Board) -> list[Block]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed
-from leaderboards.reproduce import NOT_MEASURED, disputes
-from leaderboards.sections.provenance import listed
-from tasks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed
+from layerboard.leaderboards.reproduce import NOT_MEASURED, disputes
+from layerboard.leaderboards.sections.provenance import listed
+from layerboard.tasks.blocks import Block, Heading, Table, said
 
 AGREES = """\
 A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. How

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from leaderboards.board import Board
-from tasks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.board import Board
+from layerboard.tasks.blocks import Block, Heading, Table, said
 
 # the column of marks, which whoever knows backbones joins to records; without it there is no such table
 COLUMN = "seen"
@@ -15,7 +15,7 @@ training split or of a collection that holds it; images `by a teacher` that it w
 images`, which were looked for with the dataset's as queries; `images of its source`, of which some may be the
 same; `no`: the training data are known, and the dataset is not among them; `unknown`: images of the web, or
 not public; `with texts`: its images came with texts. Nothing is left out for it, and no score is changed.
-Empty: nobody has said. `python -m benchmark list backbones NAME` tells who says so."""
+Empty: nobody has said. `layerboard list backbones NAME` tells who says so."""
 
 
 def seen_blocks(board: Board) -> list[Block]:

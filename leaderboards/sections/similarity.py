@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import number_text, pooling_name, pooling_rank
-from leaderboards.scores.frames import RecordGroup, groups_of, half_widths, pair_rows
-from leaderboards.sections.provenance import partial_line, units_text
-from tasks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import number_text, pooling_name, pooling_rank
+from layerboard.leaderboards.scores.frames import RecordGroup, groups_of, half_widths, pair_rows
+from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.tasks.blocks import Block, Heading, Table, said
 
 NOTE = """\
 CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is

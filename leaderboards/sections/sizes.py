@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import score_text
-from leaderboards.scores.column import Column, Side
-from leaderboards.scores.differences import Difference, best_side, differences_of
-from leaderboards.sections.transforms import difference_text
-from tasks.base import area_ceiling_metric, ceiling_metric
-from tasks.blocks import Block, Heading, Table, said
-from zoo.spec import entry_name
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import score_text
+from layerboard.leaderboards.scores.column import Column, Side
+from layerboard.leaderboards.scores.differences import Difference, best_side, differences_of
+from layerboard.leaderboards.sections.transforms import difference_text
+from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.blocks import Block, Heading, Table, said
+from layerboard.zoo.spec import entry_name
 
 CEILING_NOTE = """\
 A layer can say no more than its grid: a keypoint is a pixel or a token, a mask is made of cells. The ceiling

@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Mapping
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import GLOBAL_AVERAGE, counted, metric_rank, score_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Ties
-from leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
-from tasks.base import area_ceiling_metric, ceiling_metric
-from tasks.blocks import Cell, Mark
-from tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import GLOBAL_AVERAGE, counted, metric_rank, score_text
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.differences import Ties
+from layerboard.leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
+from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.blocks import Cell, Mark
+from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
 
 EMPTY = Cell("")
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, natural, score_text, signed_text
-from leaderboards.scores.column import Column, Side, chosen_elsewhere
-from leaderboards.scores.differences import Difference, best_side, differences_of, sides_of
-from leaderboards.scores.frames import backbones_of, is_floor
-from tasks.blocks import Block, Bullets, Heading, Table, said
-from tasks.sets import SETS, names_of
-from zoo.spec import Layer
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, natural, score_text, signed_text
+from layerboard.leaderboards.scores.column import Column, Side, chosen_elsewhere
+from layerboard.leaderboards.scores.differences import Difference, best_side, differences_of, sides_of
+from layerboard.leaderboards.scores.frames import backbones_of, is_floor
+from layerboard.tasks.blocks import Block, Bullets, Heading, Table, said
+from layerboard.tasks.sets import SETS, names_of
+from layerboard.zoo.spec import Layer
 
 NOTE = """\
 The same forwards, with something done to the features before they were scored: `debias:K` removes from tokens

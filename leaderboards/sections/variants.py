@@ -11,13 +11,13 @@ from math import isnan
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import number_text
-from leaderboards.scores.frames import half_widths
-from leaderboards.sections.provenance import partial_line
-from leaderboards.sections.similarity import CkaTable, cka_tables
-from tasks.blocks import Block, Heading, Plot, Table, said, slug
-from tasks.metrics.locality import partition
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import number_text
+from layerboard.leaderboards.scores.frames import half_widths
+from layerboard.leaderboards.sections.provenance import partial_line
+from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
+from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
+from layerboard.tasks.metrics.locality import partition
 
 PRIMARY = "patch"  # pooling that is drawn; of the others there are tables
 

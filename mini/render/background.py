@@ -6,11 +6,29 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from mini.render.canvas import Canvas
-from mini.render.individual import Material, draw_ground
-from mini.render.lighting import Light
-from mini.render.shapes import Affine, Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp, rotation
-from mini.render.textures import Colour, Texture, draw_colour, draw_texture, draw_unlike, mixed, pattern
+from layerboard.mini.render.canvas import Canvas
+from layerboard.mini.render.individual import Material, draw_ground
+from layerboard.mini.render.lighting import Light
+from layerboard.mini.render.shapes import (
+    Affine,
+    Capsule,
+    Ellipse,
+    Field,
+    Polygon,
+    Ring,
+    Shape,
+    clamp,
+    rotation,
+)
+from layerboard.mini.render.textures import (
+    Colour,
+    Texture,
+    draw_colour,
+    draw_texture,
+    draw_unlike,
+    mixed,
+    pattern,
+)
 
 _PLAIN = 0.5  # share of backgrounds that have no pattern; of the rest, every eighth has none either
 

@@ -5,10 +5,10 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.individual import Material
-from mini.render.lighting import Light, brightness
-from mini.render.shapes import Affine, Field, Shape, clamp
-from mini.render.textures import pattern
+from layerboard.mini.render.individual import Material
+from layerboard.mini.render.lighting import Light, brightness
+from layerboard.mini.render.shapes import Affine, Field, Shape, clamp
+from layerboard.mini.render.textures import pattern
 
 
 class Canvas:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mini.render.templates import TEMPLATES, Template
-from mini.render.textures import (
+from layerboard.mini.render.templates import TEMPLATES, Template
+from layerboard.mini.render.textures import (
     Colour,
     Texture,
     draw_colour,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from mini.render.shapes import Field, clamp
+from layerboard.mini.render.shapes import Field, clamp
 
 
 @dataclass(frozen=True, slots=True)

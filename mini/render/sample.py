@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.individual import draw_individual
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import TEMPLATES, Facing
-from mini.render.textures import colour_name
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Still, Variation, draw_still
+from layerboard.mini.render.templates import TEMPLATES, Facing
+from layerboard.mini.render.textures import colour_name
 
 
 class RenderedImage(NamedTuple):

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.background import Prop, paint_props
-from mini.render.canvas import Canvas
-from mini.render.individual import Individual
-from mini.render.lighting import Light, cast_shadow, develop
-from mini.render.shapes import Affine, Bounds, Field, box_around, rotation
-from mini.render.templates import Facing, Part
+from layerboard.mini.render.background import Prop, paint_props
+from layerboard.mini.render.canvas import Canvas
+from layerboard.mini.render.individual import Individual
+from layerboard.mini.render.lighting import Light, cast_shadow, develop
+from layerboard.mini.render.shapes import Affine, Bounds, Field, box_around, rotation
+from layerboard.mini.render.templates import Facing, Part
 
 
 @dataclass(frozen=True, slots=True)

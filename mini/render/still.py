@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop, scatter
-from mini.render.individual import HABITS, Individual
-from mini.render.lighting import draw_light
-from mini.render.scene import Figure, Rendering, draw_camera, figure_bounds, moved, placed, render
+from layerboard.mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop, scatter
+from layerboard.mini.render.individual import HABITS, Individual
+from layerboard.mini.render.lighting import draw_light
+from layerboard.mini.render.scene import Figure, Rendering, draw_camera, figure_bounds, moved, placed, render
 
 
 @dataclass(frozen=True, slots=True)

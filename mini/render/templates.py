@@ -9,7 +9,7 @@ from enum import Enum, IntEnum, unique
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
+from layerboard.mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
 # which of an individual's materials covers a part
 MaterialSlot = IntEnum("MaterialSlot", ["MAIN", "SECOND", "ACCENT", "DARK", "LIGHT"], start=0)

@@ -9,7 +9,7 @@ from math import cos, sin
 
 import numpy as np
 
-from mini.render.shapes import Field, clamp
+from layerboard.mini.render.shapes import Field, clamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from mini.render.seeds import MINI_VERSION
-from mini.render.writers import WRITERS
-from mini.render.writers.base import Note, Writer
-from zoo.atomic import temporary_folder, write_whole
-from zoo.errors import InputError
+from layerboard.mini.render.seeds import MINI_VERSION
+from layerboard.mini.render.writers import WRITERS
+from layerboard.mini.render.writers.base import Note, Writer
+from layerboard.zoo.atomic import temporary_folder, write_whole
+from layerboard.zoo.errors import InputError
 
 MARKER = "mini-version.txt"  # file in a complete folder of mini datasets that holds their version
 MANIFESTS = ".manifests"  # folder of manifests: which files were rendered together, with a digest of each

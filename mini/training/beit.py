@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from mini.training.augment import TrainingView, augment
-from mini.training.data import Examples, Pictures, seeded
-from mini.training.mae import patches
-from mini.training.network import fresh, right, spread
-from mini.training.objective import Moment, Objective, Optimisation
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.augment import TrainingView, augment
+from layerboard.mini.training.data import Examples, Pictures, seeded
+from layerboard.mini.training.mae import patches
+from layerboard.mini.training.network import fresh, right, spread
+from layerboard.mini.training.objective import Moment, Objective, Optimisation
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec
 
 _AT_ONCE = 16384  # points that are compared with all centres at once, which bounds the memory
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from mini.training.augment import TrainingView
-from mini.training.data import Examples, Pictures, seeded
-from mini.training.network import cosines, fresh, initialise, right, spread, tokens, transformer
-from mini.training.objective import Moment, Objective, Optimisation
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.augment import TrainingView
+from layerboard.mini.training.data import Examples, Pictures, seeded
+from layerboard.mini.training.network import cosines, fresh, initialise, right, spread, tokens, transformer
+from layerboard.mini.training.objective import Moment, Objective, Optimisation
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 # what is not a word: filling, words never seen, and the two ends of a caption

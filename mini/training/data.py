@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from zoo.errors import InputError
+from layerboard.zoo.errors import InputError
 
 _KEPT = 8 * 1024**3  # bytes of images that may stay on a GPU
 

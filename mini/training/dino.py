@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from mini.training.augment import TrainingView
-from mini.training.data import Examples, Pictures, seeded
-from mini.training.network import Prototypes, fresh, initialise, spread, tokens
-from mini.training.objective import Moment, Objective, Optimisation, cosine, follow
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.augment import TrainingView
+from layerboard.mini.training.data import Examples, Pictures, seeded
+from layerboard.mini.training.network import Prototypes, fresh, initialise, spread, tokens
+from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine, follow
+from layerboard.zoo.spec import BackboneSpec
 
 # Milder in colour than the paper's: with grey, blurred and solarised views, a linear probe on rendered images
 # of 96 px found 22 % of the classes after 500 steps; with these, 24 %.

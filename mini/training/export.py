@@ -9,10 +9,10 @@ from safetensors.torch import save
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from mini.random_weights import preprocessor
-from zoo.atomic import write_whole
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec
+from layerboard.mini.random_weights import preprocessor
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec
 
 
 def export(

@@ -11,13 +11,13 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from mini.training.augment import TrainingView
-from mini.training.data import Examples, Pictures, seeded
-from mini.training.network import fresh, initialise, right, spread, vectors
-from mini.training.objective import Moment, Objective, Optimisation
-from zoo.errors import InputError
-from zoo.load.adapters import WITHOUT_SKIP, remove_skips
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.augment import TrainingView
+from layerboard.mini.training.data import Examples, Pictures, seeded
+from layerboard.mini.training.network import fresh, initialise, right, spread, vectors
+from layerboard.mini.training.objective import Moment, Objective, Optimisation
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.adapters import WITHOUT_SKIP, remove_skips
+from layerboard.zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from mini.training.augment import TrainingView
-from mini.training.data import Examples, Pictures, seeded
-from mini.training.network import fresh, initialise, sine_positions, spread, transformer
-from mini.training.objective import Moment, Objective, Optimisation
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.augment import TrainingView
+from layerboard.mini.training.data import Examples, Pictures, seeded
+from layerboard.mini.training.network import fresh, initialise, sine_positions, spread, transformer
+from layerboard.mini.training.objective import Moment, Objective, Optimisation
+from layerboard.zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

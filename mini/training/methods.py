@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from mini.training import beit, clip, dino, fs, mae, moco
-from mini.training.data import Pictures
-from mini.training.objective import Objective
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec
+from layerboard.mini.training import beit, clip, dino, fs, mae, moco
+from layerboard.mini.training.data import Pictures
+from layerboard.mini.training.objective import Objective
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from mini.training.augment import TrainingView
-from mini.training.data import Examples, Pictures, seeded
-from mini.training.network import (
+from layerboard.mini.training.augment import TrainingView
+from layerboard.mini.training.data import Examples, Pictures, seeded
+from layerboard.mini.training.network import (
     cosines,
     fresh,
     initialise,
@@ -22,8 +22,8 @@ from mini.training.network import (
     spread,
     tokens,
 )
-from mini.training.objective import Moment, Objective, Optimisation, cosine, follow
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine, follow
+from layerboard.zoo.spec import BackboneSpec
 
 # Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time (docs/mini.md).
 _FIRST = TrainingView(side=32, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)

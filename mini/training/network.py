@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from transformers import BeitForMaskedImageModeling, PreTrainedModel, ResNetModel, ViTModel
 
-from mini.random_weights import build
-from mini.training.data import seeded
-from zoo.spec import BackboneSpec
+from layerboard.mini.random_weights import build
+from layerboard.mini.training.data import seeded
+from layerboard.zoo.spec import BackboneSpec
 
 _EMBEDDING_STD = 0.02
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from mini.training.augment import TrainingView, augment
-from mini.training.data import Examples
-from zoo.spec import BackboneSpec
+from layerboard.mini.training.augment import TrainingView, augment
+from layerboard.mini.training.data import Examples
+from layerboard.zoo.spec import BackboneSpec
 
 _UNDECAYED = ("token", "position", "class_embedding")
 

@@ -9,12 +9,12 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mini.training.augment import TrainingView, augment
-from mini.training.data import Pictures, seeded
-from mini.training.network import vectors
-from mini.training.objective import Objective
-from tasks.metrics.neighbours import nearest, vote
-from zoo.errors import InputError
+from layerboard.mini.training.augment import TrainingView, augment
+from layerboard.mini.training.data import Pictures, seeded
+from layerboard.mini.training.network import vectors
+from layerboard.mini.training.objective import Objective
+from layerboard.tasks.metrics.neighbours import nearest, vote
+from layerboard.zoo.errors import InputError
 
 BATCH = 128
 NEIGHBOURS = 20  # of each image, fewer where there are not so many

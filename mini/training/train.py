@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from mini.training.data import Pictures, TrainingBatches, require_batch, seeded, step_indices
-from mini.training.objective import Moment, Objective, make_optimiser
-from zoo.atomic import whole_file
-from zoo.errors import InputError
+from layerboard.mini.training.data import Pictures, TrainingBatches, require_batch, seeded, step_indices
+from layerboard.mini.training.objective import Moment, Objective, make_optimiser
+from layerboard.zoo.atomic import whole_file
+from layerboard.zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

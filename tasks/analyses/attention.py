@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses import base
-from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
-from tasks.feeds import ATTENTION
-from tasks.metrics.attention import Cells, attention_distance, cell_distances, entropy
-from tasks.sources import ANY_SIZE
-from zoo.features import AttentionMaps
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.analyses import base
+from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.feeds import ATTENTION
+from layerboard.tasks.metrics.attention import Cells, attention_distance, cell_distances, entropy
+from layerboard.tasks.sources import ANY_SIZE
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 LOCAL_RATIO = 0.5  # distance over that of uniform attention below which a head is local
 

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses import base
-from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
-from tasks.feeds import Pictured, PicturedFeed
-from tasks.metrics import attention, offsets
-from tasks.metrics.arrays import Floats
-from zoo.features import AttentionMaps
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.analyses import base
+from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.feeds import Pictured, PicturedFeed
+from layerboard.tasks.metrics import attention, offsets
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 SAMPLED = ("sample_cls", "sample_rollout", "sample_image")  # what is kept of single images
 LARGEST_SIDE = 14 * 16  # of an image that is kept whole as a picture; of larger ones every second row is

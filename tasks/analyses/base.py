@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import (
+from layerboard.tasks.base import (
     Findings,
     Group,
     Items,
@@ -25,11 +25,11 @@ from tasks.base import (
     Statistic,
     digest,
 )
-from tasks.checks import nothing_read
-from tasks.metrics.arrays import Floats
-from tasks.task import AnalysisTask
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.checks import nothing_read
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.task import AnalysisTask
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 Array = NDArray[np.generic]
 Join = Callable[[Tensor, Tensor], Tensor]  # of what is kept of some batches and of the next one

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
-from tasks.datasets.base import Coverage
-from tasks.stored import AskedBackbone
-from tasks.task import Task
-from zoo.spec import WHOLE_BACKBONE, Layer
+from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.stored import AskedBackbone
+from layerboard.tasks.task import Task
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 FLOAT32 = 4  # bytes of a number of a vector
 DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
-from tasks.datasets.base import Coverage
-from tasks.metrics.arrays import Floats
-from tasks.metrics.effective_rank import equal_shares
-from tasks.metrics.filters import position_similarity, principal_filters
-from tasks.stored import AskedBackbone
-from tasks.task import Task
-from zoo.features import Weights
-from zoo.spec import WHOLE_BACKBONE
+from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.effective_rank import equal_shares
+from layerboard.tasks.metrics.filters import position_similarity, principal_filters
+from layerboard.tasks.stored import AskedBackbone
+from layerboard.tasks.task import Task
+from layerboard.zoo.features import Weights
+from layerboard.zoo.spec import WHOLE_BACKBONE
 
 Found = tuple[Outcome, dict[str, NDArray[np.generic]]]  # scores, and arrays that are kept
 

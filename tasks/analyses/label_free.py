@@ -14,17 +14,17 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from tasks.analyses.base import Tally
-from tasks.base import Device, Findings, LayerOutcome, Outcome, Source, digest
-from tasks.checks import unusable
-from tasks.cka import UNDEFINED, CkaConfig, Grams
-from tasks.metrics import effective_rank as ranks
-from tasks.metrics.neighbours import Vectors
-from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
-from tasks.sources import ProbedImages, mirrored
-from tasks.stored import StoredBackbone
-from tasks.task import Task, side_by_side
-from zoo.spec import Layer
+from layerboard.tasks.analyses.base import Tally
+from layerboard.tasks.base import Device, Findings, LayerOutcome, Outcome, Source, digest
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.cka import UNDEFINED, CkaConfig, Grams
+from layerboard.tasks.metrics import effective_rank as ranks
+from layerboard.tasks.metrics.neighbours import Vectors
+from layerboard.tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
+from layerboard.tasks.sources import ProbedImages, mirrored
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.task import Task, side_by_side
+from layerboard.zoo.spec import Layer
 
 
 @dataclass(frozen=True, slots=True)

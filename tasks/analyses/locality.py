@@ -16,20 +16,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.base import BatchMeasurer
-from tasks.base import Group, Measurer, digest
-from tasks.cka import CkaConfig, Grams, split_grams, stored_grams
-from tasks.comparing import ComparisonTask, PairFindings
-from tasks.feeds import HeadsOrBlocksFeed
-from tasks.metrics.attention import attention_distance, cell_distances
-from tasks.metrics.layer_choice import FEWEST
-from tasks.metrics.locality import HeadSubsets, subsets_of
-from tasks.metrics.similarity import gather
-from tasks.sources import ANY_SIZE, ProbedImages
-from tasks.stored import StoredBackbone
-from zoo.features import AttentionMaps, LayerFeatures
-from zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
-from zoo.view.views import View
+from layerboard.tasks.analyses.base import BatchMeasurer
+from layerboard.tasks.base import Group, Measurer, digest
+from layerboard.tasks.cka import CkaConfig, Grams, split_grams, stored_grams
+from layerboard.tasks.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.feeds import HeadsOrBlocksFeed
+from layerboard.tasks.metrics.attention import attention_distance, cell_distances
+from layerboard.tasks.metrics.layer_choice import FEWEST
+from layerboard.tasks.metrics.locality import HeadSubsets, subsets_of
+from layerboard.tasks.metrics.similarity import gather
+from layerboard.tasks.sources import ANY_SIZE, ProbedImages
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.zoo.features import AttentionMaps, LayerFeatures
+from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
+from layerboard.zoo.view.views import View
 
 METRIC = "locality-rho"
 POOLING = "patch"

@@ -17,18 +17,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
-from tasks.base import FINITE, Findings, Group, LayerOutcome, Measurer, Outcome, Score
-from tasks.checks import ALIKE, varies
-from tasks.feeds import WHOLE_GRIDS, GridsOfPixels, PixelFeed
-from tasks.metrics import localisation as local
-from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import Cells
-from tasks.metrics.position import LEAST, matches, place_errors
-from tasks.metrics.similarity import SMALLEST_BATCH
-from tasks.sources import batch_slices
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
+from layerboard.tasks.base import FINITE, Findings, Group, LayerOutcome, Measurer, Outcome, Score
+from layerboard.tasks.checks import ALIKE, varies
+from layerboard.tasks.feeds import WHOLE_GRIDS, GridsOfPixels, PixelFeed
+from layerboard.tasks.metrics import localisation as local
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.attention import Cells
+from layerboard.tasks.metrics.position import LEAST, matches, place_errors
+from layerboard.tasks.metrics.similarity import SMALLEST_BATCH
+from layerboard.tasks.sources import batch_slices
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 SUMS = ("cross", "tokens", "patches")  # of HSIC: of tokens with patches, and of each of the two with itself
 

@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
-from tasks.metrics.arrays import Floats
-from tasks.metrics.residual import half_area, half_radius, share_inside
-from tasks.sources import ProbedImages
-from tasks.stored import AskedBackbone, Fields
-from tasks.task import Task
-from zoo.spec import Layer, Tap
+from layerboard.tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.residual import half_area, half_radius, share_inside
+from layerboard.tasks.sources import ProbedImages
+from layerboard.tasks.stored import AskedBackbone, Fields
+from layerboard.tasks.task import Task
+from layerboard.zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")  # of which networks have some
 

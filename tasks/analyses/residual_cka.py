@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
-from tasks.analyses.residuals import Taps, branches, sum_gaps, token_kinds, unsound
-from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
-from tasks.cka import UNDEFINED, CkaConfig, Grams
-from tasks.feeds import ResidualFeed, sums_of
-from tasks.metrics.arrays import Floats
-from tasks.metrics.similarity import CkaAccumulator
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
+from layerboard.tasks.analyses.residuals import Taps, branches, sum_gaps, token_kinds, unsound
+from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
+from layerboard.tasks.cka import UNDEFINED, CkaConfig, Grams
+from layerboard.tasks.feeds import ResidualFeed, sums_of
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.similarity import CkaAccumulator
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
 """Which two of a sum's skip, branch and output are compared, by name."""

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
-from tasks.base import Findings, LayerOutcome, Outcome, Score
-from tasks.feeds import ResidualFeed, Sum, sums_of
-from tasks.metrics.arrays import Floats
-from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
-from zoo.features import LayerFeatures
-from zoo.spec import WHOLE_BACKBONE, Layer, Tap
+from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
+from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score
+from layerboard.tasks.feeds import ResidualFeed, Sum, sums_of
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer, Tap
 
 COSINES = ("cosine-skip-output", "cosine-skip-branch", "cosine-branch-output")
 MEASURES = ("norm-ratio", *COSINES, "norm-ratio-frobenius")

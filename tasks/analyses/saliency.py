@@ -14,17 +14,32 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.base import NOT_FINITE, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
-from tasks.base import Findings, Group, LayerOutcome, Measurer, Source, digest
-from tasks.datasets.coco import RegionImage, Regions
-from tasks.feeds import AttentionFeed
-from tasks.metrics import saliency as overlap
-from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import Cells, Fusion, discard, fuse_heads, output_map, patch_query_map, roll
-from tasks.sources import IMAGES, chunks
-from zoo.features import AttentionMaps
-from zoo.spec import WHOLE_BACKBONE, Layer
-from zoo.view.views import View
+from layerboard.tasks.analyses.base import (
+    NOT_FINITE,
+    BatchMeasurer,
+    ImageAnalysis,
+    KeptImages,
+    LayerArrays,
+    Tally,
+)
+from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Source, digest
+from layerboard.tasks.datasets.coco import RegionImage, Regions
+from layerboard.tasks.feeds import AttentionFeed
+from layerboard.tasks.metrics import saliency as overlap
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.attention import (
+    Cells,
+    Fusion,
+    discard,
+    fuse_heads,
+    output_map,
+    patch_query_map,
+    roll,
+)
+from layerboard.tasks.sources import IMAGES, chunks
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
+from layerboard.zoo.view.views import View
 
 IMAGES_PER_GROUP = 32  # whose rollouts may be in memory together; they are stored together, too
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")

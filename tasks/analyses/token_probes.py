@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
-from tasks.base import Findings, LayerOutcome, Outcome, digest
-from tasks.checks import unlearnable
-from tasks.feeds import GRIDS
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from tasks.probes import FewShotTask, too_few
-from tasks.sources import ProbedClasses
-from zoo.spec import Layer
+from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
+from layerboard.tasks.base import Findings, LayerOutcome, Outcome, digest
+from layerboard.tasks.checks import unlearnable
+from layerboard.tasks.feeds import GRIDS
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.probes import FewShotTask, too_few
+from layerboard.tasks.sources import ProbedClasses
+from layerboard.zoo.spec import Layer
 
 MOST = 64  # tokens of a grid up to which all of them are probed
 SIDE = 7  # rows and columns of a larger grid that are probed; the first and the last are among them

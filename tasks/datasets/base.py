@@ -7,10 +7,10 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from PIL import Image
 
-from tasks.datasets.files import open_image, require_directory, stamp
-from zoo.errors import UnreadableImageError
-from zoo.view.geometry import Box
-from zoo.view.photos import as_seen, decoding
+from layerboard.tasks.datasets.files import open_image, require_directory, stamp
+from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.view.geometry import Box
+from layerboard.zoo.view.photos import as_seen, decoding
 
 
 class Sample(Protocol):

@@ -6,19 +6,19 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.datasets.base import Data, DatasetEntry, FileSample, Sample
-from tasks.datasets.coco import COCO_VAL2017
-from tasks.datasets.davis import DAVIS_2017_VAL
-from tasks.datasets.files import exists
-from tasks.datasets.folder import OwnImages, read_folder
-from tasks.datasets.hub import TableSample, read_hub_dataset
-from tasks.datasets.hub_spec import PREFIX
-from tasks.datasets.imagenet import IMAGENET
-from tasks.datasets.partimagenet import PARTIMAGENET
-from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
-from tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
-from tasks.datasets.spair import SPAIR_71K_TEST
-from zoo.errors import InputError, MissingDataError
+from layerboard.tasks.datasets.base import Data, DatasetEntry, FileSample, Sample
+from layerboard.tasks.datasets.coco import COCO_VAL2017
+from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
+from layerboard.tasks.datasets.files import exists
+from layerboard.tasks.datasets.folder import OwnImages, read_folder
+from layerboard.tasks.datasets.hub import TableSample, read_hub_dataset
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.imagenet import IMAGENET
+from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
+from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
+from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
+from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
+from layerboard.zoo.errors import InputError, MissingDataError
 
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (

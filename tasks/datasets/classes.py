@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, Data, Sample, counted
-from tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
-from zoo.errors import InputError, some
+from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample, counted
+from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
+from layerboard.zoo.errors import InputError, some
 
 SHARE = 20  # percent of each class that become queries where there is no split
 SEED = 0  # seed of the hash of names that chooses them

@@ -12,11 +12,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets import fields
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from tasks.datasets.fields import JsonObject
-from tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
-from zoo.errors import InputError
+from layerboard.tasks.datasets import fields
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
+from layerboard.tasks.datasets.fields import JsonObject
+from layerboard.tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
+from layerboard.zoo.errors import InputError
 
 T = TypeVar("T")
 Polygons = list[list[float]]

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.datasets import files as storage
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from tasks.datasets.masks import read_mask
-from tasks.metrics.arrays import VOID
-from zoo.errors import InputError, some
+from layerboard.tasks.datasets import files as storage
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.metrics.arrays import VOID
+from layerboard.zoo.errors import InputError, some
 
 
 @dataclass(frozen=True, slots=True)

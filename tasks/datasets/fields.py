@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
-from tasks.datasets.files import describe, read_bytes
-from zoo.errors import InputError
+from layerboard.tasks.datasets.files import describe, read_bytes
+from layerboard.zoo.errors import InputError
 
 JsonObject = Mapping[str, object]
 T = TypeVar("T")

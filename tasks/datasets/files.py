@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from PIL import Image
 
-from tasks.datasets.hub_spec import PREFIX
-from tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from zoo.errors import InputError, MissingDataError, first_line, some
-from zoo.view.photos import decoding, open_file
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
+from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.zoo.view.photos import decoding, open_file
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, in any case of letters
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
-from tasks.datasets import classes as classed
-from tasks.datasets.base import Count, Coverage, PhotoSample
-from tasks.datasets.classes import Classification, LabelledSample, Unlabelled
-from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
-from tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
-from tasks.datasets.tree import ImageTree, read_tree
-from zoo.errors import InputError, some
+from layerboard.tasks.datasets import classes as classed
+from layerboard.tasks.datasets.base import Count, Coverage, PhotoSample
+from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
+from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
+from layerboard.tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
+from layerboard.tasks.datasets.tree import ImageTree, read_tree
+from layerboard.zoo.errors import InputError, some
 
 OwnImages = Classification | Unlabelled
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from PIL import Image
 
-from tasks.datasets import classes as classed
-from tasks.datasets.base import Coverage
-from tasks.datasets.classes import Classification, LabelledSample
-from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
-from zoo.errors import InputError, UnreadableImageError
-from zoo.online import hub_answers, offline_unless
-from zoo.view.geometry import Box
-from zoo.view.photos import as_seen, decoding, open_file
+from layerboard.tasks.datasets import classes as classed
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.classes import Classification, LabelledSample
+from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
+from layerboard.zoo.errors import InputError, UnreadableImageError
+from layerboard.zoo.online import hub_answers, offline_unless
+from layerboard.zoo.view.geometry import Box
+from layerboard.zoo.view.photos import as_seen, decoding, open_file
 
 QUERY_SPLITS = ("validation", "test", "val")  # names of the split of queries, in order of preference
 Table = Any  # a ``datasets.Dataset``; the library has no types of its own

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from zoo.errors import InputError
+from layerboard.zoo.errors import InputError
 
 PREFIX = "hf:"
 SYNTAX = (

@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample
-from tasks.datasets.classes import Classification, LabelledSample, classification, read_class_folders
-from zoo.errors import InputError
+from layerboard.tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample
+from layerboard.tasks.datasets.classes import (
+    Classification,
+    LabelledSample,
+    classification,
+    read_class_folders,
+)
+from layerboard.zoo.errors import InputError
 
 # the classes of ImageNet-50 (the list in the code of Walmer et al., CVPR 2023)
 # fmt: off

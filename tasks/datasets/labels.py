@@ -13,11 +13,11 @@ from pathlib import Path
 from sys import intern
 from typing import NamedTuple
 
-from tasks.datasets.base import counted
-from tasks.datasets.fields import is_number
-from tasks.datasets.files import describe, require_text
-from tasks.datasets.tree import ImageTree
-from zoo.errors import InputError, some
+from layerboard.tasks.datasets.base import counted
+from layerboard.tasks.datasets.fields import is_number
+from layerboard.tasks.datasets.files import describe, require_text
+from layerboard.tasks.datasets.tree import ImageTree
+from layerboard.zoo.errors import InputError, some
 
 # columns of files and of classes, in order of preference, and of splits; in any case of letters
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.datasets.files import open_image
-from zoo.errors import InputError
-from zoo.view.photos import decoding
+from layerboard.tasks.datasets.files import open_image
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.view.photos import decoding
 
 
 def voc_palette() -> NDArray[np.uint8]:

@@ -8,11 +8,11 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry
-from tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
-from tasks.datasets.files import is_file, is_folder
-from tasks.datasets.tree import read_tree
-from zoo.errors import InputError, shortened, some
+from layerboard.tasks.datasets.base import Count, Coverage, DatasetEntry
+from layerboard.tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
+from layerboard.tasks.datasets.files import is_file, is_folder
+from layerboard.tasks.datasets.tree import read_tree
+from layerboard.zoo.errors import InputError, shortened, some
 
 T = TypeVar("T")
 

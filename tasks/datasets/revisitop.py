@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from tasks.datasets.files import describe, file_paths, require_directory, require_inside
-from tasks.datasets.safe_pickle import restricted_load
-from zoo.errors import InputError
-from zoo.view.geometry import Box
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
+from layerboard.tasks.datasets.files import describe, file_paths, require_directory, require_inside
+from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.view.geometry import Box
 
 RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
 

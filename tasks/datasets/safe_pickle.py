@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.files import read_bytes, stamp
-from zoo.errors import InputError, shortened
+from layerboard.tasks.datasets.files import read_bytes, stamp
+from layerboard.zoo.errors import InputError, shortened
 
 # the revisited ground truths have less than a million bytes, some 10,000 values, and 4 containers within each
 # other, their arrays a few more inside

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tasks.datasets import files as storage
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from tasks.datasets.masks import read_mask
-from tasks.metrics.arrays import VOID, Labels
-from zoo.errors import InputError, MissingDataError, some
+from layerboard.tasks.datasets import files as storage
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.metrics.arrays import VOID, Labels
+from layerboard.zoo.errors import InputError, MissingDataError, some
 
 Files = Mapping[str, tuple[Path, Path]]  # image and mask of each key, whether they are there or not
 

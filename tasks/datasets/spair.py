@@ -11,15 +11,15 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets import fields
-from tasks.datasets import files as storage
-from tasks.datasets import spair_facts as facts
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample, counted
-from tasks.datasets.fields import JsonObject
-from tasks.datasets.files import is_file, require_inside
-from tasks.datasets.spair_facts import Group, Levels, PairFacts
-from zoo.errors import InputError
-from zoo.view.geometry import Box
+from layerboard.tasks.datasets import fields
+from layerboard.tasks.datasets import files as storage
+from layerboard.tasks.datasets import spair_facts as facts
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample, counted
+from layerboard.tasks.datasets.fields import JsonObject
+from layerboard.tasks.datasets.files import is_file, require_inside
+from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.view.geometry import Box
 
 # said wherever those numbers are compared
 TOLD = "the official numbers of pairs by level are those that a third party's script tells"

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import LevelCounts
-from tasks.datasets.fields import JsonObject, as_object, get_integer, read_json
-from tasks.datasets.files import describe, is_file
-from zoo.errors import InputError
+from layerboard.tasks.datasets.base import LevelCounts
+from layerboard.tasks.datasets.fields import JsonObject, as_object, get_integer, read_json
+from layerboard.tasks.datasets.files import describe, is_file
+from layerboard.zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

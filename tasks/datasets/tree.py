@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tasks.datasets.base import counted
-from tasks.datasets.files import require_text
-from zoo.errors import InputError, some
-from zoo.view.photos import ADDED, endings
+from layerboard.tasks.datasets.base import counted
+from layerboard.tasks.datasets.files import require_text
+from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.view.photos import ADDED, endings
 
 
 @dataclass(frozen=True, slots=True)

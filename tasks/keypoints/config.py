@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.datasets.spair import KeypointPair
-from tasks.metrics.correspondence import SoftArgmax
-from zoo.view.released import CornerSquare, OfTokens
-from zoo.view.views import Letterbox, Stretch, View
+from layerboard.tasks.datasets.spair import KeypointPair
+from layerboard.tasks.metrics.correspondence import SoftArgmax
+from layerboard.zoo.view.released import CornerSquare, OfTokens
+from layerboard.zoo.view.views import Letterbox, Stretch, View
 
 Pairs = Mapping[str, tuple[KeypointPair, ...]]  # of each category
 

@@ -15,16 +15,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks.checks import LayerFlags
-from tasks.datasets.spair import KeypointPair
-from tasks.keypoints import places
-from tasks.keypoints.config import KeypointConfig
-from tasks.keypoints.places import Size, before_said, stated
-from tasks.metrics.bilinear import Places, sampled
-from tasks.metrics.correspondence import best_pixels, least_errors
-from tasks.sets import MIXED
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.checks import LayerFlags
+from layerboard.tasks.datasets.spair import KeypointPair
+from layerboard.tasks.keypoints import places
+from layerboard.tasks.keypoints.config import KeypointConfig
+from layerboard.tasks.keypoints.places import Size, before_said, stated
+from layerboard.tasks.metrics.bilinear import Places, sampled
+from layerboard.tasks.metrics.correspondence import best_pixels, least_errors
+from layerboard.tasks.sets import MIXED
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 Key = tuple[int, tuple[int, int]]  # an image, by its index, and its width and height
 Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of their images

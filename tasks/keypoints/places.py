@@ -3,14 +3,14 @@
 import numpy as np
 import torch
 
-from tasks.keypoints.config import KeypointConfig
-from tasks.metrics import bilinear
-from tasks.metrics.arrays import Floats
-from tasks.metrics.bilinear import Places, official_pixels
-from tasks.metrics.correspondence import Axis
-from zoo.view.geometry import Geometry
-from zoo.view.released import CornerSquare
-from zoo.view.views import View
+from layerboard.tasks.keypoints.config import KeypointConfig
+from layerboard.tasks.metrics import bilinear
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.bilinear import Places, official_pixels
+from layerboard.tasks.metrics.correspondence import Axis
+from layerboard.zoo.view.geometry import Geometry
+from layerboard.zoo.view.released import CornerSquare
+from layerboard.zoo.view.views import View
 
 Size = tuple[int, int]  # height and width of a grid of tokens
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import (
+from layerboard.tasks.base import (
     Group,
     Items,
     Measurements,
@@ -25,18 +25,18 @@ from tasks.base import (
     ceiling_metric,
     digest,
 )
-from tasks.checks import ALIKE
-from tasks.datasets.base import Coverage, Sample
-from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.examples import Predicted, by_key, drawn
-from tasks.keypoints.config import CONFIGS, KeypointConfig
-from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.metrics.arrays import Floats
-from tasks.metrics.correspondence import pck_averages
-from tasks.registry import TaskEntry
-from tasks.task import MeasuredTask
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.base import Coverage, Sample
+from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
+from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.correspondence import pck_averages
+from layerboard.tasks.registry import TaskEntry
+from layerboard.tasks.task import MeasuredTask
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 HARD = ("easy", "medium", "hard")
 WHICH = ("none", "source", "target", "both")

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.arrays import Floats
 
 Cells = tuple[int, int]  # rows and columns of a grid
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.uncertainty import Uncertainty, WeightedScores, without_rounding
-from tasks.metrics.weighted import members_of
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.uncertainty import Uncertainty, WeightedScores, without_rounding
+from layerboard.tasks.metrics.weighted import members_of
 
 DRAWS = 5_000  # of the largest difference
 # by how many of its standard errors a layer may be nearer to the best one of its backbone than was measured,

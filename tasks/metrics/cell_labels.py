@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
-from tasks.metrics.bilinear import image_places
+from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
+from layerboard.tasks.metrics.bilinear import image_places
 
 
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:

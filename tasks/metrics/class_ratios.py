@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.overlaps import Averaged
-from tasks.metrics.weighted import Part, as_weights, check_ids
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.overlaps import Averaged
+from layerboard.tasks.metrics.weighted import Part, as_weights, check_ids
 
 
 @dataclass(frozen=True)

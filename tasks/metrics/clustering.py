@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
 CHUNK_FLOATS = 1 << 22  # numbers that are compared with their centres at once
 PRODUCT_FLOATS = 10 << 17

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.arrays import SHORTEST, Floats, Integers
-from tasks.metrics.bilinear import Places
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
+from layerboard.tasks.metrics.bilinear import Places
 
 SIMILARITIES_CPU = 1 << 18  # similarities held at a time: few enough to stay in the cache of a core
 SIMILARITIES_GPU = 1 << 26

@@ -10,8 +10,8 @@ ICML 2024, appendix A (mutual k-nearest neighbours).
 import numpy as np
 import torch
 
-from tasks.metrics.arrays import Features, Floats, Integers
-from tasks.metrics.neighbours import Vectors, nearest
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.tasks.metrics.neighbours import Vectors, nearest
 
 EPSILON = 1e-7  # what RankMe adds to each share of a singular value
 ROUNDED = 1e-7  # share of the largest singular value below which one is taken for rounding

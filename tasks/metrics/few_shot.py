@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.arrays import Features, Integers
+from layerboard.tasks.metrics.arrays import Features, Integers
 
 CONSTANT = 100.0  # the feature that stands for the intercept; it is penalised like all others
 LEAST_DEVIATION = 1e-5  # is added to each feature's standard deviation before it is divided by

@@ -7,8 +7,8 @@ from math import isnan
 
 import numpy as np
 
-from tasks.metrics.arrays import ROUNDING, Floats
-from tasks.metrics.layer_choice import rank_correlation
+from layerboard.tasks.metrics.arrays import ROUNDING, Floats
+from layerboard.tasks.metrics.layer_choice import rank_correlation
 
 TIED = 10  # decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import torch
 
-from tasks.metrics.arrays import SHORTEST
-from tasks.metrics.neighbours import (
+from layerboard.tasks.metrics.arrays import SHORTEST
+from layerboard.tasks.metrics.neighbours import (
     BANK_ROWS,
     EXTRA,
     Cosines,

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.arrays import Floats, Labels, Mask
-from tasks.metrics.neighbours import Key, mean_of
+from layerboard.tasks.metrics.arrays import Floats, Labels, Mask
+from layerboard.tasks.metrics.neighbours import Key, mean_of
 
 ROWS_CPU = 1 << 15  # rows of the memory that are compared at a time, as float32
 ROWS_GPU = 1 << 17

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 from scipy.stats import spearmanr
 
-from tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.arrays import Floats, Integers
 
 FEWEST = 3  # layers that a rank correlation is of, and values that an interval is of, at least
 MOST_SIGNS = 16  # differences up to which every pattern of signs is tried; of more, `DRAWS` are drawn

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import Cells, cell_distances
-from tasks.metrics.similarity import gram_matrix, u_centred
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.attention import Cells, cell_distances
+from layerboard.tasks.metrics.similarity import gram_matrix, u_centred
 
 AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, beside those of the patches
 TIE = 1e-6  # similarities that are closer than this are equal: products in float32 round that much

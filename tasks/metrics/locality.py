@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.metrics.arrays import Floats, Integers, mean_of_any
-from tasks.metrics.layer_choice import rank_correlation
+from layerboard.tasks.metrics.arrays import Floats, Integers, mean_of_any
+from layerboard.tasks.metrics.layer_choice import rank_correlation
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.arrays import SHORTEST, Floats, Integers
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 
 Key = TypeVar("Key", bound=Hashable)  # what a layer is called, or a set of layers
 Vectors = NDArray[np.float32]

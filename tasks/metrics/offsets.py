@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.metrics.arrays import Floats
-from tasks.metrics.attention import Cells
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.attention import Cells
 
 HeadClass = Literal["strict", "offset", "axial", "soft", "global"]
 

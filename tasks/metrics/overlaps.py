@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask, mean_of_any
+from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask, mean_of_any
 
 Averaged = Literal["shown", "seen", "all"]
 """Classes that are averaged: those that the truth shows; those that the truth or the prediction shows, as in

@@ -14,10 +14,18 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.arrays import VOID, Integers, Labels
-from tasks.metrics.carrying import Neighbourhood, Recent, Tile, Windows, carried, similarities, unit_tokens
-from tasks.metrics.cell_labels import cell_areas, first_largest, resized_labels
-from tasks.metrics.neighbours import Key, mean_of
+from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
+from layerboard.tasks.metrics.carrying import (
+    Neighbourhood,
+    Recent,
+    Tile,
+    Windows,
+    carried,
+    similarities,
+    unit_tokens,
+)
+from layerboard.tasks.metrics.cell_labels import cell_areas, first_largest, resized_labels
+from layerboard.tasks.metrics.neighbours import Key, mean_of
 
 CONSTANT = 1e-6
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.metrics.arrays import SHORTEST, Floats, Integers, mean_of_any
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers, mean_of_any
 
 Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)

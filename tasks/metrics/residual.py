@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.arrays import Floats
 
 
 def norm_ratio(skip: Tensor, branch: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.metrics.arrays import Floats, Mask
-from tasks.metrics.attention import Cells
-from tasks.metrics.cell_labels import overlaps
+from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.metrics.attention import Cells
+from layerboard.tasks.metrics.cell_labels import overlaps
 
 ROUNDING = 1e-6  # relative difference of values that count as equal: they are sums in single precision
 

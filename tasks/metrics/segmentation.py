@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.metrics.arrays import VOID, Floats, Labels, Mask
+from layerboard.tasks.metrics.arrays import VOID, Floats, Labels, Mask
 
 Flags = NDArray[np.uint8]
 

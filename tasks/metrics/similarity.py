@@ -14,7 +14,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from tasks.metrics.arrays import ROUNDING
+from layerboard.tasks.metrics.arrays import ROUNDING
 
 SMALLEST_BATCH = 4  # samples that the unbiased estimator needs
 SHARES = 1 << 23  # products of layers held at a time

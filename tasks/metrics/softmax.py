@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import threshold
 
-from tasks.metrics.arrays import ROUNDING, Integers
+from layerboard.tasks.metrics.arrays import ROUNDING, Integers
 
 RATED_BATCH = 256  # images of a batch that learning rates are stated for; they grow with the batch
 NOTHING = 1e-30

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.arrays import Floats
 
 Vectors = NDArray[np.float32]
 

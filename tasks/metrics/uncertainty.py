@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
-from tasks.metrics.arrays import Floats
-from tasks.metrics.class_ratios import ClassRatios
-from tasks.metrics.weighted import Part, Partitions, Ratios, Trials, halves, members_of
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.class_ratios import ClassRatios
+from layerboard.tasks.metrics.weighted import Part, Partitions, Ratios, Trials, halves, members_of
 
 # several scores (layers) as functions of the same weighted units
 WeightedScores = Ratios | Partitions | ClassRatios

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.clustering import Contingency, agreement, slopes
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.clustering import Contingency, agreement, slopes
 
 
 def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:

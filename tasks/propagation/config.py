@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tasks.metrics.carrying import Neighbourhood
-from zoo.view.released import ScriptFrame
-from zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
+from layerboard.tasks.metrics.carrying import Neighbourhood
+from layerboard.zoo.view.released import ScriptFrame
+from layerboard.zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 
 
 @dataclass(frozen=True, slots=True)

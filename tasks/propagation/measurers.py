@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.base import area_ceiling_metric, ceiling_metric
-from tasks.checks import LayerFlags
-from tasks.datasets.davis import Video
-from tasks.datasets.masks import read_mask
-from tasks.examples import small_mask
-from tasks.metrics.arrays import VOID
-from tasks.metrics.cell_labels import area_labels
-from tasks.metrics.propagation import Propagation, decode, decode_nearest, seed_labels
-from tasks.metrics.segmentation import score_frame
-from tasks.propagation.config import PropagationConfig
-from tasks.sets import MIXED, Gathered, members_of, of_one_grid
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.checks import LayerFlags
+from layerboard.tasks.datasets.davis import Video
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.examples import small_mask
+from layerboard.tasks.metrics.arrays import VOID
+from layerboard.tasks.metrics.cell_labels import area_labels
+from layerboard.tasks.metrics.propagation import Propagation, decode, decode_nearest, seed_labels
+from layerboard.tasks.metrics.segmentation import score_frame
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.sets import MIXED, Gathered, members_of, of_one_grid
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 CEILINGS = {
     ceiling_metric("J&F"): (ceiling_metric("J"), ceiling_metric("F")),

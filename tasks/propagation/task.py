@@ -10,19 +10,29 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, Statistic, digest
-from tasks.checks import ALIKE
-from tasks.datasets.base import Sample
-from tasks.datasets.davis import Video, Videos
-from tasks.datasets.files import stamp
-from tasks.datasets.masks import read_mask
-from tasks.examples import Predicted, drawn, small_mask
-from tasks.metrics.arrays import Floats
-from tasks.propagation.config import CONFIGS, PropagationConfig
-from tasks.propagation.measurers import CEILINGS, VideoMeasurer
-from tasks.task import MeasuredTask
-from zoo.spec import Layer
-from zoo.view.views import View
+from layerboard.tasks.base import (
+    Group,
+    Items,
+    Measurements,
+    Measurer,
+    Outcome,
+    Score,
+    Source,
+    Statistic,
+    digest,
+)
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.davis import Video, Videos
+from layerboard.tasks.datasets.files import stamp
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.examples import Predicted, drawn, small_mask
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.propagation.config import CONFIGS, PropagationConfig
+from layerboard.tasks.propagation.measurers import CEILINGS, VideoMeasurer
+from layerboard.tasks.task import MeasuredTask
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 
 VIDEOS = 8  # of which masks are kept
 FRAMES = 2  # of each: the middle and the last one of those that are scored

@@ -10,9 +10,9 @@ from math import exp, log, sqrt
 import numpy as np
 from PIL import Image, ImageEnhance
 
-from tasks.datasets.base import Sample
-from tasks.metrics.cell_labels import generator_of
-from zoo.view.geometry import Box
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.metrics.cell_labels import generator_of
+from layerboard.zoo.view.geometry import Box
 
 HUES = 256  # values of a hue in 8 bits, a full turn
 

@@ -12,14 +12,26 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from tasks.base import Group, Measurements, Measurer, Over, digest
-from tasks.datasets.scenes import Scene, every_value
-from tasks.metrics.arrays import VOID
-from tasks.segmentation.in_context import Grid, Memories, MemoryMeasurer
-from tasks.segmentation.pixel_memory import Electorate, PixelQueryMeasurer, Pixels, kept_of, voting_memory
-from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, shown_labels, signatures
-from zoo.spec import Layer
-from zoo.view.views import Stretch, View
+from layerboard.tasks.base import Group, Measurements, Measurer, Over, digest
+from layerboard.tasks.datasets.scenes import Scene, every_value
+from layerboard.tasks.metrics.arrays import VOID
+from layerboard.tasks.segmentation.in_context import Grid, Memories, MemoryMeasurer
+from layerboard.tasks.segmentation.pixel_memory import (
+    Electorate,
+    PixelQueryMeasurer,
+    Pixels,
+    kept_of,
+    voting_memory,
+)
+from layerboard.tasks.segmentation.shown import (
+    MEMORY_FIRST,
+    LabelledImages,
+    LearntImages,
+    shown_labels,
+    signatures,
+)
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Stretch, View
 
 
 @dataclass(frozen=True, slots=True)

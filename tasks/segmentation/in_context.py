@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.base import FINITE, Measurements
-from tasks.checks import LayerFlags
-from tasks.datasets.scenes import Scene
-from tasks.metrics import cell_labels
-from tasks.metrics.arrays import Integers, Labels
-from tasks.metrics.label_vote import most_similar_of_sets, vote
-from tasks.metrics.overlaps import confusion
-from tasks.sets import MIXED, Gathered, members_of, of_one_grid
-from zoo.spec import Layer
+from layerboard.tasks.base import FINITE, Measurements
+from layerboard.tasks.checks import LayerFlags
+from layerboard.tasks.datasets.scenes import Scene
+from layerboard.tasks.metrics import cell_labels
+from layerboard.tasks.metrics.arrays import Integers, Labels
+from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote
+from layerboard.tasks.metrics.overlaps import confusion
+from layerboard.tasks.sets import MIXED, Gathered, members_of, of_one_grid
+from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
 

@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.base import FINITE, Measurements
-from tasks.checks import LayerFlags
-from tasks.datasets.scenes import Scene
-from tasks.metrics import label_vote
-from tasks.metrics.arrays import VOID, Integers, Labels
-from tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
-from tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
-from tasks.metrics.overlaps import confusion, mean_iou_of_labels
-from tasks.segmentation.in_context import Grid, Memories, Read, joined
-from zoo.spec import Layer
+from layerboard.tasks.base import FINITE, Measurements
+from layerboard.tasks.checks import LayerFlags
+from layerboard.tasks.datasets.scenes import Scene
+from layerboard.tasks.metrics import label_vote
+from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
+from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
+from layerboard.tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
+from layerboard.tasks.metrics.overlaps import confusion, mean_iou_of_labels
+from layerboard.tasks.segmentation.in_context import Grid, Memories, Read, joined
+from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from shows mostly a class"
 TOO_FEW = "the number of voters is chosen on a part of the images to learn from, and there is one alone"

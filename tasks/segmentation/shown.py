@@ -8,16 +8,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tasks.base import AVERAGED, Group, Items, Measurements, Outcome, Over, Score, Source, Statistic, digest
-from tasks.checks import ALIKE
-from tasks.datasets.files import stamp
-from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
-from tasks.metrics.arrays import Integers, Labels
-from tasks.metrics.cell_labels import evenly_spaced, resized_labels
-from tasks.metrics.overlaps import Overlaps
-from tasks.sources import ANY_SIZE, chunks
-from tasks.task import Measurable, MeasuredTask
-from zoo.view.views import View
+from layerboard.tasks.base import (
+    AVERAGED,
+    Group,
+    Items,
+    Measurements,
+    Outcome,
+    Over,
+    Score,
+    Source,
+    Statistic,
+    digest,
+)
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.files import stamp
+from layerboard.tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
+from layerboard.tasks.metrics.arrays import Integers, Labels
+from layerboard.tasks.metrics.cell_labels import evenly_spaced, resized_labels
+from layerboard.tasks.metrics.overlaps import Overlaps
+from layerboard.tasks.sources import ANY_SIZE, chunks
+from layerboard.tasks.task import Measurable, MeasuredTask
+from layerboard.zoo.view.views import View
 
 NO_LABELS = "no pixel of the images that are labelled has a class"
 

@@ -12,14 +12,14 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from tasks.base import Group, Measurements, Measurer, Over, digest
-from tasks.datasets.scenes import Scene, read_classes
-from tasks.metrics.arrays import Labels
-from tasks.metrics.cell_labels import cell_counts
-from tasks.segmentation import in_context
-from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
-from zoo.spec import Layer
-from zoo.view.views import Stretch, View
+from layerboard.tasks.base import Group, Measurements, Measurer, Over, digest
+from layerboard.tasks.datasets.scenes import Scene, read_classes
+from layerboard.tasks.metrics.arrays import Labels
+from layerboard.tasks.metrics.cell_labels import cell_counts
+from layerboard.tasks.segmentation import in_context
+from layerboard.tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Stretch, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from benchmark.plan.mini_data import mini_data
+from layerboard.benchmark.plan.mini_data import mini_data
 from tests.benchmark.runs import Tally, leave_cost_out, leave_pages_out, run, write_data
 
 BACKBONES = ("mini-fs", "mini-resnet")
@@ -32,7 +32,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         leave_cost_out(patch)
-        patch.setattr("benchmark.plan.location.mini_data", in_turn)
+        patch.setattr("layerboard.benchmark.plan.location.mini_data", in_turn)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -8,14 +8,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import Group, Source
-from tasks.datasets.base import Coverage
-from tasks.datasets.classes import Unlabelled
-from tasks.sources import Batches, ProbedImages
-from zoo.errors import UnreadableImageError
-from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
-from zoo.spec import BackboneSpec, Layer, Stage
-from zoo.view.views import ResizeCrop, View
+from layerboard.tasks.base import Group, Source
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.classes import Unlabelled
+from layerboard.tasks.sources import Batches, ProbedImages
+from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
+from layerboard.zoo.spec import BackboneSpec, Layer, Stage
+from layerboard.zoo.view.views import ResizeCrop, View
 
 SPEC = BackboneSpec(
     name="double",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.commands.app import main
+from layerboard.benchmark.commands.app import main
 from tests.benchmark.runs import Tally, leave_cost_out
 
 

@@ -14,18 +14,18 @@ import pandas as pd
 import pytest
 from torch import Tensor
 
-import benchmark
-from benchmark.commands.app import main
-from benchmark.extraction.one_pass import run_pass
-from benchmark.jobs import passes
-from benchmark.jobs.job import Setup
-from tasks import registry
-from tasks.datasets.base import FileSample
-from tasks.registry import COST
+import layerboard
+from layerboard.benchmark.commands.app import main
+from layerboard.benchmark.extraction.one_pass import run_pass
+from layerboard.benchmark.jobs import passes
+from layerboard.benchmark.jobs.job import Setup
+from layerboard.tasks import registry
+from layerboard.tasks.datasets.base import FileSample
+from layerboard.tasks.registry import COST
+from layerboard.zoo.features import Visitor
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.spec import Layer
 from tests import fakes
-from zoo.features import Visitor
-from zoo.features.backbone import Backbone
-from zoo.spec import Layer
 
 QUICK = "1,final"
 """Layers that keep a run short."""
@@ -64,7 +64,7 @@ def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: objec
 
 def leave_pages_out(patch: pytest.MonkeyPatch) -> None:
     """No run writes pages."""
-    patch.setattr("benchmark.api.write_board", lambda *_: [])
+    patch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
 
 
 def write_data(root: Path) -> Path:
@@ -81,12 +81,12 @@ def write_data(root: Path) -> Path:
 
 
 def run(place: Path, backbones: Collection[str], *tasks: str, **options: Any) -> pd.DataFrame:
-    """Records of `benchmark.run` with ``place/out`` and, unless told otherwise, ``place/cache``.
+    """Records of `layerboard.run` with ``place/out`` and, unless told otherwise, ``place/cache``.
 
     What went wrong is in ``attrs["failures"]``.
     """
     settings = {"workers": 1, "layers": QUICK, "floor": False, "cache": place / "cache"} | options
-    found = benchmark.run(list(backbones), list(tasks), output=place / "out", **settings)
+    found = layerboard.run(list(backbones), list(tasks), output=place / "out", **settings)
     found.frame.attrs["failures"] = list(found.failures)
     return found.frame
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.api import carry_out
-from benchmark.engines.progress import Silent
-from benchmark.request import Request
+from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, leave_pages_out, run, shards
 from tests.zoo.reduced import reduce
-from zoo.errors import InputError
-from zoo.registry import find
 
 FOLDERS = ["examples", "items", "records", "tables", "thumbnails"]
 LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")}}
@@ -235,9 +235,9 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
 
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.knn.KnnTask.score", bug)
-        patch.setattr("tasks.cka._GramMeasurer.update", bug)
-        patch.setattr("tasks.keypoints.task.KeypointTask.measure_sets", bug)
+        patch.setattr("layerboard.tasks.knn.KnnTask.score", bug)
+        patch.setattr("layerboard.tasks.cka._GramMeasurer.update", bug)
+        patch.setattr("layerboard.tasks.keypoints.task.KeypointTask.measure_sets", bug)
         records = run(place, ["mini-random"], data=data, layers="1")
     assert set(records["task"]) == set(TASKS) - {"knn", "cka", "spair"}
     assert sorted(records.attrs["failures"]) == [
@@ -256,7 +256,7 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     def bug(*_: object) -> None:
         raise RuntimeError("shapes differ")
 
-    monkeypatch.setattr("benchmark.extraction.collectors.VectorCollector.see", bug)
+    monkeypatch.setattr("layerboard.benchmark.extraction.collectors.VectorCollector.see", bug)
     records = run(new_place(), ["mini-random"], data=data, layers="1")
     assert set(records["task"]) == {"davis", "spair", "cluster-object", "cluster-part"}
     failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]

@@ -9,20 +9,20 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.engines import choose as device
-from benchmark.engines.choose import device_name
-from benchmark.jobs import prepare, questions
-from leaderboards.check import check_pages
-from leaderboards.merge import merge_outputs
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.record import read_frame
-from tasks import registry
-from tasks.analyses.cost import CostConfig, CostTask
-from tasks.registry import TASKS
+from layerboard.benchmark.engines import choose as device
+from layerboard.benchmark.engines.choose import device_name
+from layerboard.benchmark.jobs import prepare, questions
+from layerboard.leaderboards.check import check_pages
+from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.record import read_frame
+from layerboard.tasks import registry
+from layerboard.tasks.analyses.cost import CostConfig, CostTask
+from layerboard.tasks.registry import TASKS
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import Tally, command, run
-from zoo.errors import InputError
-from zoo.registry import find
 
 RULE = CostConfig(
     warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0, visits=2

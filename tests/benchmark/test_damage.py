@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import PlanRecipe, make_plan
-from benchmark.plan.suites import STANDARD_SUITE
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import read_frame
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.record import read_frame
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, run
-from zoo.registry import find
 
 pytestmark = pytest.mark.usefixtures("no_pages")
 

@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.commands.decompose import decompose
-from benchmark.engines.progress import Silent
-from benchmark.request import Request
-from leaderboards.sections.decomposition import difference_interval
-from tasks.base import Items, Statistic
-from tasks.decompose import Given, steps_protocols, task_steps
-from tasks.paths import TAP, TRANSFORM
-from tasks.protocols import find_protocol
+from layerboard.benchmark.commands.decompose import decompose
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.sections.decomposition import difference_interval
+from layerboard.tasks.base import Items, Statistic
+from layerboard.tasks.decompose import Given, steps_protocols, task_steps
+from layerboard.tasks.paths import TAP, TRANSFORM
+from layerboard.tasks.protocols import find_protocol
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
 from tests.benchmark.runs import command, run
-from zoo.errors import InputError
-from zoo.spec import Layer
 
 LAYERS = "1,2"
 Decomposed = tuple[pd.DataFrame, list[Path], Path]  # changes, files of the page, and the folder of the run

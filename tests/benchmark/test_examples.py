@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leaderboards.merge import merge_outputs
-from leaderboards.records.arrays import read_arrays
-from leaderboards.records.checksum import companions_of, file_digest, read_checked
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import read_records
-from leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
-from tasks import clustering, knn, retrieval
-from tasks.examples import SIDE
-from tasks.keypoints import task as keypoints
-from tasks.propagation import task as propagation
+from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.records.arrays import read_arrays
+from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.record import read_records
+from layerboard.leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
+from layerboard.tasks import clustering, knn, retrieval
+from layerboard.tasks.examples import SIDE
+from layerboard.tasks.keypoints import task as keypoints
+from layerboard.tasks.propagation import task as propagation
+from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, files, run
-from zoo.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("no_pages")
 

@@ -14,28 +14,28 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark import request
-from benchmark.commands import export
-from benchmark.engines.base import Engine, Job, JobQueue, LocalEngine, Result, Work
-from benchmark.engines.progress import Reporter
-from benchmark.request import Request
-from leaderboards.board import Board
-from leaderboards.sections import order
-from tasks import registry
-from tasks.analyses.base import ImageAnalysis, KeptImages, Tally
-from tasks.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
-from tasks.blocks import Block, Heading, said
-from tasks.feeds import ATTENTION
-from tasks.registry import TaskEntry
-from tasks.task import VectorTask
-from tasks.transformed import Vectors
+from layerboard.benchmark import request
+from layerboard.benchmark.commands import export
+from layerboard.benchmark.engines.base import Engine, Job, JobQueue, LocalEngine, Result, Work
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections import order
+from layerboard.tasks import registry
+from layerboard.tasks.analyses.base import ImageAnalysis, KeptImages, Tally
+from layerboard.tasks.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
+from layerboard.tasks.blocks import Block, Heading, said
+from layerboard.tasks.feeds import ATTENTION
+from layerboard.tasks.registry import TaskEntry
+from layerboard.tasks.task import VectorTask
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.benchmark import runs
 from tests.benchmark.runs import add_row, leave_cost_out, run
-from zoo.features import AttentionMaps
-from zoo.spec import BackboneSpec, Layer
 
 if TYPE_CHECKING:
-    from benchmark.commands.export import ExportRequest, FileTexts
+    from layerboard.benchmark.commands.export import ExportRequest, FileTexts
 
 Capture = pytest.CaptureFixture[str]
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.scores.records import rule_of
-from zoo.registry import find
+from layerboard.benchmark.scores.records import rule_of
+from layerboard.zoo.registry import find
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmark import api as runner
-from benchmark.engines.base import LocalEngine
-from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.pieces import Pieces
+from layerboard.benchmark import api as runner
+from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.jobs.job import BackboneJobs
+from layerboard.benchmark.jobs.pieces import Pieces
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run
 

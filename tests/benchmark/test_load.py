@@ -1,4 +1,4 @@
-"""`benchmark.load`: backbones by name, cut after a layer, as a run shows them images."""
+"""`layerboard.load`: backbones by name, cut after a layer, as a run shows them images."""
 
 import re
 from pathlib import Path
@@ -8,17 +8,17 @@ import pytest
 import torch
 from PIL import Image
 
-import benchmark
-from benchmark.engines.progress import Silent
-from benchmark.request import Request
-from benchmark.vectors import write_vectors
-from tasks.protocols import STANDARD
-from tasks.registry import COST, config_of, find_tasks
+import layerboard
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.request import Request
+from layerboard.benchmark.vectors import write_vectors
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import COST, config_of, find_tasks
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.cut import CutBackbone
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import FitLongSide, Letterbox, Tiles
 from tests.zoo.load.test_infer import save
-from zoo.errors import InputError
-from zoo.features.cut import CutBackbone
-from zoo.spec import Layer
-from zoo.view.views import FitLongSide, Letterbox, Tiles
 
 CPU = {"device": "cpu"}
 
@@ -44,26 +44,26 @@ def test_vectors_are_those_of_a_run(  # type: ignore[no-untyped-def]
         keys, expected = [str(key) for key in arrays["test_keys"]], arrays["test"]
     files = {one.name: one for one in (data / "imagenet").rglob("*.JPEG")}
     images = [Image.open(files[Path(key).name]) for key in keys]
-    encode = benchmark.load(name, layer=layer, pooling=pooling, **CPU)
+    encode = layerboard.load(name, layer=layer, pooling=pooling, **CPU)
     np.testing.assert_allclose(encode(images).numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_views_are_those_of_the_task_at_the_input_size() -> None:
     views = {
-        task: benchmark.load("mini-resnet", layer=1, pooling="grid", task=task, **CPU).view
+        task: layerboard.load("mini-resnet", layer=1, pooling="grid", task=task, **CPU).view
         for task in ("spair", "cluster-object", "retrieval")
     }
     assert isinstance(views["spair"], Letterbox)
     assert isinstance(views["cluster-object"], Tiles)
     assert isinstance(views["retrieval"], FitLongSide)
-    larger = benchmark.load("mini-fs", layer=1, input_size=130, **CPU)
+    larger = layerboard.load("mini-fs", layer=1, input_size=130, **CPU)
     assert larger.spec.input_size == 128
     assert larger(Image.new("RGB", (200, 300))).shape == (1, 96)
 
 
 def test_directories_and_the_last_layer_work(tmp_path: Path) -> None:
     save(tmp_path, "ViTModel")
-    encode = benchmark.load(tmp_path, **CPU)
+    encode = layerboard.load(tmp_path, **CPU)
     assert encode.layer.index == encode.spec.depth
     assert encode.pooling == "cls"
     side = encode.spec.input_size
@@ -71,7 +71,7 @@ def test_directories_and_the_last_layer_work(tmp_path: Path) -> None:
 
 
 def test_the_weights_that_are_kept_grow_with_the_layer() -> None:
-    kept = [benchmark.load("mini-fs", layer=layer, **CPU).parameters for layer in (2, 4, 12, "final")]
+    kept = [layerboard.load("mini-fs", layer=layer, **CPU).parameters for layer in (2, 4, 12, "final")]
     assert np.diff(kept).tolist() == [2 * 111_840, 8 * 111_840, 192]
 
 
@@ -113,4 +113,4 @@ def test_the_page_of_costs_is_right() -> None:
 )
 def test_what_is_wrong_is_said_in_a_sentence(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        benchmark.load(**({"name": "mini-fs", "device": "cpu"} | options))  # type: ignore[arg-type]
+        layerboard.load(**({"name": "mini-fs", "device": "cpu"} | options))  # type: ignore[arg-type]

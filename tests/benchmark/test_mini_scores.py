@@ -2,7 +2,7 @@
 
 The whole path is walked, from rendering the datasets over the packaged weights to the numbers, at an early, a
 middle and a late layer: by a transformer and a ConvNet on every task, by the others on tasks of few images.
-``python -m benchmark run`` and ``leaderboard --tables leaderboards/tables`` write the committed numbers
+``layerboard run`` and ``leaderboard --tables leaderboards/tables`` write the committed numbers
 again.
 """
 
@@ -11,15 +11,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import benchmark
-from benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
-from leaderboards.board import Board
-from leaderboards.check import differences
-from leaderboards.pages.build import tables_folder
-from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.tidy import TIDY, tidy_frame
-from leaderboards.records.key import Tolerance
-from zoo.registry import find
+import layerboard
+from layerboard.benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.check import differences
+from layerboard.leaderboards.pages.build import tables_folder
+from layerboard.leaderboards.pages.csv import read_numbers
+from layerboard.leaderboards.pages.tidy import TIDY, tidy_frame
+from layerboard.leaderboards.records.key import Tolerance
+from layerboard.zoo.registry import find
 
 LAYERS = "2,7,11"
 
@@ -60,7 +60,7 @@ def committed(suite: str) -> pd.DataFrame:
 def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     suite = MINI_SUITE if name in MINI_SUITE.backbones else MINI_INTERVENTIONS
     tasks = tasks_of(name, suite.name)
-    records = benchmark.run(
+    records = layerboard.run(
         [name],
         sorted(tasks),
         suite=suite.name,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmark.plan import suites
-from tasks.datasets import catalogue
-from tasks.datasets.files import file_paths
-from tasks.datasets.masks import write_mask
-from tasks.datasets.scenes import Files, SceneEntry
+from layerboard.benchmark.plan import suites
+from layerboard.tasks.datasets import catalogue
+from layerboard.tasks.datasets.files import file_paths
+from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.scenes import Files, SceneEntry
 from tests.benchmark.runs import add_row, command, run
 
 

@@ -10,23 +10,23 @@ from zlib import crc32
 import pytest
 import torch
 
-from benchmark.api import carry_out
-from benchmark.engines.base import LocalEngine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.plan.plan import view_for
-from benchmark.request import Request
+from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.plan.plan import view_for
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
+from layerboard.zoo.load.own import own_backbone
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import ResizeCrop, Tiles, WholeFrame
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.own_worker import means
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import command, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
-from zoo.errors import InputError
-from zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
-from zoo.load.own import own_backbone
-from zoo.registry import find
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop, Tiles, WholeFrame
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_backbones.md"
 
@@ -172,7 +172,7 @@ def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
     names = ("filters", "positions", "position_bias")
     assert weights("own_mute") == Weights(None, None, None, dict.fromkeys(names, reason))
     shows = """    def weights(self):
-        from zoo.features import Weights
+        from layerboard.zoo.features import Weights
 
         return Weights(self.patches, None, None, {"positions": "none", "position_bias": "none"})
 
@@ -226,7 +226,7 @@ def test_rows_are_summed_in_the_first_batch_only(
     (spec,) = find([write_attender("own_once")])
     backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
     summed: list[Layer] = []
-    monkeypatch.setattr("zoo.load.own._check_sums", lambda _, maps: summed.append(maps.layer))
+    monkeypatch.setattr("layerboard.zoo.load.own._check_sums", lambda _, maps: summed.append(maps.layer))
     for _ in range(3):
         backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
     assert summed == [Layer(2, "probabilities")]

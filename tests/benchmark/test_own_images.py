@@ -8,22 +8,22 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-import benchmark
-from benchmark.plan.datasets import bind_tasks, own_datasets
-from benchmark.plan.location import DataLocation
-from benchmark.plan.suites import MINI_SUITE
-from leaderboards.board import Board
-from leaderboards.pages.inside.page import inside_page
-from tasks import sources
-from tasks.datasets.classes import MADE, MADE_SPLIT
-from tasks.datasets.files import IMAGE_EXTENSIONS
-from tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
-from tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
-from tasks.protocols import STANDARD
-from tasks.registry import config_of, find_tasks
+import layerboard
+from layerboard.benchmark.plan.datasets import bind_tasks, own_datasets
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.tasks import sources
+from layerboard.tasks.datasets.classes import MADE, MADE_SPLIT
+from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS
+from layerboard.tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
+from layerboard.tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of, find_tasks
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import Tally, command, run
-from zoo.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 
@@ -239,7 +239,7 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
     (tmp_path / "im").mkdir()
     for index in range(3):
         (tmp_path / "im" / f"{index}.jpg").write_bytes(b"no image")
-    found = benchmark.run(
+    found = layerboard.run(
         "mini-fs",
         images=tmp_path / "im",
         floor=False,

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import Tally, command, run
-from zoo.errors import InputError
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_tasks.md"
 

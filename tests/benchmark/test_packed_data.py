@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from benchmark.plan.location import DataLocation
-from benchmark.plan.suites import REAL
-from tasks.datasets.packs import writing
-from tasks.datasets.packs.manifest import CARD, read_manifest
-from tasks.datasets.packs.shards import write_shard
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.suites import REAL
+from layerboard.tasks.datasets.packs import writing
+from layerboard.tasks.datasets.packs.manifest import CARD, read_manifest
+from layerboard.tasks.datasets.packs.shards import write_shard
 from tests.benchmark.runs import command, comparable, run
 from tests.tasks.datasets.packs.conftest import pack
 
@@ -49,7 +49,7 @@ def test_records_items_and_examples_are_equal_from_folder_and_from_pack(
 def test_a_location_of_a_pack_is_its_root_by_an_absolute_path(
     packed_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchmark.plan.location import data_folder
+    from layerboard.benchmark.plan.location import data_folder
 
     monkeypatch.chdir(packed_data.parent)
     at = DataLocation(REAL, data_folder(Path(f"hf:{packed_data.name}")))

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.engines.progress import Silent
-from benchmark.jobs.prepare import understand
-from benchmark.plan.backbones import find_backbones
-from benchmark.plan.suites import PAPER_SUITE
-from benchmark.request import Request
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.jobs.prepare import understand
+from layerboard.benchmark.plan.backbones import find_backbones
+from layerboard.benchmark.plan.suites import PAPER_SUITE
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests import fakes
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
-from zoo.errors import InputError
-from zoo.registry import find
 
 
 def test_both_protocols_stand_side_by_side(again: Path, data: Path, whole: Whole) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import benchmark
-from leaderboards.literature import all_published
-from leaderboards.reproduce import reproduce
+import layerboard
+from layerboard.leaderboards.literature import all_published
+from layerboard.leaderboards.reproduce import reproduce
 
 TOLERANCE = {"knn": 0.5, "davis": 1.5}
 """Points of a score that other decoders, resizers and interpolations of position embeddings may make."""
@@ -39,7 +39,7 @@ def test_a_real_checkpoint_gives_its_published_numbers(name: str, task: str, tmp
     ]
     if not wanted:
         pytest.skip(f"no comparable number of {name} on {task} is published")
-    records = benchmark.run(
+    records = layerboard.run(
         [name],
         [task],
         data=os.environ["LAYERBOARD_DATA"],

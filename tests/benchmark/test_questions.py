@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.analyses.receptive_field import ReceptiveFieldTask
+from layerboard.tasks.analyses.receptive_field import ReceptiveFieldTask
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import Tally, assert_same_records, run
 

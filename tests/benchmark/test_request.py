@@ -15,23 +15,23 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-import benchmark
-from benchmark.commands.app import app
-from benchmark.commands.check import CheckRequest
-from benchmark.commands.command import Command
-from benchmark.commands.compare import CompareRequest
-from benchmark.commands.export import ExportRequest
-from benchmark.commands.leaderboard import LeaderboardRequest
-from benchmark.commands.merge import MergeRequest
-from benchmark.commands.pretrain import Pretraining
-from benchmark.commands.report import ReportRequest
-from benchmark.commands.reproduce import ReproduceRequest
-from benchmark.commands.run import RunForm
-from benchmark.option import declared
-from benchmark.parsers import default_cache, default_workers
-from benchmark.request import Request
+import layerboard
+from layerboard.benchmark.commands.app import app
+from layerboard.benchmark.commands.check import CheckRequest
+from layerboard.benchmark.commands.command import Command
+from layerboard.benchmark.commands.compare import CompareRequest
+from layerboard.benchmark.commands.export import ExportRequest
+from layerboard.benchmark.commands.leaderboard import LeaderboardRequest
+from layerboard.benchmark.commands.merge import MergeRequest
+from layerboard.benchmark.commands.pretrain import Pretraining
+from layerboard.benchmark.commands.report import ReportRequest
+from layerboard.benchmark.commands.reproduce import ReproduceRequest
+from layerboard.benchmark.commands.run import RunForm
+from layerboard.benchmark.option import declared
+from layerboard.benchmark.parsers import default_cache, default_workers
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
-from zoo.errors import InputError
 
 Form = TypeVar("Form")
 FORMS = pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_help_shows_every_option(
 
 
 def test_the_python_call_has_the_same_options() -> None:
-    parameters = signature(benchmark.run).parameters
+    parameters = signature(layerboard.run).parameters
     assert list(parameters) == [*(one.name for one in fields(Request)), "progress"]
     for option in declared(Request):
         parameter = parameters[option.name]
@@ -190,7 +190,7 @@ def test_the_python_call_has_the_same_options() -> None:
         assert parameter.kind is (Parameter.POSITIONAL_OR_KEYWORD if first else Parameter.KEYWORD_ONLY)
         assert parameter.default == option.default is not MISSING
         assert parameter.annotation == option.accepts
-        assert f"\n    {option.name}: {option.help.split(' ')[0]}" in (benchmark.run.__doc__ or "")
+        assert f"\n    {option.name}: {option.help.split(' ')[0]}" in (layerboard.run.__doc__ or "")
 
 
 def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,12 +200,12 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
         found.append(request)
         raise InterruptedError
 
-    monkeypatch.setattr("benchmark.api.carry_out", carry_out)
+    monkeypatch.setattr("layerboard.benchmark.api.carry_out", carry_out)
     with pytest.raises(InterruptedError):
-        benchmark.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
+        layerboard.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
     assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]
     with pytest.raises(TypeError, match="unexpected keyword argument 'task'"):
-        benchmark.run(task="knn")  # type: ignore[call-arg]
+        layerboard.run(task="knn")  # type: ignore[call-arg]
 
 
 def test_every_option_has_an_example() -> None:
@@ -259,7 +259,7 @@ def test_a_request_is_frozen_small_and_can_be_sent() -> None:
 
 
 def test_help_shows_public_functions_first() -> None:
-    text = pydoc.plain(pydoc.render_doc(benchmark))
+    text = pydoc.plain(pydoc.render_doc(layerboard))
     before, _, _ = text.partition("PACKAGE CONTENTS")
     assert "run(backbones=(), tasks=(), *, suite=None" in before
     assert "poolings='cls,mean'" in before
@@ -269,8 +269,8 @@ def test_help_shows_public_functions_first() -> None:
 
 def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
     said = command(capsys, "--version")
-    assert (said.code, said.out) == (0, f"layerboard {benchmark.__version__}\n")
-    assert benchmark.__version__ == "0+source" or benchmark.__version__[0].isdigit()
+    assert (said.code, said.out) == (0, f"layerboard {layerboard.__version__}\n")
+    assert layerboard.__version__ == "0+source" or layerboard.__version__[0].isdigit()
 
 
 HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy', 'ray'} & set(sys.modules)"
@@ -278,10 +278,10 @@ HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy', 'ray'} & set(sy
 
 def test_nothing_heavy_comes_before_the_first_line() -> None:
     code = (
-        "import sys, benchmark.request\n"
-        "request = benchmark.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
+        "import sys, layerboard.benchmark.request\n"
+        "request = layerboard.benchmark.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
         f"print(not {HEAVY})\n"
-        "import benchmark.commands.app as cli, typer\n"
+        "import layerboard.benchmark.commands.app as cli, typer\n"
         "def echo(line, err):\n"
         f"    print(line, not {HEAVY})\n"
         "    sys.exit()\n"
@@ -292,5 +292,5 @@ def test_nothing_heavy_comes_before_the_first_line() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == [
         "True",
-        f"layerboard {benchmark.__version__}: suite standard on here; mini-fs; knn, davis True",
+        f"layerboard {layerboard.__version__}: suite standard on here; mini-fs; knn, davis True",
     ]

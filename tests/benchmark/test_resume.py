@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.records.record import read_records
+from layerboard.leaderboards.records.record import read_records
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, environment, files, run, shards
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import benchmark
-from benchmark.engines.base import WorkerSlot
-from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs import pieces
-from benchmark.jobs.pieces import Pieces
-from benchmark.plan import datasets
-from benchmark.plan.location import DataLocation
-from benchmark.plan.suites import STANDARD_SUITE
-from tasks.datasets.masks import read_mask, write_mask
-from tasks.datasets.scenes import VOC_2012
-from tasks.protocols import EvaluationProtocol, find_protocol
-from tasks.registry import config_of
-from tasks.segmentation import shown
-from tasks.segmentation.hummingbird import HummingbirdConfig
+import layerboard
+from layerboard.benchmark.engines.base import WorkerSlot
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.jobs import pieces
+from layerboard.benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.plan import datasets
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.datasets.scenes import VOC_2012
+from layerboard.tasks.protocols import EvaluationProtocol, find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.segmentation import shown
+from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
@@ -194,7 +194,7 @@ def test_the_plan_counts_comparing_with_the_memory(labelled: Path, tmp_path: Pat
     def plan() -> list[tuple[str, str, int]]:
         place = {"data": data, "output": tmp_path / "out", "cache": tmp_path / "cache"}
         settings = {"protocol": protocol, "floor": False, "layers": QUICK}
-        found = benchmark.forecast(["mini-resnet"], "segment", **place, **settings)
+        found = layerboard.forecast(["mini-resnet"], "segment", **place, **settings)
         wrong = "Not counted", "fail"
         assert not any(word in note for note in found.notes for word in wrong)
         steps = found.frame[found.frame["source"] != ""]

@@ -5,17 +5,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import PlanRecipe, make_plan
-from benchmark.plan.suites import STANDARD_SUITE
-from leaderboards.board import Board
-from leaderboards.scores.frames import is_set
-from leaderboards.sections.transforms import blocks_of, set_gains
-from tasks.protocols import STANDARD
-from tasks.registry import TASKS
-from tasks.sets import MIXED
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.scores.frames import is_set
+from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import TASKS
+from layerboard.tasks.sets import MIXED
+from layerboard.zoo.registry import find
 from tests.benchmark.runs import Tally, command, files, run
-from zoo.registry import find
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
 PLACE = ["backbone", "task", "dataset", "transform", "layer", "tap", "pooling", "metric"]

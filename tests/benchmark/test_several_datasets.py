@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import benchmark
-from benchmark.plan.datasets import own_datasets
-from benchmark.plan.suites import LONGEST_SUITE, images_suite
+import layerboard
+from layerboard.benchmark.plan.datasets import own_datasets
+from layerboard.benchmark.plan.suites import LONGEST_SUITE, images_suite
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.leaderboards.shown import render_page
-from zoo.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
 ) -> None:
     options = {"layers": "1", "workers": 1, "floor": False, "cache": tmp_path / "cache"}
     tasks = ["knn", "cka", "fewshot"]
-    found = benchmark.run("mini-fs", tasks, images=folders, output=tmp_path / "out", **options)
+    found = layerboard.run("mini-fs", tasks, images=folders, output=tmp_path / "out", **options)
     assert found.failures == ()
     records = found.frame
     names = sorted(records["dataset"].unique())
@@ -51,7 +51,7 @@ def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
         f"{shots} shots need {shots} readable training images of every class; one class has 4"
         for shots in (5, 10, 25)
     }
-    again = benchmark.run("mini-fs", tasks, images=folders[::-1], output=tmp_path / "out", **options).frame
+    again = layerboard.run("mini-fs", tasks, images=folders[::-1], output=tmp_path / "out", **options).frame
     assert set(again["suite"]) == {suite}
     assert (again["date"] == records["date"]).all()  # nothing was scored again
 
@@ -69,18 +69,18 @@ def test_the_same_images_twice_are_wrong_usage(folders: list[Path], tmp_path: Pa
     shutil.copytree(folders[0], tmp_path / "im")
     shutil.copytree(folders[0], tmp_path / "copy" / "im")
     with pytest.raises(InputError, match=r"--images names the same images twice: .*/im and .*/im"):
-        benchmark.run("mini-fs", "knn", images=[tmp_path / "im", tmp_path / second], output=tmp_path / "out")
+        layerboard.run("mini-fs", "knn", images=[tmp_path / "im", tmp_path / second], output=tmp_path / "out")
 
 
 def test_one_that_is_not_there_is_wrong_usage_before_any_work(folders: list[Path], tmp_path: Path) -> None:
     out, cache = tmp_path / "out", tmp_path / "cache"
     with pytest.raises(InputError, match="nowhere, which does not exist"):
-        benchmark.run("mini-fs", "knn", images=[folders[0], "nowhere"], output=out, cache=cache)
+        layerboard.run("mini-fs", "knn", images=[folders[0], "nowhere"], output=out, cache=cache)
     assert not list(out.rglob("*.parquet"))
     with pytest.raises(InputError, match="--images takes a word"):
-        benchmark.run("mini-fs", "knn", images=[folders[0], ""], output=out, cache=cache)
+        layerboard.run("mini-fs", "knn", images=[folders[0], ""], output=out, cache=cache)
     with pytest.raises(InputError, match="--data and --images exclude each other"):
-        benchmark.run("mini-fs", "knn", images=folders, data=folders[0], output=out, cache=cache)
+        layerboard.run("mini-fs", "knn", images=folders, data=folders[0], output=out, cache=cache)
 
 
 def test_the_suite_is_called_by_its_datasets_in_any_order_and_briefly() -> None:

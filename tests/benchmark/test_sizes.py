@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-import benchmark
-from benchmark.api import carry_out
-from benchmark.commands.recommend import RecommendRequest, code_of, recommended
-from benchmark.engines.progress import Silent
-from benchmark.plan.backbones import find_backbones
-from benchmark.plan.sizes import at_sizes
-from benchmark.plan.suites import MINI_SUITE
-from benchmark.request import Request
+import layerboard
+from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.plan.backbones import find_backbones
+from layerboard.benchmark.plan.sizes import at_sizes
+from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import Tally, command, leave_pages_out, run
-from zoo.errors import InputError
-from zoo.registry import find
 
 FIXED = replace(find(["mini-fs"])[0], name="fixed", fixed_size=True)
 
@@ -80,9 +80,9 @@ def test_sizes_are_whole_numbers(value: object) -> None:
 
 
 def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
-    assert benchmark.load("mini-fs@128px", layer=1, device="cpu").spec.input_size == 128
+    assert layerboard.load("mini-fs@128px", layer=1, device="cpu").spec.input_size == 128
     with pytest.raises(InputError, match="'mini-fs@128px' names an input size, and --input-size another"):
-        benchmark.load("mini-fs@128px", input_size=64)
+        layerboard.load("mini-fs@128px", input_size=64)
 
 
 def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(

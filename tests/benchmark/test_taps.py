@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.api import carry_out
-from benchmark.plan.layers import select_layers
-from benchmark.request import Request
-from leaderboards.board import Board
-from leaderboards.sections.tables import layer_table
+from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.plan.layers import select_layers
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.tables import layer_table
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import Tally, command, files, leave_pages_out, run
-from zoo.errors import InputError
-from zoo.spec import Layer
 
 TOKENS = replace(SPEC, heads=2)
 

@@ -10,7 +10,7 @@ from tests import fakes
 from tests.benchmark.runs import command
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
-CALL = "python -m benchmark "
+CALL = "layerboard "
 
 Capture = pytest.CaptureFixture[str]
 

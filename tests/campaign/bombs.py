@@ -21,17 +21,17 @@ import numpy as np
 import torch
 from PIL import Image
 
-from benchmark.scores.exported.cka import score_cka
-from benchmark.scores.exported.classification import score_knn
-from leaderboards.records.arrays import read_arrays
-from tasks.datasets.base import PhotoSample
-from tasks.datasets.masks import read_mask
-from tasks.datasets.safe_pickle import restricted_load
+from layerboard.benchmark.scores.exported.cka import score_cka
+from layerboard.benchmark.scores.exported.classification import score_knn
+from layerboard.leaderboards.records.arrays import read_arrays
+from layerboard.tasks.datasets.base import PhotoSample
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import load, locate
+from layerboard.zoo.registry import find
 from tests.campaign.broken_bytes import SECONDS, Victim, problem_in_time
 from tests.campaign.counts import Count
-from zoo.errors import InputError
-from zoo.load.backbone import load, locate
-from zoo.registry import find
 
 MOST_MEMORY = 2**30
 """Bytes that an answer may take beside what the process has."""

@@ -14,25 +14,25 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmark.scores.exported.cka import score_cka
-from benchmark.scores.exported.classification import score_knn
-from benchmark.scores.exported.clustering import score_clustering
-from benchmark.scores.exported.davis import score_davis
-from benchmark.scores.exported.retrieval import score_retrieval
-from mini import checkpoints
-from tasks.datasets.base import PhotoSample
-from tasks.datasets.masks import read_mask, write_mask
-from tasks.datasets.revisitop import ROXFORD5K
-from tasks.metrics.arrays import VOID
+from layerboard.benchmark.scores.exported.cka import score_cka
+from layerboard.benchmark.scores.exported.classification import score_knn
+from layerboard.benchmark.scores.exported.clustering import score_clustering
+from layerboard.benchmark.scores.exported.davis import score_davis
+from layerboard.benchmark.scores.exported.retrieval import score_retrieval
+from layerboard.mini import checkpoints
+from layerboard.tasks.datasets.base import PhotoSample
+from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.datasets.revisitop import ROXFORD5K
+from layerboard.tasks.metrics.arrays import VOID
+from layerboard.zoo.load.backbone import load, locate
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.view.photos import formats
 from tests import fakes
 from tests.campaign.broken_fields import problem_of
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, truncate
 from tests.zoo.published import publish
-from zoo.load.backbone import load, locate
-from zoo.registry import find
-from zoo.spec import BackboneSpec
-from zoo.view.photos import formats
 
 SECONDS = 20
 """After which an answer is too late."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.datasets.coco import CocoEntry, Regions
-from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.spair import SpairEntry
+from layerboard.tasks.datasets.coco import CocoEntry, Regions
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.campaign.counts import Count
-from zoo.errors import InputError
 
 LONGEST = 600
 """Characters of a sentence that people still read."""

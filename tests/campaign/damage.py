@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leaderboards.records.items import read_items
+from layerboard.leaderboards.records.items import read_items
 from tests.campaign.counts import Count
 from tests.campaign.places import Reference, again, difference
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.checksum import companions_of, file_digest, write_checked
-from leaderboards.records.record import ABSENT, UNLIKE
+from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
+from layerboard.leaderboards.records.record import ABSENT, UNLIKE
+from layerboard.zoo.errors import printable
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, remove, truncate
 from tests.campaign.places import BACKBONES, Reference
 from tests.campaign.wrong_options import Answer, answered
-from zoo.errors import printable
 
 READERS = (
     ("leaderboard",),

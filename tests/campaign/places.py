@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.record import read_records
+from layerboard.leaderboards.records.record import read_records
 from tests.benchmark.runs import comparable, environment, run, write_data
 
 BACKBONES = ("mini-fs", "mini-dino", "mini-random")
@@ -41,7 +41,7 @@ def started(place: Path, data: Path) -> subprocess.Popen[bytes]:
     options = ("--layers", LAYERS, "--workers", "2", "--no-floor", "--data", str(data))
     command = ("run", "--backbones", *BACKBONES, "--tasks", *TASKS, *options, *folders)
     return subprocess.Popen(
-        [sys.executable, "-m", "benchmark", *command],
+        [sys.executable, "-m", "layerboard", *command],
         env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from benchmark.engines.progress import Silent
-from benchmark.plan.mini_data import mini_data
-from mini.render import write
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.plan.mini_data import mini_data
+from layerboard.mini.render import write
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, remove, truncate
 

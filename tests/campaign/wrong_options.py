@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import typer
 
-from benchmark.commands.app import app, main
+from layerboard.benchmark.commands.app import app, main
 from tests.campaign.counts import Count
 
 Arguments = tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from leaderboards.records.record import Record
+from layerboard.leaderboards.records.record import Record
 from tests.leaderboards.builder import NAN, record, unsure
 
 TASK = "attention-distance"

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from leaderboards.records.record import Record, to_frame
-from tasks.base import Items, Over, Statistic
+from layerboard.leaderboards.records.record import Record, to_frame
+from layerboard.tasks.base import Items, Over, Statistic
 
 NAN = float("nan")
 

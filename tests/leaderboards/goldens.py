@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.shown import render_page
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from leaderboards.records.arrays import write_arrays
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import Record
+from layerboard.leaderboards.records.arrays import write_arrays
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.record import Record
 from tests.leaderboards.builder import record
 
 PATCHES = {"tap": "attention", "pooling": "patch"}

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
+from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 
 VOID = {"meta", "br", "path", "input"}
 

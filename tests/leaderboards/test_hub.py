@@ -4,10 +4,10 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, ModelCard, parse_eval_result_entries
 
-from leaderboards.board import Board
-from leaderboards.hub import eval_results, model_indices
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.hub import eval_results, model_indices
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import floor, frame, layers, unsure
-from zoo.errors import InputError
 
 KNN = {"data": "d1"}
 SPAIR = {"task": "spair", "dataset": "mini-spair", "metric": "PCK@0.1", "pooling": "grid", "split": "test"}

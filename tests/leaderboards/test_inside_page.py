@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.pages.build import tables_folder
-from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.tidy import INSIDE
+from layerboard.leaderboards.pages.build import tables_folder
+from layerboard.leaderboards.pages.csv import read_numbers
+from layerboard.leaderboards.pages.tidy import INSIDE
 
 PAGE = Path(__file__).parents[2] / "docs" / "inside.md"
 

@@ -6,15 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.literature import CHOICES, COLUMNS, FOLDER, SOURCES, all_published, read_published
-from tasks.datasets.davis import DavisEntry
-from tasks.datasets.imagenet import ImageNetEntry
-from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
-from tasks.datasets.scenes import VOC_2012_AUG
-from tasks.datasets.spair import SpairEntry
-from tasks.protocols import PROTOCOLS
-from zoo.errors import InputError
-from zoo.registry import all_specs
+from layerboard.leaderboards.literature import (
+    CHOICES,
+    COLUMNS,
+    FOLDER,
+    SOURCES,
+    all_published,
+    read_published,
+)
+from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
+from layerboard.tasks.datasets.scenes import VOC_2012_AUG
+from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs
 
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leaderboards.merge import merge_outputs
-from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
-from leaderboards.records.record import read_frame
+from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
+from layerboard.leaderboards.records.record import read_frame
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import frame, layers, pair
-from zoo.errors import InputError
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 NAME = Path("mini-dino") / "knn.mini-imagenet.standard.parquet"

@@ -2,8 +2,8 @@
 
 import math
 
-from leaderboards.display import count_text, ms_text
-from leaderboards.recommendation import (
+from layerboard.leaderboards.display import count_text, ms_text
+from layerboard.leaderboards.recommendation import (
     PICK,
     Compared,
     Pick,
@@ -12,7 +12,7 @@ from leaderboards.recommendation import (
     pick_table,
     picks_of,
 )
-from leaderboards.scores.costs import pareto_front
+from layerboard.leaderboards.scores.costs import pareto_front
 from tests.leaderboards.builder import NAN
 from tests.leaderboards.scores.test_picks import KNN, SPAIR, shown
 

@@ -4,12 +4,12 @@ import shutil
 
 import pytest
 
-from leaderboards.check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.key import Tolerance
+from layerboard.leaderboards.check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.key import Tolerance
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, frame, layers, pair
 from tests.leaderboards.shown import write_pages
-from zoo.errors import InputError
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 

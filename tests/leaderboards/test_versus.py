@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.scores.column import Side
-from leaderboards.versus import Match, conclusion, equal_shares, match, match_frame, match_table
-from tasks.base import Statistic
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.scores.column import Side
+from layerboard.leaderboards.versus import Match, conclusion, equal_shares, match, match_frame, match_table
+from layerboard.tasks.base import Statistic
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
-from zoo.errors import InputError
 
 NAMES = ("mini-dino", "mini-clip")
 DATA = {"data": "d1"}

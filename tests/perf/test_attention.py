@@ -2,15 +2,15 @@
 
 import torch
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.tasks import sources
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.features.census import Census
+from layerboard.zoo.spec import Layer
 from perf.networks import SIDE
 from perf.passes import problems
-from tasks import sources
 from tests.benchmark.doubles import SPEC
-from zoo.features import AttentionMaps
-from zoo.features.census import Census
-from zoo.spec import Layer
 
 IMAGES, HEADS, CELLS, BLOCKS = 8, 12, (14, 14), 4
 

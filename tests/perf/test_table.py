@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from layerboard.tasks.metrics.segmentation import score_video
 from perf import grids
 from perf.__main__ import main, save
 from perf.measuring import Budget, Machine, Row, as_data, as_table
-from tasks.metrics.segmentation import score_video
 
 CHEAP = {"pass": 2, "gram": 1, "cka": 1, "davis": 1, "jf": 1, "spair": 1, "knn": 2, "report": 4}
 """Topics that a test can afford, and their rows."""

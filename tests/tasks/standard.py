@@ -4,10 +4,10 @@ from dataclasses import fields
 
 from torch import Tensor
 
-from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import Propagation
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.metrics.carrying import Neighbourhood
+from layerboard.tasks.metrics.propagation import Propagation
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
 
 TEMPERATURE = config_of(STANDARD, "knn").temperature
 KMEANS = {

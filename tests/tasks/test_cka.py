@@ -8,18 +8,18 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
-from tasks.base import FINITE
-from tasks.cka import CkaTask, cka_matrix
-from tasks.datasets.base import Coverage
-from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from tasks.registry import config_of
-from tasks.sources import IMAGES, probed_classes
-from tasks.stored import StoredBackbone, StoredVectors
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
+from layerboard.tasks.base import FINITE
+from layerboard.tasks.cka import CkaTask, cka_matrix
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.sources import IMAGES, probed_classes
+from layerboard.tasks.stored import StoredBackbone, StoredVectors
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.tasks.metrics.agreement.similarity import cka
 from tests.tasks.test_sources import classification, labels
-from zoo.spec import Layer
 
 CPU = torch.device("cpu")
 POOLINGS = config_of(STANDARD, "cka").poolings

@@ -13,20 +13,20 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, batches
-from tasks.base import Group, Items, Outcome, Statistic
-from tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask, region_weights
-from tasks.datasets.base import Coverage
-from tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from tasks.sources import ClusteredRegions
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.tasks.base import Group, Items, Outcome, Statistic
+from layerboard.tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask, region_weights
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.sources import ClusteredRegions
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
 from tests.tasks.test_sources import classification, probed, sources
-from zoo.spec import Layer
-from zoo.view.views import Tiles
 
 VIEW = config_of(STANDARD, "cluster-image").view
 QUICK = replace(config_of(STANDARD, "cluster-image"), n_init=2)

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 import torch
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
-from tasks.base import BatchPart
-from tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, AttentionFeed, PicturedFeed, ResidualFeed
-from tasks.task import Measurable
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.tasks.base import BatchPart
+from layerboard.tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, AttentionFeed, PicturedFeed, ResidualFeed
+from layerboard.tasks.task import Measurable
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.spec import Layer, Tap
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC, source
-from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.spec import Layer, Tap
-from zoo.view.views import ResizeCrop
 
 SCORED = (Layer(0), Layer(2), Layer(3), Layer(3, "final"))
 VIEW = ResizeCrop(32, 32)

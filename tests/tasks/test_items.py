@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.base import Outcome, ceiling_metric
-from tasks.datasets.base import Coverage
-from tasks.datasets.davis import Video, Videos
-from tasks.propagation.task import PropagationTask
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from tasks.uncertainty import intervals_of, measure
+from layerboard.tasks.base import Outcome, ceiling_metric
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.davis import Video, Videos
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.uncertainty import intervals_of, measure
+from layerboard.zoo.spec import Layer
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_knn as neighbours
 from tests.tasks import test_retrieval as retrieval
 from tests.tasks.keypoints import test_problem as keypoints
-from zoo.spec import Layer
 
 
 def propagated() -> Outcome:

@@ -5,13 +5,24 @@ from itertools import product
 
 import pytest
 
-from tasks.keypoints.config import KeypointConfig
-from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, TAP, TRANSFORM, End, Read, Steps, steps_between
-from tasks.propagation.config import PropagationConfig
-from tasks.protocols import PROTOCOLS, find_protocol
-from tasks.registry import config_of
-from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
-from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame
+from layerboard.tasks.keypoints.config import KeypointConfig
+from layerboard.tasks.paths import (
+    KEYPOINTS,
+    KIND,
+    PROPAGATION,
+    SIZE,
+    TAP,
+    TRANSFORM,
+    End,
+    Read,
+    Steps,
+    steps_between,
+)
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.protocols import PROTOCOLS, find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
+from layerboard.zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame
 
 KEYPOINT_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("spair")]
 VIDEO_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("davis")]

@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import FINITE, Group, Measurer, Settling, Statistic
-from tasks.datasets.base import Coverage
-from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
-from tasks.datasets.masks import read_mask, write_mask
-from tasks.metrics.cell_labels import area_labels
-from tasks.metrics.propagation import decode, seed_labels
-from tasks.metrics.segmentation import score_video
-from tasks.propagation.config import PropagationConfig
-from tasks.propagation.task import PropagationTask
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.base import FINITE, Group, Measurer, Settling, Statistic
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
+from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.metrics.cell_labels import area_labels
+from layerboard.tasks.metrics.propagation import decode, seed_labels
+from layerboard.tasks.metrics.segmentation import score_video
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View, WholeFrame
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
 from tests.tasks.standard import LayerPropagation, heard_by
-from zoo.spec import Layer
-from zoo.view.views import View, WholeFrame
 
 RULE = config_of(STANDARD, "davis")
 VIEW = WholeFrame(short=480)

@@ -11,54 +11,68 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark.extraction.loading import Batch, batches
-from benchmark.plan.datasets import bind_tasks
-from benchmark.plan.location import DataLocation
-from benchmark.plan.suites import REAL, Catalogue
-from tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
-from tasks.analyses.cost import CostConfig
-from tasks.analyses.inspect import InspectConfig
-from tasks.analyses.label_free import LabelFreeConfig
-from tasks.analyses.locality import LocalityConfig
-from tasks.analyses.places import LocalisationConfig, PositionConfig
-from tasks.analyses.receptive_field import ReceptiveFieldConfig
-from tasks.analyses.saliency import SaliencyConfig, SaliencyTask
-from tasks.cka import CkaConfig, CkaTask
-from tasks.clustering import REGIONS, ClusterConfig, ImageClusterTask, RegionClusterTask, RegionsConfig
-from tasks.datasets.coco import CocoEntry
-from tasks.datasets.davis import DavisEntry, Videos
-from tasks.datasets.imagenet import ImageNetEntry
-from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.revisitop import RevisitedEntry
-from tasks.datasets.spair import SpairEntry
-from tasks.keypoints.config import KeypointConfig, PairDraw
-from tasks.keypoints.task import KeypointTask
-from tasks.knn import KnnConfig, KnnTask
-from tasks.metrics.clustering import kmeans_starts
-from tasks.metrics.few_shot import FewShotRule
-from tasks.metrics.neighbours import vote
-from tasks.metrics.propagation import Propagation, seed_labels
-from tasks.metrics.saliency import Threshold, held_out_best, marked
-from tasks.metrics.softmax import SoftmaxRule
-from tasks.probes import FewShotTask, LinearTask
-from tasks.propagation.config import PropagationConfig
-from tasks.propagation.task import PropagationTask
-from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
-from tasks.registry import TASKS, config_of, find_tasks, load_code
-from tasks.retrieval import RetrievalConfig, RetrievalTask
-from tasks.segmentation.in_context import Vote
-from tasks.segmentation.task import SegmentationConfig
-from tasks.sources import IMAGES, Batches, ImagesConfig
-from tasks.task import Task
+from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.benchmark.plan.datasets import bind_tasks
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.suites import REAL, Catalogue
+from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
+from layerboard.tasks.analyses.cost import CostConfig
+from layerboard.tasks.analyses.inspect import InspectConfig
+from layerboard.tasks.analyses.label_free import LabelFreeConfig
+from layerboard.tasks.analyses.locality import LocalityConfig
+from layerboard.tasks.analyses.places import LocalisationConfig, PositionConfig
+from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
+from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask
+from layerboard.tasks.cka import CkaConfig, CkaTask
+from layerboard.tasks.clustering import (
+    REGIONS,
+    ClusterConfig,
+    ImageClusterTask,
+    RegionClusterTask,
+    RegionsConfig,
+)
+from layerboard.tasks.datasets.coco import CocoEntry
+from layerboard.tasks.datasets.davis import DavisEntry, Videos
+from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.revisitop import RevisitedEntry
+from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.knn import KnnConfig, KnnTask
+from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.metrics.few_shot import FewShotRule
+from layerboard.tasks.metrics.neighbours import vote
+from layerboard.tasks.metrics.propagation import Propagation, seed_labels
+from layerboard.tasks.metrics.saliency import Threshold, held_out_best, marked
+from layerboard.tasks.metrics.softmax import SoftmaxRule
+from layerboard.tasks.probes import FewShotTask, LinearTask
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
+from layerboard.tasks.registry import TASKS, config_of, find_tasks, load_code
+from layerboard.tasks.retrieval import RetrievalConfig, RetrievalTask
+from layerboard.tasks.segmentation.in_context import Vote
+from layerboard.tasks.segmentation.task import SegmentationConfig
+from layerboard.tasks.sources import IMAGES, Batches, ImagesConfig
+from layerboard.tasks.task import Task
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import (
+    FitLongSide,
+    Letterbox,
+    ResizeCrop,
+    Stretch,
+    ThumbnailCrop,
+    Tiles,
+    WholeFrame,
+)
 from tests import fakes
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
 from tests.tasks.test_propagation import drawn, labels_of, obvious_decode
 from tests.tasks.test_propagation import measured as propagated
 from tests.zoo.view.test_views import centre_square, shrunk
-from zoo.errors import InputError
-from zoo.spec import Layer
-from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, Stretch, ThumbnailCrop, Tiles, WholeFrame
 
 PENALTIES = tuple(4.0**power for power in range(-3, 11))
 TENS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)

@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.registry import TASKS, find_tasks
-from zoo.errors import InputError
+from layerboard.tasks.registry import TASKS, find_tasks
+from layerboard.zoo.errors import InputError
 
 
 def test_no_name_gives_every_task_but_those_that_must_be_asked_for() -> None:

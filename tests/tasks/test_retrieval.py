@@ -9,17 +9,17 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmark.extraction.loading import Batch, batches
-from tasks.base import Statistic
-from tasks.datasets.base import Coverage
-from tasks.datasets.revisitop import Retrieval, RevisitedEntry
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from tasks.retrieval import RetrievalTask
+from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.tasks.base import Statistic
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.retrieval import RetrievalTask
+from layerboard.zoo.view.views import FitLongSide
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
 from tests.tasks.metrics import golden
-from zoo.view.views import FitLongSide
 
 Floats = NDArray[np.float32]
 RULE = config_of(STANDARD, "retrieval")

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks.base import FINITE, Measurer
-from tasks.checks import NOT_FINITE
-from tasks.datasets.davis import DavisEntry, Video, Videos
-from tasks.knn import KnnTask
-from tasks.propagation.task import PropagationTask
-from tasks.protocols import STANDARD, find_protocol
-from tasks.registry import config_of
-from tasks.sets import MIXED, Gathered, names_of, parse_sets, sets_of
-from tasks.stored import StoredBackbone
+from layerboard.tasks.base import FINITE, Measurer
+from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
+from layerboard.tasks.knn import KnnTask
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.protocols import STANDARD, find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.sets import MIXED, Gathered, names_of, parse_sets, sets_of
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
 from tests.tasks.keypoints.test_problem import VIEW_64, random_grids, random_problem
 from tests.tasks.test_propagation import VIEW_32
 from tests.tasks.test_propagation import random_grids as video_grids
 from tests.tasks.test_sources import classification, probed, sources
-from zoo.errors import InputError
-from zoo.spec import Layer
 
 BLOCKS = tuple(Layer(index) for index in range(1, 13))
 

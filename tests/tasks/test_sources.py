@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Coverage
-from tasks.datasets.classes import Classification, ClassImages
-from tasks.datasets.folder import read_folder
-from tasks.datasets.imagenet import probe_subset
-from tasks.protocols import STANDARD
-from tasks.sources import CHUNK, IMAGES, Batches, ProbedClasses, batch_slices, probed_classes
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.classes import Classification, ClassImages
+from layerboard.tasks.datasets.folder import read_folder
+from layerboard.tasks.datasets.imagenet import probe_subset
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.sources import CHUNK, IMAGES, Batches, ProbedClasses, batch_slices, probed_classes
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.view.views import ResizeCrop
 
 VIEW = ResizeCrop(short=256, crop=224)
 

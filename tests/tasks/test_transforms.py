@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.base import Device, Outcome, Source
-from tasks.task import VectorTask
-from tasks.transformed import TransformConfig
-from tasks.transforms import components, of_tokens, parse_transform
+from layerboard.tasks.base import Device, Outcome, Source
+from layerboard.tasks.task import VectorTask
+from layerboard.tasks.transformed import TransformConfig
+from layerboard.tasks.transforms import components, of_tokens, parse_transform
+from layerboard.zoo.errors import InputError
 from tests.benchmark.doubles import source
-from zoo.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_fingerprints_tell_transforms_rules_and_tasks_apart(monkeypatch: pytest.
 
     assert mark() == "2b28e5bbfead746ae7c7f8ff814f68ae"
     marks = {mark(), mark("zscore"), mark(task="other"), Watching((bank, queries), (bank,)).fingerprint}
-    monkeypatch.setattr("tasks.task.STANDARD", TransformConfig(0.2))
+    monkeypatch.setattr("layerboard.tasks.task.STANDARD", TransformConfig(0.2))
     assert len(marks | {mark()}) == 5
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from tasks.base import Items, Statistic
-from tasks.metrics.best_set import best_set
-from tasks.metrics.uncertainty import differences, intervals
-from tasks.metrics.weighted import halves
-from tasks.uncertainty import assess, confidence_set, intervals_of, measure, paired_differences
+from layerboard.tasks.base import Items, Statistic
+from layerboard.tasks.metrics.best_set import best_set
+from layerboard.tasks.metrics.uncertainty import differences, intervals
+from layerboard.tasks.metrics.weighted import halves
+from layerboard.tasks.uncertainty import assess, confidence_set, intervals_of, measure, paired_differences
 from tests.tasks.test_clustering import obvious_purity
 
 Floats = NDArray[np.float64]

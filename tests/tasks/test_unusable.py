@@ -8,19 +8,21 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tasks.analyses.attention import AttentionDistance
-from tasks.base import FINITE, Outcome
-from tasks.checks import ALIKE
-from tasks.datasets.davis import DavisEntry
-from tasks.metrics.clustering import kmeans_starts
-from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.propagation import decode
-from tasks.metrics.ranking import rank, revisited
-from tasks.metrics.segmentation import statistics
-from tasks.metrics.similarity import centred_gram
-from tasks.propagation.task import PropagationTask
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.analyses.attention import AttentionDistance
+from layerboard.tasks.base import FINITE, Outcome
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
+from layerboard.tasks.metrics.propagation import decode
+from layerboard.tasks.metrics.ranking import rank, revisited
+from layerboard.tasks.metrics.segmentation import statistics
+from layerboard.tasks.metrics.similarity import centred_gram
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_knn as neighbours
@@ -31,8 +33,6 @@ from tests.tasks.metrics.agreement.correspondence import match
 from tests.tasks.metrics.agreement.similarity import cka
 from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE, LayerPropagation
 from tests.tasks.test_sources import classification, labels, sources
-from zoo.errors import UnreadableImageError
-from zoo.spec import Layer
 
 LAYER = Layer(0)
 Floats = NDArray[np.float32]

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.reduced import Reduced, reduce
-from zoo.features.backbone import Backbone
-from zoo.load.backbone import load
-from zoo.registry import find
-from zoo.spec import BackboneSpec
 
 CPU = torch.device("cpu")
 Loader = Callable[[BackboneSpec], Backbone]

@@ -11,12 +11,17 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from layerboard.zoo.load.config import model_class, read_config
+from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.load.rotary_vit import (
+    CapiModel,
+    CapiViTConfig,
+    PerceptionEncoderConfig,
+    PerceptionEncoderModel,
+)
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.layouts import fill
 from tests.zoo.today import SCALED
-from zoo.load.config import model_class, read_config
-from zoo.load.hub import quiet
-from zoo.load.rotary_vit import CapiModel, CapiViTConfig, PerceptionEncoderConfig, PerceptionEncoderModel
-from zoo.spec import BackboneSpec
 
 Built = tuple[type[PreTrainedModel], PreTrainedConfig]
 

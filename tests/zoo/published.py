@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
 from tests.zoo.reduced import at_size, halves
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Stage
 
 SIDE = 4
 """Patches a side of the reduced training images."""

@@ -9,10 +9,10 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo import hub_models, layouts, originals, today
 from tests.zoo.hub_models import native_side
 from tests.zoo.layouts import Tensors
-from zoo.spec import BackboneSpec, Stage
 
 SIDE = 4
 """Patches a side of the reduced training images."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from zoo.atomic import PARTIAL, remove_leftovers, temporary_folder, whole_file
+from layerboard.zoo.atomic import PARTIAL, remove_leftovers, temporary_folder, whole_file
 
 HOUR = 3600.0
 

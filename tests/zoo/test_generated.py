@@ -10,15 +10,15 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from mini import checkpoints as mini
-from mini import random_weights as weights
+from layerboard.mini import checkpoints as mini
+from layerboard.mini import random_weights as weights
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.load.backbone import load
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Layer
 
 MODELS = tuple(spec for spec in find(["mini-*-untrained"]))
 PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.checkpoint == "packaged")
@@ -95,7 +95,7 @@ def test_trained_weights_come_with_the_package(spec: BackboneSpec, loader: Loade
     assert {tensor.dtype for tensor in weights_file.values()} <= {torch.float16, torch.int64}
     card = (folder / "README.md").read_text()
     objective = spec.name.split("-")[1].rstrip("0123456789")
-    for text in ("steps", "seed", "device", "commit", f"python -m benchmark pretrain {objective} --"):
+    for text in ("steps", "seed", "device", "commit", f"layerboard pretrain {objective} --"):
         assert text in card
 
 
@@ -107,7 +107,7 @@ def test_packaged_weights_are_small() -> None:
 def test_an_installation_without_weights_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Loader
 ) -> None:
-    monkeypatch.setattr("mini.checkpoints.WEIGHTS", tmp_path)
+    monkeypatch.setattr("layerboard.mini.checkpoints.WEIGHTS", tmp_path)
     with pytest.raises(InputError, match="mini-mae has no weights: install the package again, or train"):
         loader(find(["mini-mae"])[0])
 
@@ -119,7 +119,7 @@ def test_packaged_weights_are_those_of_their_digests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Loader, name: str
 ) -> None:
     shutil.copytree(mini.WEIGHTS / "mini-resnet", tmp_path / "mini-resnet")
-    monkeypatch.setattr("mini.checkpoints.WEIGHTS", tmp_path)
+    monkeypatch.setattr("layerboard.mini.checkpoints.WEIGHTS", tmp_path)
     content = bytearray((tmp_path / "mini-resnet" / name).read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "mini-resnet" / name).write_bytes(content)

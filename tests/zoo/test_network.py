@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from zoo.features import LayerFeatures
-from zoo.load.backbone import load
-from zoo.registry import find
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
 
 pytestmark = [
     pytest.mark.network,

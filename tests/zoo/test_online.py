@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from tasks.datasets.hub import read_hub_dataset
-from zoo.errors import InputError
-from zoo.load.hub import fetch
-from zoo.online import hub_answers, offline_unless
+from layerboard.tasks.datasets.hub import read_hub_dataset
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.hub import fetch
+from layerboard.zoo.online import hub_answers, offline_unless
 
 SOON = 10
 """Seconds; the library alone takes 23."""

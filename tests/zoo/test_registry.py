@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from benchmark.plan.suites import MINI_SUITE
+from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.spec import FAMILIES, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
-from zoo.errors import InputError
-from zoo.features.backbone import Backbone
-from zoo.features.hooked import HookedBackbone
-from zoo.registry import all_specs, find
-from zoo.spec import FAMILIES, BackboneSpec, Layer
 
 OWN = ("packaged", "generated")
 PAPER = {

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import all_specs
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels, reduce
-from zoo.features import LayerFeatures
-from zoo.features.backbone import Backbone
-from zoo.load.backbone import load
-from zoo.registry import all_specs
-from zoo.spec import BackboneSpec
 
 EXPECTED = Path(__file__).parent / "expected" / "layers.json"
 Summary = dict[str, list[float]]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tasks.datasets.catalogue import DATASETS as OFFICIAL
-from zoo.registry import all_specs, find
-from zoo.seen import DATASETS, LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
-from zoo.spec import BackboneSpec
+from layerboard.tasks.datasets.catalogue import DATASETS as OFFICIAL
+from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.seen import DATASETS, LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
+from layerboard.zoo.spec import BackboneSpec
 
 MARKS = {
     ("dino-b16", "imagenet"): "images",

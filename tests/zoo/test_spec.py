@@ -7,10 +7,18 @@ from typing import get_args
 import pytest
 import torch
 
-from zoo.features import AttentionMaps
-from zoo.features.layers import unknown_layer
-from zoo.registry import find
-from zoo.spec import CONVNET_TAPS, SUBLAYER_TAPS, TRANSFORMER_TAPS, WHOLE_BACKBONE, BackboneSpec, Layer, Tap
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.features.layers import unknown_layer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import (
+    CONVNET_TAPS,
+    SUBLAYER_TAPS,
+    TRANSFORMER_TAPS,
+    WHOLE_BACKBONE,
+    BackboneSpec,
+    Layer,
+    Tap,
+)
 
 ORDER = (
     *("input", "norm1", "query", "key", "value", "probabilities", "heads", "attention", "mid", "norm2"),

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo import layouts, originals
 from tests.zoo.layouts import Shapes, Tensors
-from zoo.spec import BackboneSpec
 
 ROTARY = ("CAPI", "PE")
 """Families whose heads need several channels for each direction."""

@@ -3,9 +3,9 @@
 Each file has explicit tuples of frozen data; the lists here follow from them. Imports nothing heavy.
 """
 
-from zoo.architecture import Architecture
-from zoo.entries import contrastive, distilled, masked, mini, supervised, teachers
-from zoo.spec import FAMILIES, BackboneSpec
+from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.entries import contrastive, distilled, masked, mini, supervised, teachers
+from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 _FILES = (supervised, contrastive, distilled, masked, teachers)
 

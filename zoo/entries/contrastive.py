@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
-from zoo.entries.distilled import DINOV2, DINOV2_PARTS
-from zoo.entries.family import (
+from layerboard.zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
+from layerboard.zoo.entries.distilled import DINOV2, DINOV2_PARTS
+from layerboard.zoo.entries.family import (
     BASE,
     CENTRED,
     FAMILY,
@@ -17,8 +17,8 @@ from zoo.entries.family import (
     entry,
     normalised,
 )
-from zoo.seen import WEB_TEXTS
-from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
+from layerboard.zoo.seen import WEB_TEXTS
+from layerboard.zoo.spec import CLIP, HALF, UNIT, BackboneSpec
 
 
 def _openai_block(norm1: str, norm2: str, attention: str, out: str) -> dict[str, str | tuple[str, ...]]:

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from zoo.architecture import Architecture, Sublayers, affine, split_affine
-from zoo.entries import supervised
-from zoo.entries.family import BASE, FAMILY, GIANT, LARGE, SMALL, NetworkSize, entry
-from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
-from zoo.spec import BackboneSpec
+from layerboard.zoo.architecture import Architecture, Sublayers, affine, split_affine
+from layerboard.zoo.entries import supervised
+from layerboard.zoo.entries.family import BASE, FAMILY, GIANT, LARGE, SMALL, NetworkSize, entry
+from layerboard.zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
+from layerboard.zoo.spec import BackboneSpec
 
 # DINO: self-distillation on ImageNet-1k. The Hub's S/8 is the file of ``torch.hub``; the numbers of Teaching
 # Matters belong to another one, trained for 300 epochs, which no repository has. Nor has any the authors'

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
+from layerboard.zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 
 
 @dataclass(frozen=True, slots=True)

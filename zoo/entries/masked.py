@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from zoo import seen
-from zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
-from zoo.entries.distilled import DINO, DINOV2_PARTS
-from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
-from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
-from zoo.spec import HALF, BackboneSpec
+from layerboard.zoo import seen
+from layerboard.zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
+from layerboard.zoo.entries.distilled import DINO, DINOV2_PARTS
+from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
+from layerboard.zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
+from layerboard.zoo.spec import HALF, BackboneSpec
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
 _MAE = replace(

@@ -6,10 +6,10 @@ of the untrained networks come from a seed.
 
 from dataclasses import replace
 
-from zoo.entries.family import FAMILY, NetworkSize, entry, normalised
-from zoo.entries.teachers import floor
-from zoo.seen import NOTHING
-from zoo.spec import CLIP, HALF, BackboneSpec
+from layerboard.zoo.entries.family import FAMILY, NetworkSize, entry, normalised
+from layerboard.zoo.entries.teachers import floor
+from layerboard.zoo.seen import NOTHING
+from layerboard.zoo.spec import CLIP, HALF, BackboneSpec
 
 SIDE = 64
 PATCH = 8
@@ -22,7 +22,7 @@ _ALONE = replace(
     supervision="images alone",
     data="rendered images",
     seen=NOTHING,
-    repository="mini.checkpoints:packaged",
+    repository="layerboard.mini.checkpoints:packaged",
     checkpoint="packaged",
     input_size=SIDE,
 )
@@ -73,7 +73,7 @@ def _untrained(spec: BackboneSpec) -> BackboneSpec:
         name=f"{spec.name}-untrained",
         supervision="none",
         data="none",
-        repository="mini.checkpoints:generated",
+        repository="layerboard.mini.checkpoints:generated",
         checkpoint="generated",
         paper="",
         trained=False,

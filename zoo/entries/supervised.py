@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
-from zoo.entries.family import (
+from layerboard.zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
+from layerboard.zoo.entries.family import (
     BASE,
     CENTRED,
     FAMILY,
@@ -16,8 +16,8 @@ from zoo.entries.family import (
     entry,
     normalised,
 )
-from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
-from zoo.spec import HALF, BackboneSpec
+from layerboard.zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
+from layerboard.zoo.spec import HALF, BackboneSpec
 
 VIT = Architecture(model_type="vit", blocks="layers", final_norm="layernorm", parts=Sublayers())
 QKV = split_affine("attn.qkv", *(f"attention.{part}_proj" for part in "qkv"))

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from zoo.architecture import Architecture
-from zoo.entries.distilled import DINOV2
-from zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry, normalised
-from zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
-from zoo.spec import UNIT, BackboneSpec, Stage
+from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.entries.distilled import DINOV2
+from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry, normalised
+from layerboard.zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
+from layerboard.zoo.spec import UNIT, BackboneSpec, Stage
 
 # C-RADIO: networks distilled from several teachers at once, of NVIDIA. One class token for each teacher
 # precedes the registers: the one that is read is that of the first teacher in the authors' list. Positions

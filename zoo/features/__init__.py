@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec import BackboneSpec, Layer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Channels, LayerFeatures, ReceptiveField, Visitor, Weights
-from zoo.features.layers import Cells, cells_of, grid_of, unknown_layer, wanted_layers
-from zoo.features.weights import without_weights
-from zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import (
+    BackboneIdentity,
+    Channels,
+    LayerFeatures,
+    ReceptiveField,
+    Visitor,
+    Weights,
+)
+from layerboard.zoo.features.layers import Cells, cells_of, grid_of, unknown_layer, wanted_layers
+from layerboard.zoo.features.weights import without_weights
+from layerboard.zoo.spec import BackboneSpec, Layer
 
 SEED = 0  # of the random floor
 

@@ -9,9 +9,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 from torch.utils.flop_counter import FlopCounterMode
 
-from zoo.features import Shown
-from zoo.features.backbone import Backbone
-from zoo.spec import Layer
+from layerboard.zoo.features import Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.spec import Layer
 
 
 class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types

@@ -10,14 +10,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from zoo.errors import InputError
-from zoo.features import LayerFeatures, Shown
-from zoo.features.backbone import Backbone
-from zoo.features.census import Census
-from zoo.features.hooked import HookedBackbone
-from zoo.spec import BackboneSpec, Layer
-from zoo.view.photos import as_seen, decoding, open_file
-from zoo.view.views import Tiles, View
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.census import Census
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.photos import as_seen, decoding, open_file
+from layerboard.zoo.view.views import Tiles, View
 
 # What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
 # mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`).

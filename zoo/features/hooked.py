@@ -9,13 +9,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from zoo.architecture import Parts, Residual, StreamLayout, Sublayers
-from zoo.errors import InputError
-from zoo.features import AttentionMaps, BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
-from zoo.features.backbone import Backbone
-from zoo.features.layers import Cells, cells_of, features_of, in_words
-from zoo.features.receptive import receptive_fields
-from zoo.features.taps import (
+from layerboard.zoo.architecture import Parts, Residual, StreamLayout, Sublayers
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import (
+    AttentionMaps,
+    BackboneIdentity,
+    Channels,
+    ReceptiveField,
+    Shown,
+    Visitor,
+    Weights,
+)
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.layers import Cells, cells_of, features_of, in_words
+from layerboard.zoo.features.receptive import receptive_fields
+from layerboard.zoo.features.taps import (
     after,
     before,
     changed,
@@ -24,8 +32,8 @@ from zoo.features.taps import (
     watch_residual,
     watch_transformer,
 )
-from zoo.features.weights import weights_of
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from layerboard.zoo.features.weights import weights_of
+from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
 Show = Callable[[Tensor | None], None]
 

@@ -6,10 +6,10 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from zoo.architecture import Layout, StreamLayout
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.spec import BackboneSpec, Layer, Tap
+from layerboard.zoo.architecture import Layout, StreamLayout
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 
 Cells = tuple[int, int]  # rows and columns of a grid
 # Taps whose number of channels no entry promises.

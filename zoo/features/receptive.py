@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd import grad
 
-from zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
-from zoo.spec import Layer
+from layerboard.zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
+from layerboard.zoo.spec import Layer
 
 # Runs a network on its normalised input [batch 3 height width] and shows layers, their graph attached.
 Forward = Callable[[Tensor, Visitor], None]

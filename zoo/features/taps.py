@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from zoo.architecture import Parts, Residual, Sublayers
-from zoo.features.layers import first_tensor
-from zoo.spec import Tap
+from layerboard.zoo.architecture import Parts, Residual, Sublayers
+from layerboard.zoo.features.layers import first_tensor
+from layerboard.zoo.spec import Tap
 
 Show = Callable[[Tensor], None]
 

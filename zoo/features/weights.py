@@ -5,8 +5,8 @@ from math import isqrt
 import torch
 from torch import Tensor, nn
 
-from zoo.features import Weights
-from zoo.spec import BackboneSpec
+from layerboard.zoo.features import Weights
+from layerboard.zoo.spec import BackboneSpec
 
 CHANNELS = 3  # of an image
 # Last rows of BEiT's tables of relative positions: class token to patch, patch to it, and to itself.

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.features.weights import position_table
-from zoo.spec import Interpolation
+from layerboard.zoo.features.weights import position_table
+from layerboard.zoo.spec import Interpolation
 
 # What DINO adds to the number of cells before it divides: ``vision_transformer.py`` of its repository.
 OFFSET = 0.1

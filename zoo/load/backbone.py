@@ -5,19 +5,19 @@ from pathlib import Path
 
 import torch
 
-from zoo.errors import InputError
-from zoo.features import BackboneIdentity
-from zoo.features.backbone import SEED, Backbone, RandomFloor
-from zoo.features.hooked import HookedBackbone
-from zoo.load.adapters import use_rule
-from zoo.load.checkpoint import Checkpoint, digest, in_directory
-from zoo.load.hub import fetch
-from zoo.load.module.network import given
-from zoo.load.network import build_network
-from zoo.load.own import make_own, own_backbone
-from zoo.load.timm_models import build_timm, timm_network
-from zoo.references import find_object
-from zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.adapters import use_rule
+from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory
+from layerboard.zoo.load.hub import fetch
+from layerboard.zoo.load.module.network import given
+from layerboard.zoo.load.network import build_network
+from layerboard.zoo.load.own import make_own, own_backbone
+from layerboard.zoo.load.timm_models import build_timm, timm_network
+from layerboard.zoo.references import find_object
+from layerboard.zoo.spec import BackboneSpec, Layer
 
 FORMAT = 1  # version of what features mean: raise it when a change of the code changes them
 FLOOR_REVISION = f"seed-{SEED}"

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from zoo.errors import InputError, first_line
+from layerboard.zoo.errors import InputError, first_line
 
 # Names that weights may have, the preferred first; an index lists the parts of a split file.
 WEIGHT_FILES = (

@@ -10,13 +10,13 @@ import transformers
 from huggingface_hub.errors import StrictDataclassError
 from transformers import Aimv2VisionConfig, HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig
 
-from zoo.architecture import Architecture
-from zoo.entries import ARCHITECTURES
-from zoo.entries.family import BASE, HUGE, LARGE, SMALL, SO400M
-from zoo.errors import InputError
-from zoo.load import rotary_vit
-from zoo.load.adapters import WITHOUT_SKIP
-from zoo.spec import BackboneSpec, Layer, Stage
+from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.entries import ARCHITECTURES
+from layerboard.zoo.entries.family import BASE, HUGE, LARGE, SMALL, SO400M
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load import rotary_vit
+from layerboard.zoo.load.adapters import WITHOUT_SKIP
+from layerboard.zoo.spec import BackboneSpec, Layer, Stage
 
 # Types of image-text models, and the type of their vision towers.
 _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.tower_of}

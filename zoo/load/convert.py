@@ -16,16 +16,16 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-from zoo.architecture import AuthorsNames
-from zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_CLASS, PE_FINAL, PE_NAMES, PE_SCALES
-from zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
-from zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
-from zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
-from zoo.errors import InputError
-from zoo.features.weights import OUTSIDE_GRID
-from zoo.load.renaming import check_names, depth_of, listed, needed, refuse, rename, shape_of
-from zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
-from zoo.spec import BackboneSpec
+from layerboard.zoo.architecture import AuthorsNames
+from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_CLASS, PE_FINAL, PE_NAMES, PE_SCALES
+from layerboard.zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
+from layerboard.zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
+from layerboard.zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.weights import OUTSIDE_GRID
+from layerboard.zoo.load.renaming import check_names, depth_of, listed, needed, refuse, rename, shape_of
+from layerboard.zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
+from layerboard.zoo.spec import BackboneSpec
 
 _VIT_EPSILON = 1e-6  # of every layer norm in the original code of timm's networks, BEiT and DINOv2
 _EPSILON = 1e-5  # of every norm of OpenAI's CLIP, in the Perception Encoder's pe.py and in CAPI's model.py

@@ -10,9 +10,9 @@ from huggingface_hub.utils import logging as hub_log
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled
 from transformers.utils import logging as transformers_log
 
-from zoo.errors import InputError, first_line
-from zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
-from zoo.online import hub_answers
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
+from layerboard.zoo.online import hub_answers
 
 
 def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:

@@ -5,15 +5,15 @@ from dataclasses import replace
 from math import isclose, isfinite
 from pathlib import Path
 
-from zoo.architecture import Architecture
-from zoo.errors import InputError
-from zoo.load.backbone import locate
-from zoo.load.checkpoint import Checkpoint, in_directory, read_json
-from zoo.load.config import read_network
-from zoo.load.hub import fetch
-from zoo.load.timm_models import timm_network
-from zoo.spec import BackboneSpec, Normalisation
-from zoo.view.views import REFERENCE_SIZE
+from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import locate
+from layerboard.zoo.load.checkpoint import Checkpoint, in_directory, read_json
+from layerboard.zoo.load.config import read_network
+from layerboard.zoo.load.hub import fetch
+from layerboard.zoo.load.timm_models import timm_network
+from layerboard.zoo.spec import BackboneSpec, Normalisation
+from layerboard.zoo.view.views import REFERENCE_SIZE
 
 _LOG = logging.getLogger(__name__)
 

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from zoo.architecture import Architecture
-from zoo.entries import ARCHITECTURES
-from zoo.errors import InputError, first_line
-from zoo.features.hooked import Network
-from zoo.load.adapters import MapNorm, adapt
-from zoo.load.checkpoint import Checkpoint, read_json, read_weights
-from zoo.load.config import check_facts, model_class, read_facts, read_network
-from zoo.load.convert import CONVERTED, convert, has_names_of_transformers, stated_heads
-from zoo.load.hub import quiet
-from zoo.load.renaming import listed, needed, unwrap
-from zoo.spec import BackboneSpec
+from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.entries import ARCHITECTURES
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.load.adapters import MapNorm, adapt
+from layerboard.zoo.load.checkpoint import Checkpoint, read_json, read_weights
+from layerboard.zoo.load.config import check_facts, model_class, read_facts, read_network
+from layerboard.zoo.load.convert import CONVERTED, convert, has_names_of_transformers, stated_heads
+from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.load.renaming import listed, needed, unwrap
+from layerboard.zoo.spec import BackboneSpec
 
 # Patterns of keys that no feature depends on, whether a checkpoint has them or not.
 NEVER_NEEDED = (

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from zoo import features
-from zoo.errors import InputError, shortened
-from zoo.features.backbone import Backbone
-from zoo.features.layers import Cells, shapes_of
-from zoo.features.weights import without_weights
-from zoo.references import current_directory, find_object
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from layerboard.zoo import features
+from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.layers import Cells, shapes_of
+from layerboard.zoo.features.weights import without_weights
+from layerboard.zoo.references import current_directory, find_object
+from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
 # How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01

@@ -6,9 +6,9 @@ from typing import NoReturn
 
 from torch import Tensor
 
-from zoo.architecture import AuthorsNames
-from zoo.errors import InputError
-from zoo.spec import BackboneSpec
+from layerboard.zoo.architecture import AuthorsNames
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec
 
 _WRAPPERS = ("teacher", "state_dict", "model", "weights")
 _QUERY = "module.base_encoder."

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.dinov2.modeling_dinov2 import Dinov2LayerScale
 
-from zoo.features.taps import Rotary, rotated
-from zoo.load.adapters import fitted_positions
+from layerboard.zoo.features.taps import Rotary, rotated
+from layerboard.zoo.load.adapters import fitted_positions
 
 
 @strict

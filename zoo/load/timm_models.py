@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from zoo.errors import InputError, first_line, shortened
-from zoo.load.hub import quiet
-from zoo.load.module.hints import ModuleHints
-from zoo.load.module.network import Examined, examine
+from layerboard.zoo.errors import InputError, first_line, shortened
+from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.load.module.hints import ModuleHints
+from layerboard.zoo.load.module.network import Examined, examine
 
 MARK = "timm:"  # begins the names of timm's networks
-_OPTION = re.compile(r"\b[a-z_]+=")  # of `benchmark.from_module`, as an error names it
+_OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
 # What torch says of a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
 
@@ -36,7 +36,7 @@ def timm_network(text: str) -> Examined:
         examined = examine(net, ModuleHints(name=text, family=kind, supervision=supervision, licence=licence))
     except InputError as error:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
-        where = f", to benchmark.from_module({made}, ...), since {MARK} takes no options"
+        where = f", to layerboard.from_module({made}, ...), since {MARK} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
     spec = replace(
         examined.spec,

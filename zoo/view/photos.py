@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 from PIL import Image, ImageOps
 
-from zoo.errors import InputError, UnreadableImageError, first_line
+from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
 
 # what images may be, whatever they are called: all that Pillow decodes, but no scripts and vectors. It hands
 # PostScript to Ghostscript, which runs it, and what lies in an IPTC file to any of its readers.

@@ -12,8 +12,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
-from zoo.view.views import Letterbox, Resized, Stretch, crop_to_box, to_tensor
+from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
+from layerboard.zoo.view.views import Letterbox, Resized, Stretch, crop_to_box, to_tensor
 
 # Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly.
 IMAGENET_MEAN = (124, 116, 104)

@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
+from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
 
 REFERENCE_SIZE = 224  # input size in pixels for which the sizes of the protocols are stated
 

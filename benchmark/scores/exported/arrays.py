@@ -8,9 +8,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboards.records.arrays import require_bounded
-from tasks.checks import unusable
-from zoo.errors import InputError, some
+from layerboard.leaderboards.records.arrays import require_bounded
+from layerboard.tasks.checks import unusable
+from layerboard.zoo.errors import InputError, some
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32] | NDArray[np.float64]

@@ -7,13 +7,19 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmark.scores.exported.arrays import Array, as_floats, read_array
-from benchmark.scores.exported.report import Grid, ScoreReport
-from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, centred_gram, gram_matrix, normalise
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
-from tasks.sources import IMAGES
-from zoo.errors import InputError
+from layerboard.benchmark.scores.exported.arrays import Array, as_floats, read_array
+from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.tasks.metrics.similarity import (
+    SMALLEST_BATCH,
+    CkaAccumulator,
+    centred_gram,
+    gram_matrix,
+    normalise,
+)
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.sources import IMAGES
+from layerboard.zoo.errors import InputError
 
 
 def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) -> ScoreReport:

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.scores.exported.arrays import Floats, as_feature_pair, as_labels, read_archive
-from benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
-from tasks.metrics.arrays import Integers
-from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
-from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.softmax import fit_softmax, held_out, standardised
-from tasks.probes import metric_of, too_few
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from zoo.errors import InputError
+from layerboard.benchmark.scores.exported.arrays import Floats, as_feature_pair, as_labels, read_archive
+from layerboard.benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
+from layerboard.tasks.metrics.arrays import Integers
+from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
+from layerboard.tasks.metrics.softmax import fit_softmax, held_out, standardised
+from layerboard.tasks.probes import metric_of, too_few
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError
 
 ARRAYS = ("train", "train_labels", "test", "test_labels")
 TOPS = (1, 5)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
-from benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
-from tasks.datasets.files import describe
-from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from zoo.errors import InputError
+from layerboard.benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
+from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
+from layerboard.tasks.datasets.files import describe
+from layerboard.tasks.metrics.clustering import AGREEMENTS, kmeans_starts
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError
 
 SEEDS = 2**32  # how many seeds the random generator of k-means has
 

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
-from benchmark.scores.exported.report import Grid, ScoreReport
-from tasks.datasets.davis import DAVIS_2017_VAL, PredictedSequence, annotation_folder, read_davis_results
-from tasks.datasets.files import folder_names
-from tasks.datasets.masks import read_mask
-from tasks.metrics.arrays import VOID
-from tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
-from zoo.errors import InputError, some
+from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.tasks.datasets.davis import (
+    DAVIS_2017_VAL,
+    PredictedSequence,
+    annotation_folder,
+    read_davis_results,
+)
+from layerboard.tasks.datasets.files import folder_names
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.metrics.arrays import VOID
+from layerboard.tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
+from layerboard.zoo.errors import InputError, some
 
 
 def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:

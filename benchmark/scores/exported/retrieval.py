@@ -5,11 +5,17 @@ from typing import get_args
 
 import numpy as np
 
-from benchmark.scores.exported.arrays import Floats, as_feature_pair, as_floats, read_archive, read_array
-from benchmark.scores.exported.report import Grid, ScoreReport, one_of
-from tasks.datasets.revisitop import read_ground_truth
-from tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, mean_of_queries, rank, revisited
-from zoo.errors import InputError
+from layerboard.benchmark.scores.exported.arrays import (
+    Floats,
+    as_feature_pair,
+    as_floats,
+    read_archive,
+    read_array,
+)
+from layerboard.benchmark.scores.exported.report import Grid, ScoreReport, one_of
+from layerboard.tasks.datasets.revisitop import read_ground_truth
+from layerboard.tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, mean_of_queries, rank, revisited
+from layerboard.zoo.errors import InputError
 
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 METRICS = ("mAP", *(f"mP@{k}" for k in CUTOFFS))

@@ -9,21 +9,27 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmark.scores.exported.arrays import Array, Floats, as_floats, read_archive
-from benchmark.scores.exported.report import Grid, Json, ScoreReport
-from tasks.checks import ALIKE, unusable
-from tasks.datasets.files import file_names
-from tasks.datasets.masks import read_mask
-from tasks.datasets.scenes import VOC_2012
-from tasks.metrics.arrays import VOID, Integers, Labels
-from tasks.metrics.cell_labels import cell_counts, label_map
-from tasks.metrics.label_vote import most_similar, vote
-from tasks.metrics.overlaps import Overlaps, confusion, names_of_predictions
-from tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
-from tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
-from tasks.segmentation.pixel_memory import PixelMemory, Pixels, confusion_of, kept_of, voting_memory
-from tasks.segmentation.task import SegmentationTask
-from zoo.errors import InputError, some
+from layerboard.benchmark.scores.exported.arrays import Array, Floats, as_floats, read_archive
+from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport
+from layerboard.tasks.checks import ALIKE, unusable
+from layerboard.tasks.datasets.files import file_names
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.scenes import VOC_2012
+from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
+from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
+from layerboard.tasks.metrics.label_vote import most_similar, vote
+from layerboard.tasks.metrics.overlaps import Overlaps, confusion, names_of_predictions
+from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
+from layerboard.tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
+from layerboard.tasks.segmentation.pixel_memory import (
+    PixelMemory,
+    Pixels,
+    confusion_of,
+    kept_of,
+    voting_memory,
+)
+from layerboard.tasks.segmentation.task import SegmentationTask
+from layerboard.zoo.errors import InputError, some
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")

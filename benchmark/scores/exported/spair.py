@@ -9,19 +9,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.scores.exported.arrays import as_floats, read_array
-from benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
-from tasks.checks import unusable
-from tasks.datasets.fields import numbers, read_json
-from tasks.datasets.files import describe
-from tasks.datasets.spair import KeypointPair, SpairEntry
-from tasks.keypoints.places import stated, true_places
-from tasks.keypoints.task import KeypointTask
-from tasks.protocols import find_protocol
-from tasks.registry import config_of
-from zoo.errors import InputError, some
-from zoo.spec import Layer
-from zoo.view.views import Letterbox
+from layerboard.benchmark.scores.exported.arrays import as_floats, read_array
+from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.fields import numbers, read_json
+from layerboard.tasks.datasets.files import describe
+from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
+from layerboard.tasks.keypoints.places import stated, true_places
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.protocols import find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Letterbox
 
 # what may stand before the category in a pair's file name: not every system can hold the official colon
 SEPARATORS = ":?_"

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
-from leaderboards.pages.inside.unlabelled import unlabelled_blocks
-from leaderboards.records.files import task_key
-from leaderboards.records.record import known_arrays
-from leaderboards.scores.frames import RecordGroup, half_widths, is_floor
-from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
-from tasks.analyses.drawings.evidence import (
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
+from layerboard.leaderboards.pages.inside.unlabelled import unlabelled_blocks
+from layerboard.leaderboards.records.files import task_key
+from layerboard.leaderboards.records.record import known_arrays
+from layerboard.leaderboards.scores.frames import RecordGroup, half_widths, is_floor
+from layerboard.leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
+from layerboard.tasks.analyses.drawings.evidence import (
     Array,
     DrawnBackbone,
     Evidence,
@@ -21,9 +21,9 @@ from tasks.analyses.drawings.evidence import (
     choose,
     matching,
 )
-from tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
-from zoo.references import find_object
-from zoo.spec import WHOLE_BACKBONE, Layer
+from layerboard.tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
+from layerboard.zoo.references import find_object
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 INSIDE_NOTE = """\
 These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.

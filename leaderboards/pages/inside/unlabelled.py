@@ -12,14 +12,20 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.display import fixed, ranges_text, spread_text
-from leaderboards.scores.column import Column
-from leaderboards.scores.frames import candidates
-from tasks.blocks import Block, Heading, Table, Text, said
-from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.best_set import holm
-from tasks.metrics.layer_choice import below_zero, mean_reach, named_layers, rank_correlation, regret
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, ranges_text, spread_text
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.frames import candidates
+from layerboard.tasks.blocks import Block, Heading, Table, Text, said
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.best_set import holm
+from layerboard.tasks.metrics.layer_choice import (
+    below_zero,
+    mean_reach,
+    named_layers,
+    rank_correlation,
+    regret,
+)
 
 TASK = "label-free"
 LEVEL = 0.05  # p below which a criterion is said to beat the rules

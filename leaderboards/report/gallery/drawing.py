@@ -13,9 +13,9 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from PIL import Image
 
-from leaderboards.records.thumbnails import is_whole
-from leaderboards.report.gallery.examples import ExampleSet
-from leaderboards.report.html import filled
+from layerboard.leaderboards.records.thumbnails import is_whole
+from layerboard.leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.html import filled
 
 ROOM = 420_000  # characters that all pictures together take at most; what comes after has its name only
 HEIGHT = 68  # pixels at which a small picture is shown

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboards.records.files import task_key
-from leaderboards.records.record import known_arrays
-from leaderboards.records.thumbnails import FOLDER, NAMES
-from leaderboards.scores.column import Column
-from tasks.examples import VERSION
+from layerboard.leaderboards.records.files import task_key
+from layerboard.leaderboards.records.record import known_arrays
+from layerboard.leaderboards.records.thumbnails import FOLDER, NAMES
+from layerboard.leaderboards.scores.column import Column
+from layerboard.tasks.examples import VERSION
 
 Array = NDArray[Any]
 

@@ -7,9 +7,9 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from leaderboards.report.gallery import drawing
-from leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
-from leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.gallery import drawing
+from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
+from layerboard.leaderboards.report.gallery.examples import ExampleSet
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
 LEAST = 2  # images that a cluster holds which is shown

@@ -8,10 +8,10 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from PIL import Image
 
-from leaderboards.report.gallery import drawing
-from leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
-from leaderboards.report.gallery.examples import Array, ExampleSet
-from leaderboards.report.html import filled
+from layerboard.leaderboards.report.gallery import drawing
+from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
+from layerboard.leaderboards.report.gallery.examples import Array, ExampleSet
+from layerboard.leaderboards.report.html import filled
 
 # colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))

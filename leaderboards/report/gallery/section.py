@@ -5,13 +5,13 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from leaderboards.board import Board
-from leaderboards.report.gallery.drawing import Example, SharedPictures, drawn
-from leaderboards.report.gallery.examples import ExampleSet, read_examples
-from leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
-from leaderboards.report.gallery.places import MASKS, POINTS
-from leaderboards.report.html import PageSection, filled
-from leaderboards.scores.column import Column
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.gallery.drawing import Example, SharedPictures, drawn
+from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
+from layerboard.leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
+from layerboard.leaderboards.report.gallery.places import MASKS, POINTS
+from layerboard.leaderboards.report.html import PageSection, filled
+from layerboard.leaderboards.scores.column import Column
 
 # by name of the task, what draws the examples of some backbones, the best first, below a paragraph
 DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[str, list[Example]]]] = {

@@ -1,7 +1,7 @@
 """Writers of the seven mini datasets."""
 
-from mini.render.writers import coco, davis, imagenet, partimagenet, revisitop, spair, voc
-from mini.render.writers.base import Writer
+from layerboard.mini.render.writers import coco, davis, imagenet, partimagenet, revisitop, spair, voc
+from layerboard.mini.render.writers.base import Writer
 
 WRITERS: tuple[Writer, ...] = (
     imagenet.WRITER,

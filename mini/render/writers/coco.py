@@ -5,15 +5,23 @@ from pathlib import Path
 
 import numpy as np
 
-from mini.render.background import draw_backdrop, scatter
-from mini.render.counts import COCO_CROWDS, COCO_IMAGES
-from mini.render.individual import draw_individual
-from mini.render.lighting import draw_light
-from mini.render.scene import Figure, Rendering, moved, render
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Variation, draw_figure
-from mini.render.templates import class_index
-from mini.render.writers.base import Note, Writer, annotation, draw_size, instances, save_jpeg, save_json
+from layerboard.mini.render.background import draw_backdrop, scatter
+from layerboard.mini.render.counts import COCO_CROWDS, COCO_IMAGES
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.lighting import draw_light
+from layerboard.mini.render.scene import Figure, Rendering, moved, render
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Variation, draw_figure
+from layerboard.mini.render.templates import class_index
+from layerboard.mini.render.writers.base import (
+    Note,
+    Writer,
+    annotation,
+    draw_size,
+    instances,
+    save_jpeg,
+    save_json,
+)
 
 SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
 _UNIT = 8  # images of a unit

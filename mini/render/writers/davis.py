@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from mini.render import counts
-from mini.render.background import Prop, draw_backdrop, draw_pole, paint_props, scatter
-from mini.render.canvas import Canvas
-from mini.render.individual import draw_individual
-from mini.render.lighting import Light, draw_light
-from mini.render.scene import Camera, Figure, Rendering, placed, render
-from mini.render.seeds import Namespace, generator
-from mini.render.shapes import Field, rotation
-from mini.render.templates import Facing, class_index
-from mini.render.textures import Colour
-from mini.render.writers.base import Note, Writer, save_jpeg, save_text
-from tasks.datasets.masks import write_mask
+from layerboard.mini.render import counts
+from layerboard.mini.render.background import Prop, draw_backdrop, draw_pole, paint_props, scatter
+from layerboard.mini.render.canvas import Canvas
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.lighting import Light, draw_light
+from layerboard.mini.render.scene import Camera, Figure, Rendering, placed, render
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.shapes import Field, rotation
+from layerboard.mini.render.templates import Facing, class_index
+from layerboard.mini.render.textures import Colour
+from layerboard.mini.render.writers.base import Note, Writer, save_jpeg, save_text
+from layerboard.tasks.datasets.masks import write_mask
 
 SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
 _WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)  # scenery that the camera moves over

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mini.render.counts import CLASSES, TRAIN_PER_CLASS, VAL_PER_CLASS
-from mini.render.individual import draw_individual
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import TEMPLATES
-from mini.render.writers.base import Note, Writer, draw_size, save_jpeg
+from layerboard.mini.render.counts import CLASSES, TRAIN_PER_CLASS, VAL_PER_CLASS
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Still, Variation, draw_still
+from layerboard.mini.render.templates import TEMPLATES
+from layerboard.mini.render.writers.base import Note, Writer, draw_size, save_jpeg
 
 SIZES = ((96, 96), (112, 96), (96, 112), (88, 104), (104, 88), (128, 88), (88, 128), (88, 96))
 

@@ -5,11 +5,19 @@ from pathlib import Path
 
 import numpy as np
 
-from mini.render.individual import draw_individual
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import TEMPLATES, class_index
-from mini.render.writers.base import Note, Writer, annotation, draw_size, instances, save_jpeg, save_json
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Still, Variation, draw_still
+from layerboard.mini.render.templates import TEMPLATES, class_index
+from layerboard.mini.render.writers.base import (
+    Note,
+    Writer,
+    annotation,
+    draw_size,
+    instances,
+    save_jpeg,
+    save_json,
+)
 
 SIZES = ((112, 112), (128, 96), (96, 128), (120, 104))
 _VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)

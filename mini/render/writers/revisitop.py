@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mini.render import counts
-from mini.render.individual import Individual, draw_individual
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import class_index
-from mini.render.writers.base import Note, Writer, draw_size, mask_box, save, save_jpeg
+from layerboard.mini.render import counts
+from layerboard.mini.render.individual import Individual, draw_individual
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Still, Variation, draw_still
+from layerboard.mini.render.templates import class_index
+from layerboard.mini.render.writers.base import Note, Writer, draw_size, mask_box, save, save_jpeg
 
 CLASSES = ("house", "windmill", "tree", "boat", "car", "elephant")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 96))

@@ -6,13 +6,21 @@ from pathlib import Path
 
 import numpy as np
 
-from mini.render import counts
-from mini.render.individual import draw_individual
-from mini.render.scene import landmark_points, visible_landmarks
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import Facing, class_index
-from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpeg, save_json, save_text
+from layerboard.mini.render import counts
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.scene import landmark_points, visible_landmarks
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Still, Variation, draw_still
+from layerboard.mini.render.templates import Facing, class_index
+from layerboard.mini.render.writers.base import (
+    Note,
+    Writer,
+    draw_size,
+    mask_box,
+    save_jpeg,
+    save_json,
+    save_text,
+)
 
 CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 88), (88, 112))

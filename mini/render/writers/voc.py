@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.background import Prop, draw_backdrop, draw_prop
-from mini.render.counts import SCENES_TRAIN, SCENES_VAL
-from mini.render.individual import draw_individual
-from mini.render.lighting import draw_light
-from mini.render.scene import Figure, moved, render
-from mini.render.seeds import Namespace, generator
-from mini.render.still import Variation, draw_figure
-from mini.render.templates import class_index
-from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_text
-from tasks.datasets.masks import write_mask
+from layerboard.mini.render.background import Prop, draw_backdrop, draw_prop
+from layerboard.mini.render.counts import SCENES_TRAIN, SCENES_VAL
+from layerboard.mini.render.individual import draw_individual
+from layerboard.mini.render.lighting import draw_light
+from layerboard.mini.render.scene import Figure, moved, render
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.still import Variation, draw_figure
+from layerboard.mini.render.templates import class_index
+from layerboard.mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_text
+from layerboard.tasks.datasets.masks import write_mask
 
 SIZES = ((128, 96), (96, 128))
 VOID = 255

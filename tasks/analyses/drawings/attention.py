@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tasks.analyses.drawings.evidence import (
+from layerboard.tasks.analyses.drawings.evidence import (
     PANELS,
     DrawnBackbone,
     Evidence,
@@ -19,8 +19,8 @@ from tasks.analyses.drawings.evidence import (
     in_order,
     not_drawn,
 )
-from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.blocks import Block, Gallery, Maps, Plot, SmallMap
+from layerboard.tasks.metrics.arrays import Floats
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"

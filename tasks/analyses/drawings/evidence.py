@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.blocks import Block, Gallery, HeatMap, Maps, Plot, SmallMap, Text, said, slug
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.blocks import Block, Gallery, HeatMap, Maps, Plot, SmallMap, Text, said, slug
+from layerboard.tasks.metrics.arrays import Floats
 
 Array = NDArray[np.generic]
 Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)

@@ -5,9 +5,9 @@ Sources: Raghu et al., NeurIPS 2021, figure 6; Dosovitskiy et al., ICLR 2021, fi
 
 import numpy as np
 
-from tasks.analyses.drawings.evidence import DEPTHS, Evidence, at_depths, evenly
-from tasks.blocks import Block, Maps, Rgb, SmallMap, said
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.analyses.drawings.evidence import DEPTHS, Evidence, at_depths, evenly
+from layerboard.tasks.blocks import Block, Maps, Rgb, SmallMap, said
+from layerboard.tasks.metrics.arrays import Floats
 
 FIELDS = """\
 Which pixels move the middle token's features, by the size of their gradients (after Raghu et al., NeurIPS

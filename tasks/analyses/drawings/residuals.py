@@ -5,8 +5,8 @@ Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023
 
 import pandas as pd
 
-from tasks.analyses.drawings.evidence import Evidence
-from tasks.blocks import Block, HeatMap, Matrix, own_span
+from layerboard.tasks.analyses.drawings.evidence import Evidence
+from layerboard.tasks.blocks import Block, HeatMap, Matrix, own_span
 
 RATIO = "norm-ratio"
 HIGHEST = 10.0  # ratio above which all look alike, as on the source's axis

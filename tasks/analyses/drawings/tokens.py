@@ -5,9 +5,9 @@ Source: Raghu et al., NeurIPS 2021, figures 9 and 11.
 
 import numpy as np
 
-from tasks.analyses.drawings.evidence import Evidence, at_depths, deep
-from tasks.blocks import Block, Maps, SmallMap, own_span, said
-from tasks.metrics.arrays import Floats
+from layerboard.tasks.analyses.drawings.evidence import Evidence, at_depths, deep
+from layerboard.tasks.blocks import Block, Maps, SmallMap, own_span, said
+from layerboard.tasks.metrics.arrays import Floats
 
 TOKENS = """\
 How alike one token is to each patch of the images (CKA): a token that knows where it is has one bright spot,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.datasets.packs.manifest import MANIFEST
-from zoo.errors import InputError
+from layerboard.tasks.datasets.packs.manifest import MANIFEST
+from layerboard.zoo.errors import InputError
 
 FOLDER = "imagenet"  # folder of the official layout below the data folder
 SPLITS = {"train": "train", "validation": "val"}  # folder in it of each split

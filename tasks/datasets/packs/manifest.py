@@ -7,9 +7,9 @@ from hashlib import blake2b, file_digest
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from tasks.datasets.packs.shards import Shard
-from zoo.atomic import write_whole
-from zoo.errors import InputError
+from layerboard.tasks.datasets.packs.shards import Shard
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import InputError
 
 MANIFEST = "layerboard.json"
 FORMAT = 1  # changes when packs are written in another way
@@ -109,7 +109,7 @@ def card_of(manifest: Manifest) -> str:
             lines += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     lines += ["---", "", "# Datasets in their official layouts", ""]
     lines += ["Each row is a file: its path below the data folder, and its bytes. Read it with", ""]
-    lines += ["    python -m benchmark run --data hf:THIS", "", "| dataset | what is there | files | bytes |"]
+    lines += ["    layerboard run --data hf:THIS", "", "| dataset | what is there | files | bytes |"]
     lines += ["|---|---|---|---|"]
     rows = sorted(manifest.items())
     lines += [f"| {name} | {data.coverage} | {data.files:,} | {data.bytes:,} |" for name, data in rows]

@@ -13,13 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
-from tasks.datasets.packs import manifest as manifests
-from tasks.datasets.packs.hub_imagenet import FILES, TableRows, open_hub_imagenet
-from tasks.datasets.packs.manifest import MANIFEST, Manifest, PackedDataset, PackedShard, read_manifest
-from tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
-from zoo.errors import InputError, MissingDataError
-from zoo.online import hub_answers, offline_unless
+from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
+from layerboard.tasks.datasets.packs import manifest as manifests
+from layerboard.tasks.datasets.packs.hub_imagenet import FILES, TableRows, open_hub_imagenet
+from layerboard.tasks.datasets.packs.manifest import (
+    MANIFEST,
+    Manifest,
+    PackedDataset,
+    PackedShard,
+    read_manifest,
+)
+from layerboard.tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
+from layerboard.zoo.errors import InputError, MissingDataError
+from layerboard.zoo.online import hub_answers, offline_unless
 
 # ends the name of a pack where the path of a file in it follows, as in URLs of files in Java archives
 INSIDE = "!"

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pyarrow import compute
 from pyarrow.parquet import ParquetFile, ParquetWriter
 
-from zoo.atomic import whole_file
-from zoo.errors import InputError
+from layerboard.zoo.atomic import whole_file
+from layerboard.zoo.errors import InputError
 
 GROUP_ROWS = 1000  # rows of a row group at most: what other readers hold at once
 GROUP_BYTES = 32 << 20  # bytes of a row group, but for its last file

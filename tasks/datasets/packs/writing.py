@@ -4,15 +4,22 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.datasets.base import Data, DatasetEntry
-from tasks.datasets.classes import Classification
-from tasks.datasets.files import data_root, require_text
-from tasks.datasets.hub_spec import PREFIX
-from tasks.datasets.packs import manifest as manifests
-from tasks.datasets.packs.manifest import CARD, MANIFEST, PackedDataset, PackedShard, card_of, read_manifest
-from tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
-from zoo.atomic import PARTIAL, remove_leftovers, write_whole
-from zoo.errors import InputError
+from layerboard.tasks.datasets.base import Data, DatasetEntry
+from layerboard.tasks.datasets.classes import Classification
+from layerboard.tasks.datasets.files import data_root, require_text
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.packs import manifest as manifests
+from layerboard.tasks.datasets.packs.manifest import (
+    CARD,
+    MANIFEST,
+    PackedDataset,
+    PackedShard,
+    card_of,
+    read_manifest,
+)
+from layerboard.tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
+from layerboard.zoo.atomic import PARTIAL, remove_leftovers, write_whole
+from layerboard.zoo.errors import InputError
 
 
 class DatasetPlan(NamedTuple):

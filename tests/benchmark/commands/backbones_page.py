@@ -3,10 +3,10 @@
 from itertools import groupby
 from pathlib import Path
 
-from benchmark.commands.list import grid, weights
-from benchmark.plan.facts import teachers
-from zoo.registry import all_specs
-from zoo.spec import BackboneSpec
+from layerboard.benchmark.commands.list import grid, weights
+from layerboard.benchmark.plan.facts import teachers
+from layerboard.zoo.registry import all_specs
+from layerboard.zoo.spec import BackboneSpec
 
 PATH = Path(__file__).parents[3] / "docs" / "backbones.md"
 
@@ -15,8 +15,8 @@ _HEAD = """\
 
 This page is written by `python -m tests.benchmark.commands.backbones_page` from the entries in
 `zoo/entries/`.
-`python -m benchmark list backbones` shows the same and filters it, by `--family`, `--supervision`,
-`--licence`, `--max-parameters` and `--gated`; `python -m benchmark list backbones NAME` tells all of one, and
+`layerboard list backbones` shows the same and filters it, by `--family`, `--supervision`,
+`--licence`, `--max-parameters` and `--gated`; `layerboard list backbones NAME` tells all of one, and
 `--json` says it to machines. Any other vision backbone of transformers runs by its Hub id:
 `--backbones owner/name`.
 

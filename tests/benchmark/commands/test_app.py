@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.commands.app import spread
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.record import read_frame
+from layerboard.benchmark.commands.app import spread
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.record import read_frame
 from tests import fakes
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, environment
@@ -108,7 +108,7 @@ def test_a_table_of_backbones(capsys: Capture) -> None:
 
 def test_without_arguments_there_is_help() -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "benchmark"], capture_output=True, text=True, env=environment(), check=False
+        [sys.executable, "-m", "layerboard"], capture_output=True, text=True, env=environment(), check=False
     )
     assert "Usage" in found.stdout + found.stderr
     assert "leaderboard" in found.stdout + found.stderr

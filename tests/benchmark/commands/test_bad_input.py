@@ -14,15 +14,15 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-import benchmark
-from benchmark.commands.app import main
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.record import read_records, to_frame
-from tasks.datasets.masks import read_mask, write_mask
+import layerboard
+from layerboard.benchmark.commands.app import main
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.record import read_records, to_frame
+from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.zoo.errors import InputError, printable
 from tests import fakes
 from tests.benchmark.runs import TASKS, Said, Tally, command, leave_pages_out
 from tests.leaderboards.builder import layers
-from zoo.errors import InputError, printable
 
 Capture = pytest.CaptureFixture[str]
 Go = Callable[..., Said]
@@ -198,9 +198,9 @@ def test_no_memory_outside_of_tasks_is_one_sentence(
     def full(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("benchmark.jobs.prepare.make_plan", full)
+    monkeypatch.setattr("layerboard.benchmark.jobs.prepare.make_plan", full)
     assert go("--data", data).error.startswith("error: out of memory; try with less data")
-    monkeypatch.setattr("benchmark.jobs.prepare.make_plan", lambda *_: {}["a bug"])
+    monkeypatch.setattr("layerboard.benchmark.jobs.prepare.make_plan", lambda *_: {}["a bug"])
     with pytest.raises(KeyError):
         go("--data", data)
 
@@ -221,7 +221,7 @@ def test_a_bug_gives_exit_code_1(go: Go, data: Path, monkeypatch: pytest.MonkeyP
     def bug(*_: object) -> None:
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr("tasks.knn.KnnTask.score", bug)
+    monkeypatch.setattr("layerboard.tasks.knn.KnnTask.score", bug)
     said = go("--data", data, "-t", "knn", "spair")
     assert said.code == 1
     assert said.lines("failed: ") == ["failed: mini-random, knn: index error: list index out of range"]
@@ -232,7 +232,7 @@ def test_ctrl_c_is_one_sentence(go: Go, data: Path, monkeypatch: pytest.MonkeyPa
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("benchmark.jobs.passes.run_pass", stop)
+    monkeypatch.setattr("layerboard.benchmark.jobs.passes.run_pass", stop)
     said = go("--data", data)
     assert said.code == 130
     assert said.lines("interrupted; what is finished is kept")
@@ -242,7 +242,7 @@ def test_sigterm_ends_like_ctrl_c(go: Go, data: Path, monkeypatch: pytest.Monkey
     def stop(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("benchmark.jobs.passes.run_pass", stop)
+    monkeypatch.setattr("layerboard.benchmark.jobs.passes.run_pass", stop)
     said = go("--data", data)
     assert said.code == 143
     assert said.lines("interrupted; what is finished is kept")
@@ -269,7 +269,7 @@ def test_a_working_folder_that_was_removed(
     for words in (("run",), ("pretrain", "fs"), ("check", "--data", "x")):
         assert "the working folder does not exist any more" in command(capsys, *words).error
     with pytest.raises(InputError, match="the working folder does not exist any more"):
-        benchmark.run("mini-fs")
+        layerboard.run("mini-fs")
 
 
 def _of_records(folder: Path, name: str = "mini-dino", **changes: str) -> Path:

@@ -6,11 +6,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import benchmark
-from benchmark.commands.app import COMMANDS, app_of
-from benchmark.commands.command import command
-from benchmark.option import Form, OnePath, Option, Plain, Wholes, Words, called_with
-from zoo.errors import InputError
+import layerboard
+from layerboard.benchmark.commands.app import COMMANDS, app_of
+from layerboard.benchmark.commands.command import command
+from layerboard.benchmark.option import Form, OnePath, Option, Plain, Wholes, Words, called_with
+from layerboard.zoo.errors import InputError
 
 
 class ToyRequest(Form):
@@ -52,6 +52,6 @@ def test_python_has_the_function_of_the_same_form() -> None:
 
 
 def test_every_function_is_described_where_help_begins() -> None:
-    described = (benchmark.__doc__ or "").split("\n\n")
-    names = [name for name in benchmark.__all__ if name != "__version__"]
+    described = (layerboard.__doc__ or "").split("\n\n")
+    names = [name for name in layerboard.__all__ if name not in ("InputError", "__version__")]
     assert all(any(part.startswith(f"{name}(") for part in described) for name in names)

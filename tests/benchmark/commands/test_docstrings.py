@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import benchmark
+import layerboard
 from tests import fakes
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NAMES = [name for name in benchmark.__all__ if not name.startswith("_")]
+NAMES = [name for name in layerboard.__all__ if name[0].islower()]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -22,14 +22,14 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (folder / "imagenet").rename(folder / "photos")
     os.chdir(folder)
     options = {"images": "photos", "floor": False, "workers": 1}
-    benchmark.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
+    layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
     yield
     os.chdir(before)
 
 
 def results_of(name: str) -> doctest.TestResults:
     """Outcome of the examples of a function."""
-    function = getattr(benchmark, name)
+    function = getattr(layerboard, name)
     (test,) = doctest.DocTestFinder(recurse=False).find(function, name, globs={})
     assert "+SKIP" not in (test.docstring or "")
     said: list[str] = []

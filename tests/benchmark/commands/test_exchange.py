@@ -16,29 +16,29 @@ import yaml
 from click import Context
 from typer.main import get_command
 
-import benchmark
-from benchmark.commands.app import app, spread
-from leaderboards.records.checksum import companions_of, file_digest, write_checked
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.records.record import read_frame
+import layerboard
+from layerboard.benchmark.commands.app import app, spread
+from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.records.record import read_frame
+from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import Said, Tally, command, files
 from tests.leaderboards.builder import frame, layers, measured
 from tests.leaderboards.planted import plant
 from tests.leaderboards.planted import records as planted
-from zoo.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 COMMANDS = ("compare", "features", "merge", "export", "leaderboard", "reproduce")
-EXAMPLE = {"export": "benchmark export latex", "merge": "benchmark merge results-a results-b"}
+EXAMPLE = {"export": "layerboard export latex", "merge": "layerboard merge results-a results-b"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(capsys: Capture, name: str) -> None:
     said = command(capsys, name, "--help")
     assert said.code == 0
-    assert EXAMPLE.get(name, f"benchmark {name}") in said.out.split("Example:")[1]
+    assert EXAMPLE.get(name, f"layerboard {name}") in said.out.split("Example:")[1]
 
 
 def test_commands_of_the_page_on_ci_have_the_options_that_it_names() -> None:
@@ -46,17 +46,17 @@ def test_commands_of_the_page_on_ci_have_the_options_that_it_names() -> None:
     workflow = yaml.safe_load(re.search("```yaml\n(.*?)```", page, re.DOTALL)[1])  # type: ignore[index]
     lines = [step["run"] for step in workflow["jobs"]["features"]["steps"] if "run" in step]
     lines += page.replace("\n", "\n\n").splitlines()
-    lines = [line for line in lines if line.startswith("python -m benchmark ")]
+    lines = [line for line in lines if line.startswith("layerboard ")]
     assert len(lines) >= 9
     commands = get_command(app).commands  # type: ignore[attr-defined]
     for line in lines:
-        name, *words = spread(shlex.split(line, comments=True)[3:])
+        name, *words = spread(shlex.split(line, comments=True)[1:])
         commands[name].make_parser(Context(commands[name])).parse_args(words)  # raises for what is unknown
 
 
 def test_nothing_heavy_is_imported_for_help() -> None:
     code = (
-        "import sys, benchmark.commands.app as c\n"
+        "import sys, layerboard.benchmark.commands.app as c\n"
         "sys.argv = ['x', '--help']\n"
         "try: c.main()\n"
         "except SystemExit: pass\n"
@@ -195,7 +195,7 @@ def test_features_have_no_sets_of_layers_and_no_transforms(write) -> None:  # ty
         assert said.code == 2
         assert f"No such option: --{name}" in said.err
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-            benchmark.features("mini-fs", **{name: "all"})  # type: ignore[arg-type]
+            layerboard.features("mini-fs", **{name: "all"})  # type: ignore[arg-type]
 
 
 def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
@@ -210,7 +210,7 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     found = json.loads(said.out, parse_constant=pytest.fail)
     (row,) = found["comparisons"]
     assert row["difference"] == pytest.approx(row["score"] - row["other_score"])
-    compared = benchmark.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
+    compared = layerboard.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
     assert compared.frame["difference"].tolist() == pytest.approx([row["difference"]])
     assert compared.conclusion == found["conclusion"]
     assert compared.conclusion in repr(compared)
@@ -232,9 +232,9 @@ def test_compare_refuses_in_a_sentence(capsys: Capture, whole: Whole, arguments,
 
 def test_the_python_comparison_refuses_alike(whole: Whole) -> None:
     with pytest.raises(InputError, match="two different backbones"):
-        benchmark.compare("mini-fs", "mini-fs", output=whole.place / "out")
+        layerboard.compare("mini-fs", "mini-fs", output=whole.place / "out")
     with pytest.raises(TypeError, match="json"):
-        benchmark.compare("mini-fs", "mini-resnet", json=True)
+        layerboard.compare("mini-fs", "mini-resnet", json=True)
 
 
 def part(whole: Whole, folder: Path, *without: str) -> Path:

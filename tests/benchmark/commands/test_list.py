@@ -7,15 +7,15 @@ import sys
 import pandas as pd
 import pytest
 
-from benchmark.commands.list import BackboneFilters, details, facts, weights
-from benchmark.plan.facts import teachers
-from leaderboards.facts import commercial_use
-from leaderboards.limits import within
+from layerboard.benchmark.commands.list import BackboneFilters, details, facts, weights
+from layerboard.benchmark.plan.facts import teachers
+from layerboard.leaderboards.facts import commercial_use
+from layerboard.leaderboards.limits import within
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.spec import BackboneSpec
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
-from zoo.errors import InputError
-from zoo.registry import all_specs, find
-from zoo.spec import BackboneSpec
 
 Capture = pytest.CaptureFixture[str]
 

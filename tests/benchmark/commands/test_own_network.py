@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-import benchmark
-from benchmark.engines.base import LocalEngine
-from benchmark.engines.choose import suited_engine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.request import Request
+import layerboard
+from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.engines.choose import suited_engine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.runs import Tally, run
 from tests.zoo.load.module.networks import SIZE, Vit
-from zoo.errors import InputError
-from zoo.registry import find
 
 
 @pytest.mark.usefixtures("no_pages")
@@ -21,7 +21,7 @@ def test_it_runs_among_names_and_is_not_computed_again(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     net = Vit(0)
-    own = benchmark.from_module(net, name="own-vit", family="Own", supervision="nothing", image_size=SIZE)
+    own = layerboard.from_module(net, name="own-vit", family="Own", supervision="nothing", image_size=SIZE)
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("own-vit: 3 blocks of net.blocks, 0 prefix tokens + 4x4 grid of patch 8")
     with Tally().watching() as tally:
@@ -33,17 +33,17 @@ def test_it_runs_among_names_and_is_not_computed_again(
     assert set(rows["family"]) == {"Own"}
     assert set(rows["revision"]) == {own.revision}
     assert rows[rows["primary"]]["value"].notna().all()
-    again = benchmark.from_module(Vit(0), name="own-vit", family="Own", image_size=SIZE, verbose=False)
+    again = layerboard.from_module(Vit(0), name="own-vit", family="Own", image_size=SIZE, verbose=False)
     assert capsys.readouterr().out == ""
     with Tally().watching() as tally:
         run(tmp_path, [again], "knn", "davis", data=data, layers="1-3")  # type: ignore[list-item]
     assert tally.loads == []
-    versus = benchmark.compare(own, "mini-fs", output=tmp_path / "out", tasks="knn")
+    versus = layerboard.compare(own, "mini-fs", output=tmp_path / "out", tasks="knn")
     assert versus.title == "own-vit and mini-fs, paired"
 
 
 def test_it_stays_in_its_process() -> None:
-    own = benchmark.from_module(Vit(), image_size=SIZE, verbose=False)
+    own = layerboard.from_module(Vit(), image_size=SIZE, verbose=False)
     device = torch.device("cpu")
     names = find(["mini-fs", "mini-clip"])
     assert isinstance(suited_engine(names, Request(workers=2), [device]), ProcessEngine)
@@ -51,18 +51,18 @@ def test_it_stays_in_its_process() -> None:
 
 
 def test_a_request_holds_names_only() -> None:
-    own = benchmark.from_module(Vit(), image_size=SIZE, verbose=False)
+    own = layerboard.from_module(Vit(), image_size=SIZE, verbose=False)
     assert Request(own).backbones == (own.reference,)
     assert Request(["mini-fs", own]).backbones == ("mini-fs", own.reference)
     with pytest.raises(InputError, match="--backbones takes a word; found 3"):
         Request([own, 3])  # type: ignore[list-item]
     with pytest.raises(InputError, match="--image-size takes a whole number of at least 1; found 'x'"):
-        benchmark.from_module(Vit(), image_size="x")  # type: ignore[arg-type]
+        layerboard.from_module(Vit(), image_size="x")  # type: ignore[arg-type]
 
 
 def test_two_of_one_name_are_refused(tmp_path: Path, data: Path) -> None:
     first, second = (
-        benchmark.from_module(net, name="own", image_size=SIZE, verbose=False) for net in (Vit(1), Vit(5))
+        layerboard.from_module(net, name="own", image_size=SIZE, verbose=False) for net in (Vit(1), Vit(5))
     )
     with pytest.raises(InputError, match="Two backbones are called 'own'; give one of them another name"):
         run(tmp_path, [first, second], "knn", data=data)  # type: ignore[list-item]

@@ -13,18 +13,18 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark.commands.recommend import RecommendRequest, code_of, recommended
-from leaderboards.recommendation import Pick
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.record import to_frame
-from leaderboards.scores.column import Column
-from tasks.protocols import PROTOCOLS
-from tasks.registry import TASKS, find_tasks
+from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
+from layerboard.leaderboards.recommendation import Pick
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.record import to_frame
+from layerboard.leaderboards.scores.column import Column
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.registry import TASKS, find_tasks
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 from tests.leaderboards.scores.test_picks import cost
-from zoo.errors import InputError
-from zoo.registry import find
 
 Capture = pytest.CaptureFixture[str]
 MS = {"mini-fs": 3.0, "mini-resnet": 1.0}
@@ -62,7 +62,7 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     lines = found.out.splitlines()
     assert lines[0].startswith("backbone ")
     assert any(line.startswith("1. mini-") for line in lines)
-    assert "import benchmark" in lines
+    assert "import layerboard" in lines
     assert "Milliseconds are of one image on Fast CPU, 2 threads, up to the layer." in lines
     note = r"knn top-1 †: the best layer of mini-\S+ was found on what scores it, .* it has \d+\.\d"
     assert re.search(note, " ".join(found.out.split()))
@@ -85,7 +85,7 @@ def test_times_that_other_work_disturbed_are_flagged(capsys: Capture, out: Path,
     write_checked(disturbed, tmp_path / "out" / "records" / "mini-fs" / "cost.disturbed.parquet")
     found = command(capsys, "recommend", "-o", tmp_path / "out", "--task", "knn")
     assert "Other work on the machine disturbed the times of mini-fs on Fast CPU, 2 threads" in found.out
-    assert "`python -m benchmark run --tasks cost --again --backbones mini-fs`" in found.out
+    assert "`layerboard run --tasks cost --again --backbones mini-fs`" in found.out
 
 
 def test_tasks_may_be_named_as_elsewhere(capsys: Capture, out: Path) -> None:
@@ -166,7 +166,7 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
     place = whole.place / "out"
     notes = said(capsys, place, "--task", "knn", "--licence", "commercial")["notes"]
     assert isinstance(notes, list)
-    told = f"python -m benchmark run --tasks cost --backbones mini-fs mini-resnet -o {place}"
+    told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {place}"
     assert any(told in note and "sorted by them and by depth" in note for note in notes)
     assert "What licences allow is read from their names and is no legal advice." in notes
     error = command(capsys, "recommend", "-o", place, "--max-ms", "5").error

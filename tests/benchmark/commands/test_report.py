@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmark import report
-from benchmark.plan.facts import known_facts
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.record import add_suite
+from layerboard import report
+from layerboard.benchmark.plan.facts import known_facts
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.record import add_suite
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import small
-from zoo.errors import InputError
-from zoo.registry import all_specs
 
 Capture = pytest.CaptureFixture[str]
 
@@ -30,7 +30,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_has_an_example(capsys: Capture) -> None:
     said = command(capsys, "report", "--help")
     assert said.code == 0
-    assert "benchmark report" in said.out.split("Example:")[1]
+    assert "layerboard report" in said.out.split("Example:")[1]
 
 
 def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, output: Path) -> None:

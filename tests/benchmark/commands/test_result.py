@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import torch
 
-import benchmark
-from benchmark.commands.cka import Similarity
-from benchmark.commands.result import Result
+import layerboard
+from layerboard.benchmark.commands.cka import Similarity
+from layerboard.benchmark.commands.result import Result
+from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
-from zoo.errors import InputError
 
 
 def test_a_table_shows_itself_as_text_and_as_html() -> None:
@@ -50,12 +50,12 @@ def test_a_table_fits_the_screen_and_breaks_no_word(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_shows_answers_and_keeps_records(whole: Whole) -> None:
-    found = benchmark.best(output=whole.place / "out", tasks=["knn", "davis"])
+    found = layerboard.best(output=whole.place / "out", tasks=["knn", "davis"])
     assert set(found.frame["task"]) == {"knn", "davis"}
     assert (found.frame["suite"] == "standard").all()
     assert "best backbone" in repr(found)
     with pytest.raises(InputError, match="there is no task 'knm'; did you mean 'knn'"):
-        benchmark.best(output=whole.place / "out", tasks="knm")
+        layerboard.best(output=whole.place / "out", tasks="knm")
 
 
 def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
         "output": tmp_path / "out",
         "cache": tmp_path / "cache",
     }
-    found = benchmark.run("mini-fs", "inspect", progress=False, **options)  # type: ignore[arg-type]
+    found = layerboard.run("mini-fs", "inspect", progress=False, **options)  # type: ignore[arg-type]
     assert found.failures == ()
     assert len(found.frame) > 0
     assert len(found.best) == 0
@@ -76,7 +76,7 @@ def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
 
 
 def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
-    benchmark.show(output=whole.place / "out", tasks="knn")
+    layerboard.show(output=whole.place / "out", tasks="knn")
     out = capsys.readouterr().out
     assert out.startswith("suite standard\n\ntask")
     assert "knn top-1" in out
@@ -88,12 +88,12 @@ def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", first)
     np.save(tmp_path / "b.npy", second)
     by_hand = oracle(first, second)
-    assert float(benchmark.cka(first, second)) == pytest.approx(by_hand, abs=1e-9)
-    assert float(benchmark.cka(torch.from_numpy(first), second)) == pytest.approx(by_hand, abs=1e-9)
-    files = benchmark.cka(tmp_path / "a.npy", str(tmp_path / "b.npy"))
+    assert float(layerboard.cka(first, second)) == pytest.approx(by_hand, abs=1e-9)
+    assert float(layerboard.cka(torch.from_numpy(first), second)) == pytest.approx(by_hand, abs=1e-9)
+    files = layerboard.cka(tmp_path / "a.npy", str(tmp_path / "b.npy"))
     assert float(files) == pytest.approx(by_hand, abs=1e-9)
     assert files.frame["samples"].tolist() == [40]
-    biased = benchmark.cka(first, first, estimator="biased", batch_size=10)
+    biased = layerboard.cka(first, first, estimator="biased", batch_size=10)
     assert float(biased) == pytest.approx(1)
 
 
@@ -112,11 +112,11 @@ def oracle(first: np.ndarray, second: np.ndarray) -> float:
 
 def test_cka_of_backbones_is_what_a_run_measured(whole: Whole) -> None:
     out = whole.place / "out"
-    found = benchmark.cka("mini-fs", "mini-resnet", output=out)
+    found = layerboard.cka("mini-fs", "mini-resnet", output=out)
     assert isinstance(found, Similarity)
     assert list(found.matrix.index) == ["1", "final"]
     assert list(found.matrix.columns) == ["1"]
-    turned = benchmark.cka("mini-resnet", "mini-fs", output=out)
+    turned = layerboard.cka("mini-resnet", "mini-fs", output=out)
     np.testing.assert_array_equal(turned.matrix.to_numpy(), found.matrix.to_numpy().T)
     records = whole.records.query("task == 'cka' and backbone == 'mini-fs' and other == 'mini-resnet'")
     records = records[(records["pooling"] == "mean") & (records["tap"] == "final")]
@@ -129,13 +129,13 @@ def test_cka_of_backbones_is_what_a_run_measured(whole: Whole) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda out: benchmark.cka("mini-fs", np.eye(4), output=out), "takes two arrays .or .npy files."),
-        (lambda out: benchmark.cka("mini-fs", "mini-dino", output=out), "no compared backbone 'mini-dino'"),
-        (lambda out: benchmark.cka("mini-fs", "mini-fs", output=out, pooling="max"), "pooling 'max'"),
-        (lambda out: benchmark.cka("mini-fs", "mini-fs", output=out, dataset="x"), "none called x"),
-        (lambda out: benchmark.cka(np.ones((5, 2)), np.eye(5)), "all rows are the same"),
-        (lambda out: benchmark.cka(np.eye(5), np.eye(6)), "found 5 rows in the first array"),
-        (lambda out: benchmark.cka([["a"], [{}]], np.eye(2)), "should hold numbers; found Python objects"),
+        (lambda out: layerboard.cka("mini-fs", np.eye(4), output=out), "takes two arrays .or .npy files."),
+        (lambda out: layerboard.cka("mini-fs", "mini-dino", output=out), "no compared backbone 'mini-dino'"),
+        (lambda out: layerboard.cka("mini-fs", "mini-fs", output=out, pooling="max"), "pooling 'max'"),
+        (lambda out: layerboard.cka("mini-fs", "mini-fs", output=out, dataset="x"), "none called x"),
+        (lambda out: layerboard.cka(np.ones((5, 2)), np.eye(5)), "all rows are the same"),
+        (lambda out: layerboard.cka(np.eye(5), np.eye(6)), "found 5 rows in the first array"),
+        (lambda out: layerboard.cka([["a"], [{}]], np.eye(2)), "should hold numbers; found Python objects"),
     ],
 )
 def test_cka_refuses_in_a_sentence(whole: Whole, call: Callable[[Path], object], message: str) -> None:
@@ -144,9 +144,9 @@ def test_cka_refuses_in_a_sentence(whole: Whole, call: Callable[[Path], object],
 
 
 def test_backbones_are_filtered() -> None:
-    found = benchmark.list_backbones(family=["dino", "mae"], licence="apache", max_parameters=30_000_000)
+    found = layerboard.list_backbones(family=["dino", "mae"], licence="apache", max_parameters=30_000_000)
     assert set(found.frame["family"]) <= {"DINO", "MAE"}
     assert (found.frame["parameters"] <= 30_000_000).all()
     assert len(found.frame) == len(found.table if found.table is not None else [])
     with pytest.raises(InputError, match="No backbone is of the family 'dyno'"):
-        benchmark.list_backbones(family="dyno")
+        layerboard.list_backbones(family="dyno")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from benchmark.commands.app import app
+from layerboard.benchmark.commands.app import app
 
 COMMANDS: dict[str, Any] = vars(get_command(app))["commands"]["score"].commands
 

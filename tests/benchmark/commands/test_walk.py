@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmark.commands.compare import Comparison
-from benchmark.commands.run import RunResult
+from layerboard.benchmark.commands.compare import Comparison
+from layerboard.benchmark.commands.run import RunResult
 from tests import fakes
 
 DOCS = Path(__file__).parents[3] / "docs"

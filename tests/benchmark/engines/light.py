@@ -3,8 +3,8 @@
 import os
 import time
 
-from benchmark.engines.progress import Reporter
-from zoo.errors import InputError
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.zoo.errors import InputError
 
 
 def number(seconds: float, report: Reporter) -> None:

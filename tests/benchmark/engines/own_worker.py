@@ -5,10 +5,10 @@ import signal
 
 import torch
 
-from benchmark.engines.progress import Reporter
-from zoo.errors import InputError
-from zoo.load.own import own_backbone
-from zoo.spec import BackboneSpec
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.own import own_backbone
+from layerboard.zoo.spec import BackboneSpec
 
 
 def means(spec: BackboneSpec, report: Reporter) -> list[float]:

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 import torch
 
-import benchmark
-from benchmark.engines.base import ListQueue, LocalEngine, WorkerSlot
-from benchmark.engines.choose import find_devices, find_engine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.jobs import pieces
-from benchmark.request import Request
+import layerboard
+from layerboard.benchmark.engines.base import ListQueue, LocalEngine, WorkerSlot
+from layerboard.benchmark.engines.choose import find_devices, find_engine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.jobs import pieces
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import comparable, run
 from tests.zoo.load.module.networks import SIZE, Vit
-from zoo.errors import InputError
-from zoo.registry import find
 
 WRONG: tuple[tuple[dict[str, object], str], ...] = (
     (
@@ -85,7 +85,7 @@ def test_each_device_has_a_process_with_its_share_of_the_processors(monkeypatch:
 
 
 def test_a_network_of_this_process_is_not_sent_elsewhere() -> None:
-    own = benchmark.from_module(Vit(), image_size=SIZE, verbose=False)
+    own = layerboard.from_module(Vit(), image_size=SIZE, verbose=False)
     device = torch.device("cpu")
     for request, devices in ((Request(engine="processes"), [device]), (Request(), [device, device])):
         with pytest.raises(InputError, match="is a network of this process and runs in no other one"):
@@ -93,7 +93,7 @@ def test_a_network_of_this_process_is_not_sent_elsewhere() -> None:
 
 
 def test_ray_that_is_not_installed_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "benchmark.engines.ray", raising=False)
+    monkeypatch.delitem(sys.modules, "layerboard.benchmark.engines.ray", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match="--engine ray needs Ray; install it with pip install"):
         find_devices(Request(engine="ray"))

@@ -15,26 +15,26 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.engines.base import LocalEngine, WorkerDiedError
-from benchmark.engines.choose import suited_engine
-from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import Silent
-from benchmark.request import Request
+from layerboard.benchmark.engines.base import LocalEngine, WorkerDiedError
+from layerboard.benchmark.engines.choose import suited_engine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.light import Unreadable, double, number
 from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
-from zoo.errors import InputError
-from zoo.registry import find
 
 SCRIPT = """
 import json, sys
-import benchmark
+import layerboard
 print("once")
 names, data, out, cache = json.loads(sys.argv[1])
 options = dict(workers=2, layers="{layers}", floor=False)
-found = benchmark.run(names, {tasks}, data=data, output=out, cache=cache, **options)
+found = layerboard.run(names, {tasks}, data=data, output=out, cache=cache, **options)
 found.frame.to_parquet(out + "/all.parquet")
 print(json.dumps(found.failures))
 """
@@ -122,6 +122,6 @@ def test_without_shared_memory_a_sentence_says_what_to_do(monkeypatch: pytest.Mo
     def refused() -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("benchmark.engines.processes._CONTEXT.Queue", refused)
+    monkeypatch.setattr("layerboard.benchmark.engines.processes._CONTEXT.Queue", refused)
     with pytest.raises(InputError, match=r"/dev/shm cannot be used .Permission denied.; .* --workers 1"):
         ProcessEngine(2, None).map(print, [1, 2], Silent())

@@ -6,8 +6,15 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from benchmark.engines import progress as notebook
-from benchmark.engines.progress import OneLine, Silent, Terminal, in_notebook, over_all, reporter_for
+from layerboard.benchmark.engines import progress as notebook
+from layerboard.benchmark.engines.progress import (
+    OneLine,
+    Silent,
+    Terminal,
+    in_notebook,
+    over_all,
+    reporter_for,
+)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
-from benchmark.engines.progress import Advance, Terminal, over_all
+from layerboard.benchmark.engines.progress import Advance, Terminal, over_all
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -26,7 +26,7 @@ def test_bars_are_for_terminals_and_leave_no_blank_lines_elsewhere(terminal: boo
 
 def test_where_no_bar_is_shown_a_long_stage_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("benchmark.engines.progress.perf_counter", lambda: now[0])
+    monkeypatch.setattr("layerboard.benchmark.engines.progress.perf_counter", lambda: now[0])
     said = io.StringIO()
     report = Terminal(Console(file=said, force_terminal=False, width=100))
     with report.bar("all backbones", 1200, "images") as advance, report.bar("one", 5, "images") as inner:

@@ -17,21 +17,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark.api import PassesAndScores
-from benchmark.engines import ray as engine
-from benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
-from benchmark.engines.progress import Listening, Message
-from benchmark.engines.ray import RayEngine
-from benchmark.jobs import pieces
-from benchmark.jobs.pieces import Pieces
-from benchmark.request import Request
-from leaderboards.records.record import read_records
+from layerboard.benchmark.api import PassesAndScores
+from layerboard.benchmark.engines import ray as engine
+from layerboard.benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
+from layerboard.benchmark.engines.progress import Listening, Message
+from layerboard.benchmark.engines.ray import RayEngine
+from layerboard.benchmark.jobs import pieces
+from layerboard.benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.records.record import read_records
+from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.engines.own_worker import halved
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, comparable, environment, run, shards
-from zoo.errors import InputError
 
 TASKS = ["knn", "davis", "cka"]
 
@@ -137,7 +137,7 @@ def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
     folders = ("--output", str(place / "out"), "--cache", str(place / "cache"), "--data", str(data))
     options = ("--layers", QUICK, "--no-floor", "--engine", "ray", "--workers", "2")
     driver = subprocess.Popen(
-        [sys.executable, "-m", "benchmark", "run", "-b", *BACKBONES, "-t", *TASKS, *options, *folders],
+        [sys.executable, "-m", "layerboard", "run", "-b", *BACKBONES, "-t", *TASKS, *options, *folders],
         env=environment() | {"WHOSE": mark},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -9,19 +9,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.failures import is_out_of_memory
-from benchmark.extraction.one_pass import Listener, run_pass
-from benchmark.extraction.shards import Shards
-from tasks.base import Source
-from tasks.feeds import GRIDS
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.failures import is_out_of_memory
+from layerboard.benchmark.extraction.one_pass import Listener, run_pass
+from layerboard.benchmark.extraction.shards import Shards
+from layerboard.tasks.base import Source
+from layerboard.tasks.feeds import GRIDS
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import Shown, Visitor
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import CountingBackbone, source
 from tests.benchmark.engines.test_progress import Heard
 from tests.benchmark.extraction.test_one_pass import MeanMeasurer, MeanProblem, listeners
-from zoo.errors import InputError
-from zoo.features import Shown, Visitor
-from zoo.spec import Layer
-from zoo.view.views import Tiles
 
 ERRORS = (
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
@@ -175,7 +175,7 @@ def test_a_listener_without_memory_for_one_image_does_not_stop_the_others(
 
     src = source(COLOURS, per_shard=4)
     found = listeners(src, tmp_path)
-    monkeypatch.setattr("benchmark.extraction.collectors.VectorCollector.see", see)
+    monkeypatch.setattr("layerboard.benchmark.extraction.collectors.VectorCollector.see", see)
     run(src, found, CountingBackbone())
     assert "one image (1 x 32 x 32 pixels) does not fit" in str(found[0].failure)
     assert (found[1].failure, found[1].missing) == (None, set())

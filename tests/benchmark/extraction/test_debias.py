@@ -8,18 +8,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.engines.progress import Silent
-from benchmark.extraction import collectors
-from benchmark.extraction.collectors import FAILURE, MeasuredCollector
-from benchmark.extraction.one_pass import Listener, run_pass
-from benchmark.extraction.shards import Shards
-from tasks.base import FINITE, Source
-from tasks.metrics.spread import debiased, position_basis
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.extraction import collectors
+from layerboard.benchmark.extraction.collectors import FAILURE, MeasuredCollector
+from layerboard.benchmark.extraction.one_pass import Listener, run_pass
+from layerboard.benchmark.extraction.shards import Shards
+from layerboard.tasks.base import FINITE, Source
+from layerboard.tasks.metrics.spread import debiased, position_basis
+from layerboard.zoo.features import LayerFeatures, Visitor
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import SPEC, CountingBackbone, source
 from tests.benchmark.extraction.test_one_pass import MeanProblem
-from zoo.features import LayerFeatures, Visitor
-from zoo.spec import Layer
-from zoo.view.views import Tiles
 
 
 @dataclass

@@ -15,22 +15,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.engines.progress import Silent
-from benchmark.extraction import collectors
-from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
-from benchmark.extraction.one_pass import Listener, run_pass
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
-from benchmark.plan.suites import STANDARD_SUITE
-from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from tasks.registry import COST, TASKS
-from tasks.task import Task
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.extraction import collectors
+from layerboard.benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.extraction.one_pass import Listener, run_pass
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.registry import COST, TASKS
+from layerboard.tasks.task import Task
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.reduced import reduce
-from zoo.features.backbone import Backbone
-from zoo.load.backbone import load
-from zoo.registry import find
-from zoo.spec import BackboneSpec
 
 META = torch.device("meta")
 

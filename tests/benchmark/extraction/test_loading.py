@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
+from layerboard.benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
+from layerboard.zoo.view.views import FitLongSide, Tiles
 from tests.benchmark.doubles import MemorySample, source
-from zoo.view.views import FitLongSide, Tiles
 
 
 def run(src, view=None, batch_size=4, workers=2, shards=None, input_size=32):  # type: ignore[no-untyped-def]

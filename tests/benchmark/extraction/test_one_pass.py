@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.engines.progress import Silent
-from benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
-from benchmark.extraction.one_pass import Listener, run_pass
-from benchmark.extraction.shards import Shards, VectorReader
-from tasks.base import FINITE, Source
-from tasks.feeds import GRIDS
-from tasks.task import Measurable
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
+from layerboard.benchmark.extraction.one_pass import Listener, run_pass
+from layerboard.benchmark.extraction.shards import Shards, VectorReader
+from layerboard.tasks.base import FINITE, Source
+from layerboard.tasks.feeds import GRIDS
+from layerboard.tasks.task import Measurable
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import SPEC, CountingBackbone, source
-from zoo.errors import InputError
-from zoo.spec import Layer
-from zoo.view.views import Tiles
 
 ALL = frozenset(SPEC.layers)
 

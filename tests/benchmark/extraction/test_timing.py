@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction import timing
-from benchmark.extraction.timing import measure_cost
-from tasks.analyses.cost import CostConfig
+from layerboard.benchmark.extraction import timing
+from layerboard.benchmark.extraction.timing import measure_cost
+from layerboard.tasks.analyses.cost import CostConfig
+from layerboard.zoo.features import LayerFeatures, Visitor
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import CountingBackbone
-from zoo.features import LayerFeatures, Visitor
-from zoo.spec import Layer
 
 RULE = CostConfig(
     warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=10_000, seconds=1000.0, visits=2
@@ -141,7 +141,7 @@ def test_on_a_card_the_largest_batch_is_the_last_that_fits(
 
     monkeypatch.setattr(timing, "_forward", forward)
     monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
-    monkeypatch.setattr("benchmark.extraction.failures.free_unused", lambda device: None)
+    monkeypatch.setattr("layerboard.benchmark.extraction.failures.free_unused", lambda device: None)
     card = CountingBackbone(device=torch.device("cuda"))
     batch, reason = timing._largest(card, (), 4, 1000.0)
     assert batch == expected

@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.engines.choose import device_name
-from benchmark.jobs.estimate import OVERHEAD, SPEED, Corrections, image_seconds, multiply_adds
-from benchmark.jobs.job import Setup
-from benchmark.plan.tasks import PlannedTasks
-from leaderboards.records.files import scored_path
-from tasks.analyses.cost import CostTask
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
+from layerboard.benchmark.engines.choose import device_name
+from layerboard.benchmark.jobs.estimate import OVERHEAD, SPEED, Corrections, image_seconds, multiply_adds
+from layerboard.benchmark.jobs.job import Setup
+from layerboard.benchmark.plan.tasks import PlannedTasks
+from layerboard.leaderboards.records.files import scored_path
+from layerboard.tasks.analyses.cost import CostTask
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.registry import find
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC
-from zoo.registry import find
-from zoo.view.views import ResizeCrop
 
 VIEW = ResizeCrop(256, 224)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import benchmark
-from benchmark.commands.run import RunForm, as_size, as_time
-from benchmark.jobs import forecast
-from benchmark.jobs.job import Job
-from benchmark.request import Request
+import layerboard
+from layerboard.benchmark.commands.run import RunForm, as_size, as_time
+from layerboard.benchmark.jobs import forecast
+from layerboard.benchmark.jobs.job import Job
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import command
-from zoo.errors import InputError
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
 
 
 def test_the_python_call_gives_the_same_as_a_table(photos: Path, tmp_path: Path) -> None:
-    found = benchmark.forecast(
+    found = layerboard.forecast(
         "mini-dino", "knn", images=photos, floor=False, cache=tmp_path / "cache", output=tmp_path / "output"
     )
     assert found.frame["images"].sum() == 15
@@ -70,11 +70,11 @@ def test_scores_take_as_long_as_earlier_records_say(photos: Path, tmp_path: Path
     place = {"images": photos, "floor": False, "layers": "1,12", "cache": tmp_path, "output": tmp_path}
 
     def seconds() -> float:
-        frame = benchmark.forecast("mini-dino", "knn", **place).frame
+        frame = layerboard.forecast("mini-dino", "knn", **place).frame
         return float(frame.loc[frame["what"] == "scoring knn", "seconds"].sum())
 
     guessed = seconds()
-    benchmark.run("mini-mae", "knn", **place)
+    layerboard.run("mini-mae", "knn", **place)
     (path,) = (tmp_path / "records").glob("*/knn.*.parquet")
     frame = pd.read_parquet(path)
     frame.assign(seconds=12.0).to_parquet(path)
@@ -94,12 +94,12 @@ def test_timing_ends_with_its_share_of_what_is_expected(
     monkeypatch.setattr(forecast._Timings, "_time", time)
     place = {"images": photos, "floor": False, "cache": tmp_path, "output": tmp_path / "output"}
     names = ["mini-dino", "mini-mae", "mini-resnet"]
-    benchmark.forecast(names, "knn", **place)
+    layerboard.forecast(names, "knn", **place)
     assert {*timed} == {*names}
     timed.clear()
     monkeypatch.setattr(forecast, "SHARE", 0.0)
     monkeypatch.setattr(forecast, "FLOOR", 0.0)
-    found = benchmark.forecast(names, "knn", **place)
+    found = layerboard.forecast(names, "knn", **place)
     assert len(timed) == 1
     assert (found.frame.loc[found.frame["what"] == "pass", "seconds"] > 0).all()
     assert found.frame.loc[found.frame["what"] == "pass", "disk"].min() > 0

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.loading import batches
-from benchmark.jobs.questions import FieldSums, sum_fields
+from layerboard.benchmark.extraction.loading import batches
+from layerboard.benchmark.jobs.questions import FieldSums, sum_fields
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import Channels, ReceptiveField
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import CountingBackbone, source
-from zoo.errors import InputError
-from zoo.features import Channels, ReceptiveField
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop
 
 LAYERS = (Layer(1), Layer(3))
 COLOURS = [[10, 20, -1, 30], [40]]

@@ -10,22 +10,22 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.api import carry_out
-from benchmark.engines.progress import Silent
-from benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
-from benchmark.jobs import passes
-from benchmark.jobs.fingerprints import records_print
-from benchmark.jobs.prepare import Prepared, prepare
-from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
-from benchmark.plan.suites import STANDARD_SUITE
-from benchmark.request import Request
-from tasks.cka import CkaTask
-from tasks.protocols import PAPER
+from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
+from layerboard.benchmark.jobs import passes
+from layerboard.benchmark.jobs.fingerprints import records_print
+from layerboard.benchmark.jobs.prepare import Prepared, prepare
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.benchmark.request import Request
+from layerboard.tasks.cka import CkaTask
+from layerboard.tasks.protocols import PAPER
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
-from zoo.errors import InputError
-from zoo.registry import find
 
 
 def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Plan:
@@ -118,7 +118,7 @@ def test_a_failed_comparison_blames_the_comparison(
 
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.cka.cka_matrix", bug)
+        patch.setattr("layerboard.tasks.cka.cka_matrix", bug)
         records = run(place, ["mini-random"], "knn", "cka", data=data, layers="1")
     assert records.attrs["failures"] == ["cka: zero division error: division by zero"]
     assert set(records["task"]) == {"knn"}
@@ -150,7 +150,7 @@ def test_scores_and_comparisons_without_memory_are_lost_alone(
 ) -> None:
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.knn.KnnTask.results", _full)
+        patch.setattr("layerboard.tasks.knn.KnnTask.results", _full)
         patch.setattr(CkaTask, "compare", _full)
         records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
     assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]

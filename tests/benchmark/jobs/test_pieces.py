@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.engines.base import WorkerSlot
-from benchmark.extraction.failures import Failure
-from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs import pieces
-from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.engines.base import WorkerSlot
+from layerboard.benchmark.extraction.failures import Failure
+from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.jobs import pieces
+from layerboard.benchmark.jobs.job import BackboneJobs
+from layerboard.benchmark.jobs.pieces import Pieces
 from tests.benchmark.jobs.test_jobs import planned, prepared
 
 Make = Callable[..., Pieces]

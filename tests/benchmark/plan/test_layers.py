@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.plan.layers import select_layers
+from layerboard.benchmark.plan.layers import select_layers
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
-from zoo.errors import InputError
-from zoo.spec import Layer
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import PlanRecipe, make_plan
-from benchmark.plan.suites import STANDARD_SUITE
-from zoo.registry import find
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.zoo.registry import find
 
 
 def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.engines.progress import Silent
-from benchmark.plan import mini_data as rendering
-from benchmark.plan.location import require_writable
-from mini.render.write import Piece, missing_pieces
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.plan import mini_data as rendering
+from layerboard.benchmark.plan.location import require_writable
+from layerboard.mini.render.write import Piece, missing_pieces
 from tests.benchmark.runs import environment
 
 PIECES = (Piece("davis", 1, 8), Piece("coco", 2, 8))
@@ -21,10 +21,10 @@ PIECES = (Piece("davis", 1, 8), Piece("coco", 2, 8))
 SCRIPT = """
 import sys
 from pathlib import Path
-from benchmark.engines.base import WorkerDiedError
-from benchmark.engines.progress import Silent
-from benchmark.plan.mini_data import render
-from mini.render.write import Piece
+from layerboard.benchmark.engines.base import WorkerDiedError
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.plan.mini_data import render
+from layerboard.mini.render.write import Piece
 print("once", flush=True)
 try:
     render(Path(sys.argv[1]), [Piece("davis", 1, 8), Piece("coco", 2, 8)] * {times}, 2, Silent())

@@ -5,18 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
-from benchmark.plan.suites import STANDARD_SUITE
-from benchmark.scores.records import ResultFiles, assess_outcomes, is_current, measured_items, to_records
-from leaderboards.records.files import safe_name
-from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
-from tasks.clustering import RegionClusterTask
-from tasks.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
+from layerboard.benchmark.scores.records import (
+    ResultFiles,
+    assess_outcomes,
+    is_current,
+    measured_items,
+    to_records,
+)
+from layerboard.leaderboards.records.files import safe_name
+from layerboard.tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
+from layerboard.tasks.clustering import RegionClusterTask
+from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from tests.benchmark.jobs.test_jobs import prepared
-from zoo.errors import InputError
-from zoo.registry import find
-from zoo.spec import Layer
 
 
 def plan(

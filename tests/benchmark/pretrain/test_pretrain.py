@@ -14,21 +14,21 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.commands.pretrain import OBJECTIVES, Pretraining
-from benchmark.engines.progress import Silent
-from benchmark.pretrain import images as rendering
-from benchmark.pretrain import pretrain as pretraining
-from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, rendered
-from benchmark.pretrain.pretrain import commit, find_dtype, pretrain, tuned
-from mini.checkpoints import install
-from mini.render.sample import sample_image
-from mini.render.seeds import ENTROPY, Namespace, generator
-from mini.render.templates import TEMPLATES
-from mini.training.methods import METHODS
+from layerboard.benchmark.commands.pretrain import OBJECTIVES, Pretraining
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.pretrain import images as rendering
+from layerboard.benchmark.pretrain import pretrain as pretraining
+from layerboard.benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, rendered
+from layerboard.benchmark.pretrain.pretrain import commit, find_dtype, pretrain, tuned
+from layerboard.mini.checkpoints import install
+from layerboard.mini.render.sample import sample_image
+from layerboard.mini.render.seeds import ENTROPY, Namespace, generator
+from layerboard.mini.render.templates import TEMPLATES
+from layerboard.mini.training.methods import METHODS
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
 from tests.benchmark.runs import command
-from zoo.errors import InputError
-from zoo.load.backbone import load
-from zoo.registry import find
 
 Capture = pytest.CaptureFixture[str]
 WISH = Pretraining(
@@ -181,7 +181,7 @@ def test_names_and_commands_of_variants(changes: dict[str, object], name: str, o
     wish = replace(WISH, **changes)  # type: ignore[arg-type]
     assert wish.name == name
     assert wish.command == (
-        "python -m benchmark pretrain fs --steps 2 --batch-size 4 --images 24 --image-size 32 --seed 0 "
+        "layerboard pretrain fs --steps 2 --batch-size 4 --images 24 --image-size 32 --seed 0 "
         f"--device cpu --dtype float32{options}"
     )
 
@@ -212,7 +212,7 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
 ) -> None:
     package = tmp_path / "package"
     package.mkdir()
-    monkeypatch.setattr("mini.checkpoints.WEIGHTS", package)
+    monkeypatch.setattr("layerboard.mini.checkpoints.WEIGHTS", package)
     said = command(
         capsys, "pretrain", "fs", "--steps", "2", *OPTIONS, "-o", tmp_path, "--cache", cache, "--install"
     )
@@ -221,7 +221,7 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
     assert said.out.strip() == str(folder)
     assert "knn_cls" in json.loads((folder / "history.json").read_text())[-1]
     card = (folder / "README.md").read_text()
-    assert "python -m benchmark pretrain fs --steps 2 --batch-size 4 --images 24" in card
+    assert "layerboard pretrain fs --steps 2 --batch-size 4 --images 24" in card
     loss = json.loads((folder / "history.json").read_text())[-1]["loss"]
     for fact in (
         "| steps | 2 |",
@@ -243,7 +243,7 @@ def test_a_second_call_trains_nothing(cache: Path, tmp_path: Path, monkeypatch: 
     weights = pretrain(wish, Silent()) / "model.safetensors"
     first = weights.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("mini.training.train._update", lambda *_: pytest.fail("trained again"))
+        patch.setattr("layerboard.mini.training.train._update", lambda *_: pytest.fail("trained again"))
         pretrain(wish, Silent())
     assert weights.read_bytes() == first
     with pytest.raises(InputError, match="is a checkpoint of another training"):
@@ -284,8 +284,8 @@ def test_a_full_disk_is_one_sentence(
         raise error
 
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr("zoo.atomic.shutil.disk_usage", lambda _: usage._replace(free=100))
-    monkeypatch.setattr("mini.training.train.torch.save", full)
+    monkeypatch.setattr("layerboard.zoo.atomic.shutil.disk_usage", lambda _: usage._replace(free=100))
+    monkeypatch.setattr("layerboard.mini.training.train.torch.save", full)
     said = command(capsys, "pretrain", "fs", "--steps", "2", *OPTIONS, "-o", tmp_path, "--cache", cache)
     assert (said.code, len(said.lines("step 2: ")), len(said.err.splitlines())) == (2, 1, 2)
     assert said.lines("error: no space is left on the disk; free some and run again")
@@ -318,7 +318,7 @@ def test_damaged_images_are_not_trained_on(tmp_path: Path, name: str) -> None:
 
 
 def test_a_package_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mini.checkpoints.WEIGHTS", tmp_path / "missing")
+    monkeypatch.setattr("layerboard.mini.checkpoints.WEIGHTS", tmp_path / "missing")
     with pytest.raises(InputError, match=r"cannot be written: .*; install without --install"):
         install(tmp_path, "mini-fs")
 

@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.charts.style import look
-from leaderboards.charts.svg import svg_element, svg_file
-from leaderboards.pages.csv import csv_page
-from leaderboards.pages.markdown import markdown_page
-from tasks.blocks import Gallery, HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
+from layerboard.leaderboards.charts.style import look
+from layerboard.leaderboards.charts.svg import svg_element, svg_file
+from layerboard.leaderboards.pages.csv import csv_page
+from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
 from tests.leaderboards.reader import page_html
 
 NAN = float("nan")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaderboards.charts.raster import GAP, LEVELS, Sheet, levels, map_png, smaller, steps
-from tasks.blocks import own_span
+from layerboard.leaderboards.charts.raster import GAP, LEVELS, Sheet, levels, map_png, smaller, steps
+from layerboard.tasks.blocks import own_span
 
 NAN = float("nan")
 DEUTERANOPIA = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.sections.sizes import Ceiling, ceilings_of
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.sizes import Ceiling, ceilings_of
 from tests.leaderboards.builder import NAN, floor, frame, layers
 from tests.leaderboards.shown import render_page
 

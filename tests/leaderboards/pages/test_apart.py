@@ -2,10 +2,10 @@
 
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.pages.tidy import tidy_frame
-from leaderboards.sections.gaps import empty_cells
-from leaderboards.sections.similarity import cka_tables
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.tidy import tidy_frame
+from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.sections.similarity import cka_tables
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
 from tests.leaderboards.goldens import uncertain, write_knn, write_measured
 from tests.leaderboards.shown import render_page

@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.check import check_pages
-from leaderboards.display import page_name
-from leaderboards.pages.build import tables_folder
-from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.tidy import INSIDE, TIDY, tidy_frame
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.records.key import Tolerance
-from leaderboards.records.record import to_frame
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.check import check_pages
+from layerboard.leaderboards.display import page_name
+from layerboard.leaderboards.pages.build import tables_folder
+from layerboard.leaderboards.pages.csv import read_numbers
+from layerboard.leaderboards.pages.tidy import INSIDE, TIDY, tidy_frame
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.records.key import Tolerance
+from layerboard.leaderboards.records.record import to_frame
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
 from tests.leaderboards.shown import render_page, write_pages
-from zoo.errors import InputError
 
 NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.check import check_pages
-from leaderboards.pages.build import pages_of
-from leaderboards.pages.markdown import markdown_page
-from leaderboards.sections.cost import cost_page, up_to_table, whole_table
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.check import check_pages
+from layerboard.leaderboards.pages.build import pages_of
+from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.sections.cost import cost_page, up_to_table, whole_table
 from tests.leaderboards.builder import NAN, frame, layers, record
 from tests.leaderboards.scores.test_picks import CPU, cost
 from tests.leaderboards.shown import write_pages
@@ -69,7 +69,7 @@ def test_times_that_other_work_disturbed_are_flagged(costs: pd.DataFrame, metric
     costs.loc[costs["metric"] == metric, "value"] = 80.0
     text = markdown_page(cost_page(Board.of(costs, "mini")))
     assert f"Other work on the machine disturbed the times of mini-dino on {CPU}" in text
-    assert "`python -m benchmark run --tasks cost --again --backbones mini-dino`" in " ".join(text.split())
+    assert "`layerboard run --tasks cost --again --backbones mini-dino`" in " ".join(text.split())
 
 
 def test_times_of_every_block(costs: pd.DataFrame) -> None:

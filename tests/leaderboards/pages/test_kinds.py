@@ -1,7 +1,7 @@
 """Scores by kind of keypoints, in the order of kinds, at the best layer."""
 
-from leaderboards.records.record import Record
-from leaderboards.sections.tables import KIND_NAMES, kind_of
+from layerboard.leaderboards.records.record import Record
+from layerboard.leaderboards.sections.tables import KIND_NAMES, kind_of
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.shown import render_page
 

@@ -5,8 +5,8 @@ import re
 import pandas as pd
 import pytest
 
-from leaderboards.pages.latex import escaped, latex_cell, latex_table
-from tasks.blocks import Cell
+from layerboard.leaderboards.pages.latex import escaped, latex_cell, latex_table
+from layerboard.tasks.blocks import Cell
 
 
 @pytest.mark.parametrize(

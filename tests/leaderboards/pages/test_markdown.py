@@ -1,8 +1,21 @@
 import pandas as pd
 import pytest
 
-from leaderboards.pages.markdown import markdown_page, plain
-from tasks.blocks import Break, Bullets, Cell, Code, Heading, Link, Numbers, Page, Plot, Strong, Table, Text
+from layerboard.leaderboards.pages.markdown import markdown_page, plain
+from layerboard.tasks.blocks import (
+    Break,
+    Bullets,
+    Cell,
+    Code,
+    Heading,
+    Link,
+    Numbers,
+    Page,
+    Plot,
+    Strong,
+    Table,
+    Text,
+)
 
 FRAME = pd.DataFrame({"series": ["a"], "x": [1.0], "y": [2.0]})
 

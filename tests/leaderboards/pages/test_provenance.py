@@ -2,8 +2,8 @@
 
 import pytest
 
-from leaderboards.sections.provenance import unlike_blocks
-from tasks.protocols import PROTOCOLS
+from layerboard.leaderboards.sections.provenance import unlike_blocks
+from layerboard.tasks.protocols import PROTOCOLS
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.shown import render_page
 

@@ -1,14 +1,14 @@
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.scores.column import BEST
-from leaderboards.scores.differences import Ties
-from leaderboards.scores.frames import backbones_of, floor_draws
-from leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.scores.column import BEST
+from layerboard.leaderboards.scores.differences import Ties
+from layerboard.leaderboards.scores.frames import backbones_of, floor_draws
+from layerboard.leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
+from layerboard.zoo.spec import FAMILIES
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown, tied
-from zoo.spec import FAMILIES
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 

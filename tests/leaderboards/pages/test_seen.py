@@ -1,10 +1,10 @@
 """The table of what was seen in training: beside the scores, and never in their place."""
 
-from benchmark.plan.facts import with_seen
-from leaderboards.board import Board
-from leaderboards.pages.build import pages_of
-from leaderboards.pages.markdown import markdown_page
-from leaderboards.sections.seen import seen_blocks
+from layerboard.benchmark.plan.facts import with_seen
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.build import pages_of
+from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.sections.seen import seen_blocks
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.shown import write_pages
 

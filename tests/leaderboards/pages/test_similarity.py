@@ -1,6 +1,6 @@
-from leaderboards.board import Board
-from leaderboards.scores.frames import backbones_of, pair_rows
-from leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.scores.frames import backbones_of, pair_rows
+from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 CLS = CkaTable("cka", "mini-imagenet", "standard", pooling="cls")

@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.reproduce import reproduce
-from leaderboards.scores.frames import BoardBackbone, backbones_of
-from leaderboards.sections.sizes import AtSize, by_size, size_columns
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.reproduce import reproduce
+from layerboard.leaderboards.scores.frames import BoardBackbone, backbones_of
+from layerboard.leaderboards.sections.sizes import AtSize, by_size, size_columns
+from layerboard.zoo.spec import split_size
 from tests.leaderboards.builder import floor, frame, layers, measured
 from tests.leaderboards.shown import render_page
 from tests.leaderboards.test_reproduce import README, final
-from zoo.spec import split_size
 
 HEADING = "## Score against input size"
 DAVIS = {"task": "davis", "dataset": "mini-davis", "pooling": "grid", "metric": "J&F"}

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.pages.tidy import tidy_frame
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.records.record import Record
-from leaderboards.sections.transforms import gains_of
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.tidy import tidy_frame
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.records.record import Record
+from layerboard.leaderboards.sections.transforms import gains_of
 from tests.leaderboards.builder import NAN, frame, layers, measured, unsure
 from tests.leaderboards.shown import render_page
 

@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.records.checksum import companions_of, read_checked, write_checked
-from leaderboards.records.record import read_frame, to_frame
+from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
+from layerboard.leaderboards.records.record import read_frame, to_frame
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import frame, layers, record
-from zoo.errors import InputError
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from leaderboards.records.files import safe_name, scored_path, task_key
-from leaderboards.records.items import read_items, write_items
-from tasks.base import Items, Statistic
+from layerboard.leaderboards.records.files import safe_name, scored_path, task_key
+from layerboard.leaderboards.records.items import read_items, write_items
+from layerboard.tasks.base import Items, Statistic
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, measured
-from zoo.errors import InputError
 
 FIRST, SECOND, LAST = (1, "block", "cls"), (2, "block", "mean"), (2, "final", "cls")
 

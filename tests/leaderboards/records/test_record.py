@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.records.checksum import write_checked
-from leaderboards.records.record import (
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.record import (
     COLUMNS,
     add_suite,
     of_suite,
@@ -12,9 +12,9 @@ from leaderboards.records.record import (
     suites_of,
     to_frame,
 )
-from leaderboards.scores.frames import newest
+from layerboard.leaderboards.scores.frames import newest
+from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, frame, layers, record
-from zoo.errors import InputError
 
 
 def test_a_file_gives_back_what_was_written(tmp_path):
@@ -71,7 +71,7 @@ def test_a_table_of_something_else_is_named_also_among_records(tmp_path, beside)
 
 
 def test_no_records_say_what_writes_them(tmp_path):
-    with pytest.raises(InputError, match=r"found none; `python -m benchmark run` writes them"):
+    with pytest.raises(InputError, match=r"found none; `layerboard run` writes them"):
         read_records([tmp_path])
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaderboards.records.arrays import read_arrays, write_arrays
-from leaderboards.records.thumbnails import (
+from layerboard.leaderboards.records.arrays import read_arrays, write_arrays
+from layerboard.leaderboards.records.thumbnails import (
     LARGEST,
     encoded,
     is_whole,
@@ -17,7 +17,7 @@ from leaderboards.records.thumbnails import (
     thumbnails_of,
     write_thumbnail,
 )
-from tasks.examples import SIDE
+from layerboard.tasks.examples import SIDE
 
 
 def noise(width: int, height: int) -> Image.Image:

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from leaderboards.board import Board
-from leaderboards.facts import Facts
-from leaderboards.report.content import report_of
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.report.content import report_of
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 
 HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"

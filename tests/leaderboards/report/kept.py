@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from leaderboards.records.arrays import write_arrays
-from leaderboards.records.checksum import file_digest, write_checked
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import read_records
-from leaderboards.records.thumbnails import FOLDER, write_thumbnail
-from tasks.examples import VERSION
+from layerboard.leaderboards.records.arrays import write_arrays
+from layerboard.leaderboards.records.checksum import file_digest, write_checked
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.record import read_records
+from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
+from layerboard.tasks.examples import VERSION
 from tests.leaderboards.builder import frame, layers
 
 LAYERS = 3

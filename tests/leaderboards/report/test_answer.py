@@ -1,9 +1,9 @@
 from dataclasses import replace
 from functools import cache
 
-from leaderboards.answers import answers_of
-from leaderboards.report.answer import answer_html
-from leaderboards.scores.column import Side
+from layerboard.leaderboards.answers import answers_of
+from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.scores.column import Side
 from tests.leaderboards.report.boards import HOSTILE, content
 
 

@@ -3,8 +3,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from leaderboards.charts.style import COLOURS, look, looks
-from leaderboards.report import charts
+from layerboard.leaderboards.charts.style import COLOURS, look, looks
+from layerboard.leaderboards.report import charts
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
 # IEEE TVCG 2009, table 1, full severity, on linear RGB.

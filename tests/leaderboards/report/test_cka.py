@@ -1,8 +1,8 @@
 import numpy as np
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.report.cka import cka_matrices
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.cka import cka_matrices
 from tests.leaderboards.builder import frame, pair
 from tests.leaderboards.report.boards import small
 

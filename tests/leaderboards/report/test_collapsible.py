@@ -3,10 +3,22 @@ import re
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.pages.build import leaderboard_page
-from leaderboards.report.collapsible import Collapsible, CollapsibleWriter, collapsibles
-from tasks.blocks import Bullets, Cell, Code, Heading, Link, Numbers, Page, Plot, Strong, Table, Text
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.build import leaderboard_page
+from layerboard.leaderboards.report.collapsible import Collapsible, CollapsibleWriter, collapsibles
+from layerboard.tasks.blocks import (
+    Bullets,
+    Cell,
+    Code,
+    Heading,
+    Link,
+    Numbers,
+    Page,
+    Plot,
+    Strong,
+    Table,
+    Text,
+)
 from tests.leaderboards.builder import floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.reader import Reader, page_html
 

@@ -2,9 +2,9 @@ import math
 
 import pandas as pd
 
-from leaderboards.board import Board
-from leaderboards.report.content import report_of
-from leaderboards.scores.costs import pareto_front
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.content import report_of
+from layerboard.leaderboards.scores.costs import pareto_front
 from tests.leaderboards.report.boards import FACTS, HOSTILE, small
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.report.gallery.places import outline
-from leaderboards.report.gallery.section import example_sections
-from leaderboards.report.page import ASSETS
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.gallery.places import outline
+from layerboard.leaderboards.report.gallery.section import example_sections
+from layerboard.leaderboards.report.page import ASSETS
 from tests.leaderboards.builder import layers
 from tests.leaderboards.report.kept import keep, keep_knn, read
 

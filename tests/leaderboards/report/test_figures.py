@@ -8,8 +8,8 @@ import pytest
 import vl_convert
 from PIL import Image
 
-from leaderboards.charts import engine
-from leaderboards.report.figures import figures_of, write_figures
+from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.report.figures import figures_of, write_figures
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import SCORES, content
 

@@ -5,8 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 
-from leaderboards.report.cka import BlockCka
-from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
+from layerboard.leaderboards.report.cka import BlockCka
+from layerboard.leaderboards.report.packing import (
+    json_script,
+    packed,
+    packed_file,
+    packed_matrix,
+    script_digest,
+)
 from tests.leaderboards.report.boards import HOSTILE
 
 

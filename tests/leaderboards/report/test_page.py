@@ -3,9 +3,9 @@ import re
 import pytest
 from markupsafe import Markup
 
-from leaderboards.charts.engine import library
-from leaderboards.report.html import PageSection
-from leaderboards.report.page import ASSETS, report_page
+from layerboard.leaderboards.charts.engine import library
+from layerboard.leaderboards.report.html import PageSection
+from layerboard.leaderboards.report.page import ASSETS, report_page
 from tests.leaderboards.builder import floor, frame, layers, record
 from tests.leaderboards.reader import Reader
 from tests.leaderboards.report.boards import HOSTILE, content, cost, small
@@ -132,6 +132,6 @@ def test_a_row_of_a_set_is_named_by_the_set_whatever_was_done_to_its_layers():
 def test_assets_are_part_of_the_package():
     names = {path.name for path in ASSETS.iterdir()}
     assert names == {"examples.css", "report.css", "report.js"}
-    packaged = (ASSETS.parents[2] / "pyproject.toml").read_text()
+    packaged = (ASSETS.resolve().parents[2] / "pyproject.toml").read_text()
     assert "report/assets/*" in packaged
     assert "report/templates/*" in packaged

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
-from leaderboards.board import Board
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
+from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
 
 HITS = 100.0 * (np.arange(80) % 2)

@@ -1,9 +1,9 @@
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.scores.column import HonestChoice
-from leaderboards.sections.best import honest_table
-from leaderboards.sections.layers import choice_table
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.scores.column import HonestChoice
+from layerboard.leaderboards.sections.best import honest_table
+from layerboard.leaderboards.sections.layers import choice_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown
 

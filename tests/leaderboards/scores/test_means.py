@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.sections.means import dataset_means, mean_blocks, with_means
-from leaderboards.sections.tables import main_table
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.means import dataset_means, mean_blocks, with_means
+from layerboard.leaderboards.sections.tables import main_table
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
 RESNET = {"backbone": "mini-resnet", "family": "ResNet", "pooling": "mean"}

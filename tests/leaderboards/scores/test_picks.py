@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.facts import COMMERCIAL_USE, Facts, commercial_use
-from leaderboards.limits import CANDIDATE, candidates_of, within
-from leaderboards.recommendation import Compared, compared, least_loss, picks_of
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.scores.column import Column
-from leaderboards.scores.costs import LAYER_COSTS, find_device, layer_costs, pareto_front
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.facts import COMMERCIAL_USE, Facts, commercial_use
+from layerboard.leaderboards.limits import CANDIDATE, candidates_of, within
+from layerboard.leaderboards.recommendation import Compared, compared, least_loss, picks_of
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.costs import LAYER_COSTS, find_device, layer_costs, pareto_front
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
-from zoo.errors import InputError
-from zoo.registry import all_specs
 
 KNN = Column("knn", "mini-imagenet", "standard", metric="top-1", heading="knn top-1", partial=False)
 SPAIR = Column(*("spair", "mini-spair", "standard"), metric="PCK@0.1", heading="spair PCK@0.1", partial=False)

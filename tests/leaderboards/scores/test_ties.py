@@ -3,11 +3,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import write_items
-from leaderboards.scores.differences import Ties, column_ties
-from tasks.base import Items
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.scores.differences import Ties, column_ties
+from layerboard.tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn
 

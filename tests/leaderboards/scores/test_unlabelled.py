@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.inside.unlabelled import (
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.leaderboards.pages.inside.unlabelled import (
     CRITERIA,
     RULES,
     TESTED,
@@ -18,11 +18,11 @@ from leaderboards.pages.inside.unlabelled import (
     choices_without_labels,
     mean_of,
 )
-from leaderboards.pages.markdown import markdown_page
-from leaderboards.records.record import Record
-from leaderboards.scores.frames import newest
-from tasks.metrics.layer_choice import mean_reach
-from tasks.registry import TASKS
+from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.records.record import Record
+from layerboard.leaderboards.scores.frames import newest
+from layerboard.tasks.metrics.layer_choice import mean_reach
+from layerboard.tasks.registry import TASKS
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
 PEAK = (10.0, 40.0, 50.0, 30.0, 20.0, 25.0)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.sections.variants import (
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.variants import (
     parting_table,
     partition_of,
     same_blocks,
     trainings_of,
     variant_blocks,
 )
-from tasks.blocks import Heading, Plot, Table
+from layerboard.tasks.blocks import Heading, Plot, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"

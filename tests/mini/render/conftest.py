@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mini.render.writers import WRITERS
-from mini.render.writers.base import Note
+from layerboard.mini.render.writers import WRITERS
+from layerboard.mini.render.writers.base import Note
 
 IMAGENET_CLASSES = 2
 """All datasets are written whole but the first, which would take most of the time."""

@@ -5,7 +5,7 @@ import colorsys
 import numpy as np
 import pytest
 
-from mini.render.individual import (
+from layerboard.mini.render.individual import (
     COAT,
     GROUND,
     GROUNDS,
@@ -15,9 +15,9 @@ from mini.render.individual import (
     draw_individual,
     draw_kind,
 )
-from mini.render.seeds import Namespace, generator
-from mini.render.templates import class_names
-from mini.render.textures import TEXTURES
+from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.templates import class_names
+from layerboard.mini.render.textures import TEXTURES
 
 DRAWS = 600
 

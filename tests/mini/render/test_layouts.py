@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from mini.render import counts
-from mini.render.templates import TEMPLATES
-from mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
-from mini.render.writers.base import Note
-from tasks.datasets.coco import CocoEntry
-from tasks.datasets.davis import DavisEntry
-from tasks.datasets.imagenet import ImageNetEntry
-from tasks.datasets.masks import voc_palette
-from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.revisitop import RevisitedEntry
-from tasks.datasets.safe_pickle import restricted_load
-from tasks.datasets.scenes import VocEntry, read_classes
-from tasks.datasets.spair import SpairEntry
+from layerboard.mini.render import counts
+from layerboard.mini.render.templates import TEMPLATES
+from layerboard.mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
+from layerboard.mini.render.writers.base import Note
+from layerboard.tasks.datasets.coco import CocoEntry
+from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.masks import voc_palette
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.revisitop import RevisitedEntry
+from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.tasks.datasets.scenes import VocEntry, read_classes
+from layerboard.tasks.datasets.spair import SpairEntry
 from tests.mini.render.conftest import IMAGENET_CLASSES
 
 

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mini.render import counts
-from mini.render.canvas import Canvas
-from mini.render.individual import PLAIN, Material, draw_individual
-from mini.render.lighting import draw_light
-from mini.render.sample import sample_image
-from mini.render.scene import (
+from layerboard.mini.render import counts
+from layerboard.mini.render.canvas import Canvas
+from layerboard.mini.render.individual import PLAIN, Material, draw_individual
+from layerboard.mini.render.lighting import draw_light
+from layerboard.mini.render.sample import sample_image
+from layerboard.mini.render.scene import (
     Camera,
     Figure,
     draw_camera,
@@ -22,17 +22,17 @@ from mini.render.scene import (
     render,
     visible_landmarks,
 )
-from mini.render.seeds import ENTROPY, Namespace, generator
-from mini.render.shapes import Affine, Capsule, Ellipse, Polygon, Ring, Shape, rotation
-from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import TEMPLATES, Facing, class_names
-from mini.render.writers.base import annotation, outlines
-from mini.render.writers.coco import object_scene
-from mini.render.writers.davis import video_frames
-from mini.render.writers.imagenet import imagenet_still
-from mini.render.writers.partimagenet import part_still
-from mini.render.writers.revisitop import retrieval_still, shots
-from mini.render.writers.spair import spair_still
+from layerboard.mini.render.seeds import ENTROPY, Namespace, generator
+from layerboard.mini.render.shapes import Affine, Capsule, Ellipse, Polygon, Ring, Shape, rotation
+from layerboard.mini.render.still import Still, Variation, draw_still
+from layerboard.mini.render.templates import TEMPLATES, Facing, class_names
+from layerboard.mini.render.writers.base import annotation, outlines
+from layerboard.mini.render.writers.coco import object_scene
+from layerboard.mini.render.writers.davis import video_frames
+from layerboard.mini.render.writers.imagenet import imagenet_still
+from layerboard.mini.render.writers.partimagenet import part_still
+from layerboard.mini.render.writers.revisitop import retrieval_still, shots
+from layerboard.mini.render.writers.spair import spair_still
 
 
 def _draw(class_index: int, number: int, size: tuple[int, int] = (72, 72)) -> Still:

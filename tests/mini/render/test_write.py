@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mini.render import write
-from mini.render.write import Piece, finish, missing_pieces, render_piece
-from mini.render.writers import WRITERS
-from mini.render.writers.base import Note, Writer, save_text
-from zoo.errors import InputError
+from layerboard.mini.render import write
+from layerboard.mini.render.write import Piece, finish, missing_pieces, render_piece
+from layerboard.mini.render.writers import WRITERS
+from layerboard.mini.render.writers.base import Note, Writer, save_text
+from layerboard.zoo.errors import InputError
 
 
 def _render(root: Path, unit: int) -> list[Note]:

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from mini.training.augment import TrainingView, augment, hue_rotation, resampling
-from mini.training.data import seeded
+from layerboard.mini.training.augment import TrainingView, augment, hue_rotation, resampling
+from layerboard.mini.training.data import seeded
 
 EVERYTHING = TrainingView(
     side=24, scale=(0.2, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=0.5, solarise=0.2

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from mini.training.data import Pictures, TrainingBatches, require_batch, seeded, step_indices
+from layerboard.mini.training.data import Pictures, TrainingBatches, require_batch, seeded, step_indices
+from layerboard.zoo.errors import InputError
 from tests.mini.training.toys import SHAPES, shapes
-from zoo.errors import InputError
 
 
 def test_a_batch_holds_what_was_asked_for() -> None:

@@ -9,16 +9,16 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel
 
-from mini import checkpoints as mini
-from mini.training.export import IN_FLOAT32, card_of, export
-from mini.training.methods import METHODS
-from mini.training.network import vectors
+from layerboard.mini import checkpoints as mini
+from layerboard.mini.training.export import IN_FLOAT32, card_of, export
+from layerboard.mini.training.methods import METHODS
+from layerboard.mini.training.network import vectors
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.registry import find
 from tests.mini.training.toys import SIDE, shapes, toy, toy_spec
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.load.backbone import load
-from zoo.load.hub import quiet
-from zoo.registry import find
 
 CPU = torch.device("cpu")
 DATA = shapes(60)
@@ -72,7 +72,7 @@ def test_weights_must_fit_into_halves(tmp_path: Path) -> None:
 
 def test_the_card_says_how(tmp_path: Path) -> None:
     facts = {"data": "sixty shapes", "seed": 5}
-    card = card_of("mini-fs", facts, "python -m benchmark pretrain fs --seed 5", "{'view': 1}")
+    card = card_of("mini-fs", facts, "layerboard pretrain fs --seed 5", "{'view': 1}")
     export(toy("fs", DATA).backbone, toy_spec("fs"), card, HISTORY, tmp_path)
     text = (tmp_path / "README.md").read_text()
     for fact in (
@@ -80,7 +80,7 @@ def test_the_card_says_how(tmp_path: Path) -> None:
         "# mini-fs",
         "| data | sixty shapes |",
         "| seed | 5 |",
-        "python -m benchmark pretrain fs --seed 5",
+        "layerboard pretrain fs --seed 5",
         "{'view': 1}",
     ):
         assert fact in text

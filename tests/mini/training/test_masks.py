@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from mini.training import beit
-from mini.training.beit import Tokenizing, fit
-from mini.training.data import seeded
-from mini.training.mae import MaskedAutoencoder, normalised_patches, patches
-from mini.training.methods import method
+from layerboard.mini.training import beit
+from layerboard.mini.training.beit import Tokenizing, fit
+from layerboard.mini.training.data import seeded
+from layerboard.mini.training.mae import MaskedAutoencoder, normalised_patches, patches
+from layerboard.mini.training.methods import method
+from layerboard.zoo.errors import InputError
 from tests.mini.training.toys import SIDE, shapes, toy
-from zoo.errors import InputError
 
 DATA = shapes(60)
 

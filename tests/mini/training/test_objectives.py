@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from mini.training import network
-from mini.training.clip import ImageText
-from mini.training.data import Examples, seeded
-from mini.training.dino import SelfDistillation
-from mini.training.methods import METHODS, method
-from mini.training.moco import MomentumContrast
-from mini.training.objective import Moment, Objective
+from layerboard.mini.training import network
+from layerboard.mini.training.clip import ImageText
+from layerboard.mini.training.data import Examples, seeded
+from layerboard.mini.training.dino import SelfDistillation
+from layerboard.mini.training.methods import METHODS, method
+from layerboard.mini.training.moco import MomentumContrast
+from layerboard.mini.training.objective import Moment, Objective
+from layerboard.zoo.errors import InputError
 from tests.mini.training.toys import SIDE, shapes, toy, toy_method, toy_spec
-from zoo.errors import InputError
 
 DATA = shapes(60)
 NAMES = tuple(one.name for one in METHODS)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mini.training.data import Pictures
-from mini.training.probe import features, make_probe, nearest_classes, ridge_classes
+from layerboard.mini.training.data import Pictures
+from layerboard.mini.training.probe import features, make_probe, nearest_classes, ridge_classes
+from layerboard.zoo.errors import InputError
 from tests.mini.training.toys import SIDE, shapes, toy
-from zoo.errors import InputError
 
 
 def test_classifiers_know_what_is_apart_and_nothing_else() -> None:

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from mini.training.clip import END, PAD, START, UNKNOWN, TextTower, Vocabulary
-from mini.training.data import seeded
-from mini.training.network import initialise
-from zoo.errors import InputError
+from layerboard.mini.training.clip import END, PAD, START, UNKNOWN, TextTower, Vocabulary
+from layerboard.mini.training.data import seeded
+from layerboard.mini.training.network import initialise
+from layerboard.zoo.errors import InputError
 
 CAPTIONS = ("A red fox, facing left", "a blue car")
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from mini.training.augment import TrainingView, augment
-from mini.training.data import seeded
-from mini.training.network import cosines, tokens
-from mini.training.objective import Objective, Optimisation, cosine, make_optimiser
-from mini.training.probe import make_probe
-from mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
+from layerboard.mini.training.augment import TrainingView, augment
+from layerboard.mini.training.data import seeded
+from layerboard.mini.training.network import cosines, tokens
+from layerboard.mini.training.objective import Objective, Optimisation, cosine, make_optimiser
+from layerboard.mini.training.probe import make_probe
+from layerboard.mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
+from layerboard.zoo.errors import InputError
 from tests.mini.training.toys import SIDE, Notes, shapes, toy, toy_method
-from zoo.errors import InputError
 
 DATA, HELD_OUT = shapes(360), shapes(120, seed=1)
 PROBE = make_probe(DATA, HELD_OUT, SIDE)

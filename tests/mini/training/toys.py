@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from mini.training.augment import TrainingView
-from mini.training.data import Pictures
-from mini.training.methods import Method, method
-from mini.training.objective import Objective
-from mini.training.train import HistoryRow
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Stage
+from layerboard.mini.training.augment import TrainingView
+from layerboard.mini.training.data import Pictures
+from layerboard.mini.training.methods import Method, method
+from layerboard.mini.training.objective import Objective
+from layerboard.mini.training.train import HistoryRow
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Stage
 
 SIDE = 32
 SHAPES = ("disc", "square", "cross", "ring", "stripes", "triangle")

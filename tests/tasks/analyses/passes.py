@@ -7,16 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from tasks.base import Findings, Outcome, Score, Source
-from tasks.sources import ProbedImages
-from tasks.task import AnalysisTask
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.tasks.base import Findings, Outcome, Score, Source
+from layerboard.tasks.sources import ProbedImages
+from layerboard.tasks.task import AnalysisTask
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC, probed, source
-from zoo.features import AttentionMaps
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop
 
 Cells = tuple[int, int]
 Pieces = Sequence[Sequence[slice]]

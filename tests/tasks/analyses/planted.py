@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from tasks.base import Source
-from tasks.sources import ProbedImages
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.tasks.base import Source
+from layerboard.tasks.sources import ProbedImages
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.spec import BackboneSpec, Layer, Tap
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC, probed, source
-from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.spec import BackboneSpec, Layer, Tap
-from zoo.view.views import ResizeCrop
 
 SIZE = 32
 VIEW = ResizeCrop(SIZE, SIZE)

@@ -7,19 +7,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from tasks.analyses.attention import AttentionDistance, AttentionShares
-from tasks.base import Outcome, Source
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
+from layerboard.tasks.base import Outcome, Source
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import probed, source
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference
 from tests.tasks.metrics.planted import CASES, agree, own, uniform, with_prefix
-from zoo.errors import InputError
-from zoo.features import AttentionMaps
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop
 
 CELLS, PREFIX, IMAGES = (8, 8), 2, 3
 VIEW = ResizeCrop(64, 64)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 from tests.tasks.metrics.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
-from zoo.errors import InputError
-from zoo.spec import Layer
 
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 

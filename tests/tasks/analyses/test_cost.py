@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks.analyses.cost import CostConfig, CostTask, MeasuredCosts, Timed
-from tasks.base import Findings
-from zoo.spec import WHOLE_BACKBONE, Layer
+from layerboard.tasks.analyses.cost import CostConfig, CostTask, MeasuredCosts, Timed
+from layerboard.tasks.base import Findings
+from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 RULE = CostConfig(
     warm_up=1, rounds=3, single_seconds=0, most_rounds=3, gain=1.03, images=100, seconds=1, visits=2

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.analyses.inspect import InspectConfig, InspectTask
-from tasks.base import Findings
+from layerboard.tasks.analyses.inspect import InspectConfig, InspectTask
+from layerboard.tasks.base import Findings
+from layerboard.zoo.features import Weights
+from layerboard.zoo.spec import WHOLE_BACKBONE
 from tests.tasks.metrics.test_filters import sines
-from zoo.features import Weights
-from zoo.spec import WHOLE_BACKBONE
 
 ONE = (1.0, 1.0, 1.0)
 NONE = Weights(None, None, None, {"filters": "no filters.", "positions": "no positions."})

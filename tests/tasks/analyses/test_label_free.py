@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.analyses.label_free import LabelFree, LabelFreeConfig
-from tasks.base import Outcome
-from tasks.metrics.effective_rank import effective_rank, rankme, spectrum_decay
-from tasks.metrics.similarity import CkaAccumulator, centred_gram
-from tasks.registry import TASKS
+from layerboard.tasks.analyses.label_free import LabelFree, LabelFreeConfig
+from layerboard.tasks.base import Outcome
+from layerboard.tasks.metrics.effective_rank import effective_rank, rankme, spectrum_decay
+from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram
+from layerboard.tasks.registry import TASKS
+from layerboard.zoo.view.views import Mirrored
 from tests.tasks.analyses.passes import probe
-from zoo.view.views import Mirrored
 
 IMAGES, BATCH = 24, 4
 TASK = LabelFree(probe(IMAGES, 8), LabelFreeConfig(5))

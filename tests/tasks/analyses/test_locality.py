@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.shards import MeasuredLayers
-from tasks.analyses.locality import Locality
-from tasks.comparing import PairFindings
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
+from layerboard.benchmark.extraction.shards import MeasuredLayers
+from layerboard.tasks.analyses.locality import Locality
+from layerboard.tasks.comparing import PairFindings
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer, Stage
 from tests.benchmark.doubles import SPEC
 from tests.tasks.analyses.planted import SIZE, features, left_behind, noise, sources
-from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer, Stage
 
 IMAGES, CELLS, WIDTH = 64, 4, 3
 CONVNET = replace(SPEC, name="convnet")  # has three blocks

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from tasks.analyses.places import LocalisationConfig, LocalisationTask
-from tasks.metrics.localisation import image_patches
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.tasks.analyses.places import LocalisationConfig, LocalisationTask
+from layerboard.tasks.metrics.localisation import image_patches
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC, probed, source
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop
 
 GRID, PATCH, IMAGES = (4, 4), 2, 40
 VIEW = ResizeCrop(8, 8)

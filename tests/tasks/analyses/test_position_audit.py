@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.shards import MeasuredLayers, Shards
-from tasks.analyses.places import PositionAudit, PositionConfig
-from tasks.base import Outcome
-from tasks.metrics.position import places
+from layerboard.benchmark.extraction.collectors import MeasuredCollector
+from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.tasks.analyses.places import PositionAudit, PositionConfig
+from layerboard.tasks.base import Outcome
+from layerboard.tasks.metrics.position import places
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.planted import SIZE, VIEW, noise, sources
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.spec import Layer
 
 LAYER = Layer(2)
 PENALTIES = (1e-3, 1.0, 1e3)

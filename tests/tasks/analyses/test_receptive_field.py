@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
-from tasks.base import Findings, Outcome
-from tasks.stored import Fields
+from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
+from layerboard.tasks.base import Findings, Outcome
+from layerboard.tasks.stored import Fields
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import probed, source
-from zoo.spec import Layer
 
 SIDE, GRID = 64, (8, 8)
 LAYER = Layer(2)

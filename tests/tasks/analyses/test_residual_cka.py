@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.analyses.residual_cka import ResidualCka
-from tasks.base import Findings
-from tasks.cka import UNDEFINED, CkaConfig
-from tasks.metrics.similarity import CkaAccumulator, centred_gram
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.analyses.residual_cka import ResidualCka
+from layerboard.tasks.base import Findings
+from layerboard.tasks.cka import UNDEFINED, CkaConfig
+from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC
 from tests.tasks.analyses.planted import convnet, left_behind, noise, sources, transformer
-from zoo.errors import InputError
-from zoo.spec import Layer, Tap
 
 RESIDUAL_CKA = config_of(STANDARD, "residual-cka")
 

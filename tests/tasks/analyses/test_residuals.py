@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.analyses.residuals import Residuals
-from tasks.base import Findings, Outcome
+from layerboard.tasks.analyses.residuals import Residuals
+from layerboard.tasks.base import Findings, Outcome
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC
 from tests.tasks.analyses.planted import convnet, features, left_behind, noise, sources, transformer
-from zoo.errors import InputError
-from zoo.spec import Layer, Tap
 
 TOKENS = replace(SPEC, heads=2)
 IMAGES, CELLS, DIM = 7, 4, 6

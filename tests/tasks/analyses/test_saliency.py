@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.analyses.saliency import SaliencyConfig, SaliencyTask, object_cells
-from tasks.datasets.base import Coverage
-from tasks.datasets.coco import RegionImage, Regions
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, object_cells
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.coco import RegionImage, Regions
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import FitLongSide, ResizeCrop, View
 from tests.benchmark.doubles import SPEC, MemorySample
 from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of
 from tests.tasks.metrics.planted import CASES, agree, built, own
 from tests.tasks.test_clustering import Drawn
-from zoo.errors import InputError
-from zoo.spec import Layer
-from zoo.view.views import FitLongSide, ResizeCrop, View
 
 Masks = NDArray[np.uint8]
 RULES = {"standard": config_of(STANDARD, "saliency"), "paper": config_of(PAPER, "saliency")}

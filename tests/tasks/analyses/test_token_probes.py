@@ -8,13 +8,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tasks.analyses.token_probes import TokenProbes, kept_cells
-from tasks.base import Group, Measurements
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.analyses.token_probes import TokenProbes, kept_cells
+from layerboard.tasks.base import Group, Measurements
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.spec import Layer
 from tests.tasks.test_sources import VIEW, classification, probed, sources
-from zoo.errors import UnreadableImageError
-from zoo.spec import Layer
 
 CLASSES, EACH = 4, 13
 TRAIN = np.repeat(np.arange(CLASSES), EACH)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.datasets.base import Sample
+from layerboard.tasks.datasets.base import Sample
 
 
 def copy_shuffled(source: Path, target: Path, seed: int = 3) -> Path:

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image
 
-from tasks.datasets.base import Count, Coverage, FileSample
-from tasks.datasets.files import image_size
-from tasks.datasets.hub import TableSample
-from tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.base import Count, Coverage, FileSample
+from layerboard.tasks.datasets.files import image_size
+from layerboard.tasks.datasets.hub import TableSample
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.zoo.errors import UnreadableImageError
 from tests.fakes import fake_image
-from zoo.errors import UnreadableImageError
 
 ROOT = Path(__file__).parents[3]
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n(x) print\n%%EOF\n"

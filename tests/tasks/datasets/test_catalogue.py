@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
-from tasks.datasets.coco import CocoEntry
-from tasks.datasets.davis import DavisEntry
-from tasks.datasets.imagenet import ImageNetEntry
-from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.revisitop import RevisitedEntry
-from tasks.datasets.scenes import AdeEntry, VocEntry
-from tasks.datasets.spair import SpairEntry
+from layerboard.tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
+from layerboard.tasks.datasets.coco import CocoEntry
+from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.revisitop import RevisitedEntry
+from layerboard.tasks.datasets.scenes import AdeEntry, VocEntry
+from layerboard.tasks.datasets.spair import SpairEntry
 from tests import fakes
 
 MINI: tuple[DatasetEntry, ...] = (

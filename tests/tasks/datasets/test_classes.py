@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.datasets.base import FileSample
-from tasks.datasets.classes import divide, split_names
-from zoo.errors import InputError
+from layerboard.tasks.datasets.base import FileSample
+from layerboard.tasks.datasets.classes import divide, split_names
+from layerboard.zoo.errors import InputError
 
 
 @given(st.sets(st.text(min_size=1, max_size=8), min_size=2, max_size=40))

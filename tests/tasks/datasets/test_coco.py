@@ -10,10 +10,10 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from tasks.datasets.coco import CocoEntry, CocoRegion
+from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion
+from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_coco
 from tests.tasks.datasets.helpers import copy_shuffled
-from zoo.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco_mask
 
-from tasks.datasets.coco import CocoRegion, read_polygons, read_run_lengths
-from zoo.errors import InputError
+from layerboard.tasks.datasets.coco import CocoRegion, read_polygons, read_run_lengths
+from layerboard.zoo.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.davis import DavisEntry, read_davis_results
-from tasks.datasets.masks import read_mask, voc_palette, write_mask
+from layerboard.tasks.datasets.davis import DavisEntry, read_davis_results
+from layerboard.tasks.datasets.masks import read_mask, voc_palette, write_mask
+from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import write_fake_davis
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.errors import InputError, UnreadableImageError
 
 MINI = DavisEntry(sequences=2, frames=8, objects=4)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tasks.datasets.classes import MADE, MADE_SPLIT, Classification, Unlabelled
-from tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
+from layerboard.tasks.datasets.classes import MADE, MADE_SPLIT, Classification, Unlabelled
+from layerboard.tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
+from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_class_folders
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.errors import InputError
 
 
 def pictures(folder: Path, count: int, ending: str = "png") -> Path:

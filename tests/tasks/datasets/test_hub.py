@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.hub import TableSample, read_hub_dataset
-from tasks.datasets.hub_spec import parse_hub_spec
+from layerboard.tasks.datasets.hub import TableSample, read_hub_dataset
+from layerboard.tasks.datasets.hub_spec import parse_hub_spec
+from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import fake_image
 from tests.tasks.datasets.helpers import keys
-from zoo.errors import InputError, UnreadableImageError
 
 NAMES = ["zebra", "ant"]
 

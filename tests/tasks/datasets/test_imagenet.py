@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.datasets.imagenet import IMAGENET, IMAGENET_50, ImageNetEntry, probe_subset
+from layerboard.tasks.datasets.imagenet import IMAGENET, IMAGENET_50, ImageNetEntry, probe_subset
+from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_class_folders, write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.errors import InputError
 
 MINI = ImageNetEntry(classes=3, train=12, val=6, probe_wnids=None, probe_per_class=2)
 

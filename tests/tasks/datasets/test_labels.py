@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.classes import MADE_SPLIT, Classification
-from tasks.datasets.folder import NO_CLASSES, read_folder
-from tasks.datasets.labels import read_label_table
+from layerboard.tasks.datasets.classes import MADE_SPLIT, Classification
+from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
+from layerboard.tasks.datasets.labels import read_label_table
+from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.helpers import keys
 from tests.tasks.datasets.test_folder import labelled, pictures
-from zoo.errors import InputError
 
 CLASSES = ("cat", "dog")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.coco import Regions
-from tasks.datasets.partimagenet import PartImageNetEntry, sample_in_turns
+from layerboard.tasks.datasets.coco import Regions
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry, sample_in_turns
+from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_partimagenet
 from tests.tasks.datasets.helpers import copy_shuffled
-from zoo.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"

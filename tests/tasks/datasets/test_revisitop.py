@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.datasets.revisitop import ROXFORD5K, RevisitedEntry
+from layerboard.tasks.datasets.revisitop import ROXFORD5K, RevisitedEntry
+from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_revisited
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.errors import InputError
 
 MINI = RevisitedEntry("mini-oxford", "roxford5k", database=8, queries=2)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.datasets.safe_pickle import restricted_load
-from zoo.errors import InputError
+from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.zoo.errors import InputError
 
 
 class Malicious:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.datasets.catalogue import State, inspect
-from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry
+from layerboard.tasks.datasets.catalogue import State, inspect
+from layerboard.tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry
+from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_spair
 from tests.tasks.datasets.helpers import copy_shuffled, keys
-from zoo.errors import InputError
 
 MINI = SpairEntry(pairs=4, categories=2)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.tree import read_tree
-from zoo.errors import InputError
+from layerboard.tasks.datasets.tree import read_tree
+from layerboard.zoo.errors import InputError
 
 
 def touch(*paths: Path) -> None:

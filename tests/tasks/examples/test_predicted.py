@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasks import clustering, knn, retrieval
-from tasks.datasets.davis import DavisEntry
-from tasks.datasets.masks import read_mask
-from tasks.examples import small_mask
-from tasks.keypoints import task as keypoints
-from tasks.propagation import task as propagation
+from layerboard.tasks import clustering, knn, retrieval
+from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.examples import small_mask
+from layerboard.tasks.keypoints import task as keypoints
+from layerboard.tasks.propagation import task as propagation
+from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering, test_knn, test_propagation, test_retrieval
 from tests.tasks.keypoints import test_problem as matched
-from zoo.spec import Layer
 
 
 def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:

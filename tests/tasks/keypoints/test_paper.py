@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
-from tasks.datasets.base import Coverage
-from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.keypoints.config import PairDraw
-from tasks.keypoints.task import KeypointTask
-from tasks.metrics.bilinear import official_pixels
-from tasks.protocols import PAPER
-from tasks.registry import config_of
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.keypoints.config import PairDraw
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.metrics.bilinear import official_pixels
+from layerboard.tasks.protocols import PAPER
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.keypoints.test_problem import SIDE, letterboxed, measured, pair, random_grids, random_problem
-from zoo.spec import Layer
 
 Floats = NDArray[np.float64]
 
@@ -150,7 +150,7 @@ def test_source_points_are_computed_in_single_precision(
         seen.append(points)
         return official_pixels(points)
 
-    monkeypatch.setattr("tasks.keypoints.places.official_pixels", spy)
+    monkeypatch.setattr("layerboard.tasks.keypoints.places.official_pixels", spy)
     every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
     points = every.astype(np.float64)
     measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, config_of(PAPER, "spair").view)

@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks.base import Outcome
-from tasks.datasets.base import Coverage
-from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.datasets.spair_facts import PairFacts
-from tasks.keypoints.config import KeypointConfig, PairSample
-from tasks.keypoints.matching import Matcher
-from tasks.keypoints.task import KeypointTask
-from tasks.metrics.correspondence import SoftArgmax
-from tasks.metrics.spread import debiased, position_basis
-from tasks.protocols import PROTOCOLS, find_protocol
-from tasks.registry import config_of
+from layerboard.tasks.base import Outcome
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.datasets.spair_facts import PairFacts
+from layerboard.tasks.keypoints.config import KeypointConfig, PairSample
+from layerboard.tasks.keypoints.matching import Matcher
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.metrics.correspondence import SoftArgmax
+from layerboard.tasks.metrics.spread import debiased, position_basis
+from layerboard.tasks.protocols import PROTOCOLS, find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.reference import inputs_corr
 from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
 from tests.tasks.metrics import golden
-from zoo.spec import Layer
 
 CASES = golden.cases("correspondence")
 PIXELS = 0.02

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.metrics.attention import attention_distance, cell_distances
-from zoo.features import AttentionMaps
-from zoo.spec import Layer
+from layerboard.tasks.metrics.attention import attention_distance, cell_distances
+from layerboard.zoo.features import AttentionMaps
+from layerboard.zoo.spec import Layer
 
 
 def distance(attention: Tensor, cells: tuple[int, int], *, unit: bool = True) -> float:

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from tasks.metrics.effective_rank import EPSILON, effective_rank, rankme, singular_values, spectrum_decay
+from layerboard.tasks.metrics.effective_rank import (
+    EPSILON,
+    effective_rank,
+    rankme,
+    singular_values,
+    spectrum_decay,
+)
 
 
 def drawn(rows: int, columns: int, seed: int = 0) -> np.ndarray:

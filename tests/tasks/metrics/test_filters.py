@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.metrics.effective_rank import equal_shares
-from tasks.metrics.filters import position_similarity, principal_filters
+from layerboard.tasks.metrics.effective_rank import equal_shares
+from layerboard.tasks.metrics.filters import position_similarity, principal_filters
 
 
 def sines(side: int, dim: int) -> np.ndarray:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.metrics.uncertainty import hit_intervals, intervals
-from tasks.metrics.weighted import Ratios, Trials
+from layerboard.tasks.metrics.uncertainty import hit_intervals, intervals
+from layerboard.tasks.metrics.weighted import Ratios, Trials
 
 
 def zeros(n):

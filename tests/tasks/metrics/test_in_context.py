@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from tasks.metrics import cell_labels as map_module
-from tasks.metrics import label_vote as vote_module
-from tasks.metrics.best_set import best_set
-from tasks.metrics.cell_labels import (
+from layerboard.tasks.metrics import cell_labels as map_module
+from layerboard.tasks.metrics import label_vote as vote_module
+from layerboard.tasks.metrics.best_set import best_set
+from layerboard.tasks.metrics.cell_labels import (
     cell_counts,
     cell_draws,
     chosen_cells,
@@ -17,8 +17,8 @@ from tasks.metrics.cell_labels import (
     shares,
     usable_cells,
 )
-from tasks.metrics.class_ratios import ClassRatios
-from tasks.metrics.label_vote import (
+from layerboard.tasks.metrics.class_ratios import ClassRatios
+from layerboard.tasks.metrics.label_vote import (
     Scale,
     compared,
     most_frequent,
@@ -28,8 +28,8 @@ from tasks.metrics.label_vote import (
     remembered,
     vote,
 )
-from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
-from tasks.metrics.uncertainty import differences, intervals
+from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
+from layerboard.tasks.metrics.uncertainty import differences, intervals
 from tests.tasks.metrics.agreement import in_context as agreement
 
 VOID = 255

@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics import neighbours as module
-from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
+from layerboard.tasks.metrics import neighbours as module
+from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
 from tests.tasks.metrics.agreement import neighbours as agreement
 from tests.tasks.standard import TEMPERATURE
 

@@ -3,9 +3,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tasks.datasets.spair_facts import GROUPS, geometry_aware
-from tasks.metrics.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
-from tasks.metrics.spread import debiased, position_basis
+from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
+from layerboard.tasks.metrics.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
+from layerboard.tasks.metrics.spread import debiased, position_basis
 from tests.tasks.metrics.agreement import papers as agreement
 
 

@@ -8,10 +8,10 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.clustering import ari, nmi, purity
-from tasks.metrics.neighbours import nearest, top_k_correct, vote
-from tasks.metrics.ranking import mean_of_queries, revisited
-from tasks.metrics.segmentation import score_video
+from layerboard.tasks.metrics.clustering import ari, nmi, purity
+from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
+from layerboard.tasks.metrics.ranking import mean_of_queries, revisited
+from layerboard.tasks.metrics.segmentation import score_video
 from tests.tasks.metrics.agreement.correspondence import match, sample_points
 from tests.tasks.metrics.agreement.similarity import batched, cka
 from tests.tasks.standard import HEARD, TEMPERATURE, LayerPropagation

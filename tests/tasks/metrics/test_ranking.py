@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.ranking import average_precision, mean_of_queries, precision_at, rank, revisited
+from layerboard.tasks.metrics.ranking import average_precision, mean_of_queries, precision_at, rank, revisited
 from tests.tasks.metrics.agreement import ranking as agreement
 
 

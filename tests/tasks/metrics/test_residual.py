@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
+from layerboard.tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
 
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from tasks.metrics.segmentation import (
+from layerboard.tasks.metrics.segmentation import (
     VideoScores,
     both,
     boundary_f,

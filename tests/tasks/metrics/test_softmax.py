@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
 from tests.tasks.metrics.test_few_shot import blobs, flat
 
 RULE = config_of(STANDARD, "linear")

@@ -5,8 +5,8 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from tasks.metrics import spread
-from tasks.metrics.spread import whitening, zscore
+from layerboard.tasks.metrics import spread
+from layerboard.tasks.metrics.spread import whitening, zscore
 
 RANDOM = np.random.default_rng(0)
 VECTORS = (RANDOM.standard_normal((400, 6)) @ RANDOM.standard_normal((6, 6)) + 5).astype(np.float32)

@@ -7,11 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.metrics import weighted
-from tasks.metrics.class_ratios import ClassRatios
-from tasks.metrics.clustering import ari, nmi, purity
-from tasks.metrics.uncertainty import Uncertainty, choose_on_halves, differences, influence, intervals
-from tasks.metrics.weighted import Partitions, Ratios, halves
+from layerboard.tasks.metrics import weighted
+from layerboard.tasks.metrics.class_ratios import ClassRatios
+from layerboard.tasks.metrics.clustering import ari, nmi, purity
+from layerboard.tasks.metrics.uncertainty import (
+    Uncertainty,
+    choose_on_halves,
+    differences,
+    influence,
+    intervals,
+)
+from layerboard.tasks.metrics.weighted import Partitions, Ratios, halves
 
 INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
 

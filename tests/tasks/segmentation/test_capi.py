@@ -10,15 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, Outcome
-from tasks.checks import ALIKE
-from tasks.datasets.scenes import Scenes
-from tasks.protocols import find_protocol
-from tasks.registry import config_of
-from tasks.segmentation.capi import CapiConfig, CapiTask
-from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
-from tasks.segmentation.shown import NO_LABELS
-from tasks.uncertainty import intervals_of, measure
+from layerboard.tasks.base import FINITE, Outcome
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.scenes import Scenes
+from layerboard.tasks.protocols import find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask
+from layerboard.tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
+from layerboard.tasks.segmentation.shown import NO_LABELS
+from layerboard.tasks.uncertainty import intervals_of, measure
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Stretch
 from tests.tasks.metrics.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import (
     LAYER,
@@ -30,8 +32,6 @@ from tests.tasks.segmentation.test_problem import (
     outcome,
     scenes,
 )
-from zoo.spec import Layer
-from zoo.view.views import Stretch
 
 SIDE = 24
 Masks = NDArray[np.uint8]

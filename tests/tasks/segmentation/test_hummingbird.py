@@ -9,19 +9,20 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.base import FINITE
-from tasks.checks import ALIKE
-from tasks.datasets.base import FileSample
-from tasks.datasets.scenes import Scene, Scenes
-from tasks.metrics.cell_labels import resized_labels
-from tasks.protocols import find_protocol
-from tasks.registry import config_of
-from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
-from tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
-from tasks.segmentation.in_context import Vote
-from tasks.segmentation.shown import NO_LABELS
-from tasks.segmentation.task import SegmentationTask
-from tasks.uncertainty import intervals_of, measure
+from layerboard.tasks.base import FINITE
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.base import FileSample
+from layerboard.tasks.datasets.scenes import Scene, Scenes
+from layerboard.tasks.metrics.cell_labels import resized_labels
+from layerboard.tasks.protocols import find_protocol
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
+from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
+from layerboard.tasks.segmentation.in_context import Vote
+from layerboard.tasks.segmentation.shown import NO_LABELS
+from layerboard.tasks.segmentation.task import SegmentationTask
+from layerboard.tasks.uncertainty import intervals_of, measure
+from layerboard.zoo.view.views import LoweredSquare, Stretch
 from tests.tasks.metrics.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import (
     LAYER,
@@ -34,7 +35,6 @@ from tests.tasks.segmentation.test_problem import (
     scenes,
 )
 from tests.tasks.segmentation.test_problem import rule as standard
-from zoo.view.views import LoweredSquare, Stretch
 
 SIDE = 24
 PLAIN = Augmentation(1, 0.0, 0.0, 0.0, (1.0, 1.0), (1.0, 1.0), 0, 0)

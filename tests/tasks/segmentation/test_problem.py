@@ -10,21 +10,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, Outcome, Settling
-from tasks.checks import ALIKE
-from tasks.datasets.base import Coverage, FileSample
-from tasks.datasets.masks import write_mask
-from tasks.datasets.scenes import Scene, Scenes
-from tasks.protocols import STANDARD
-from tasks.registry import config_of
-from tasks.segmentation.in_context import NO_MEMORY, Vote
-from tasks.segmentation.shown import NO_LABELS, LabelledImages
-from tasks.segmentation.task import SegmentationConfig, SegmentationTask
-from tasks.task import Measurable
-from tasks.uncertainty import confidence_set, intervals_of, measure
+from layerboard.tasks.base import FINITE, Outcome, Settling
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.scenes import Scene, Scenes
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.segmentation.in_context import NO_MEMORY, Vote
+from layerboard.tasks.segmentation.shown import NO_LABELS, LabelledImages
+from layerboard.tasks.segmentation.task import SegmentationConfig, SegmentationTask
+from layerboard.tasks.task import Measurable
+from layerboard.tasks.uncertainty import confidence_set, intervals_of, measure
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Stretch
 from tests.tasks.metrics.agreement import in_context as agreement
-from zoo.spec import Layer
-from zoo.view.views import Stretch
 
 LAYER = Layer(1)
 CLASSES = 5

@@ -8,19 +8,19 @@ import pytest
 import torch
 from torch import Tensor
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.features import test_split as hierarchy
 from tests.zoo.inside import inside
 from tests.zoo.load.test_architecture import flat
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.errors import InputError
-from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.features.hooked import HookedBackbone
-from zoo.load.backbone import load
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
 
 
 def hooked(spec: BackboneSpec, loader: Loader) -> HookedBackbone:

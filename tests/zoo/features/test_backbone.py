@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.hooked import exact_float32
+from layerboard.zoo.load.backbone import identify, load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, pixels
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.features.backbone import Backbone
-from zoo.features.hooked import exact_float32
-from zoo.load.backbone import identify, load
-from zoo.registry import find
-from zoo.spec import Layer
 
 MINI = tuple(spec.name for spec in find(["mini-*"]))
 

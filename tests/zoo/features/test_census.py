@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
+from layerboard.zoo.features.census import Census, count_up_to
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
-from zoo.features.census import Census, count_up_to
-from zoo.registry import find
-from zoo.spec import Layer
 
 
 def test_weights_are_counted_once_and_only_if_they_are_read() -> None:

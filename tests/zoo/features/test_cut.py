@@ -7,17 +7,17 @@ import pytest
 import torch
 from PIL import Image
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.cut import CutBackbone
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import FitLongSide, ResizeCrop, Tiles
 from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
-from zoo.errors import InputError
-from zoo.features import LayerFeatures, Shown
-from zoo.features.backbone import Backbone
-from zoo.features.cut import CutBackbone
-from zoo.features.hooked import HookedBackbone
-from zoo.registry import find
-from zoo.spec import Layer
-from zoo.view.views import FitLongSide, ResizeCrop, Tiles
 
 FAMILIES = (
     *("fs-b16", "deit-b16-distilled", "clip-b32", "metaclip2-h14", "dino-s16", "mae-b16", "moco-s16"),

@@ -11,18 +11,18 @@ import torch
 import transformers
 from torch import Tensor
 
+from layerboard.zoo.entries import ARCHITECTURES
+from layerboard.zoo.features import AttentionMaps, Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load import rotary_vit
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from tests.zoo.features.test_taps import FAMILIES
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
-from zoo.entries import ARCHITECTURES
-from zoo.features import AttentionMaps, Shown
-from zoo.features.backbone import Backbone
-from zoo.features.hooked import HookedBackbone
-from zoo.load import rotary_vit
-from zoo.load.backbone import load
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Layer, Tap
 
 META = torch.device("meta")
 OTHERS: dict[str, tuple[str, dict[str, object]]] = {

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.functional import pixel_unshuffle
 
-from zoo.features import LayerFeatures
-from zoo.spec import Layer
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import Layer
 
 
 @pytest.mark.parametrize(

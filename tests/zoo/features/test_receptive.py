@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures, ReceptiveField, Visitor
+from layerboard.zoo.features.receptive import receptive_fields
+from layerboard.zoo.load.own import OwnBackbone
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import pixels
-from zoo.errors import InputError
-from zoo.features import LayerFeatures, ReceptiveField, Visitor
-from zoo.features.receptive import receptive_fields
-from zoo.load.own import OwnBackbone
-from zoo.registry import find
-from zoo.spec import Layer
 
 IMAGES = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0))
 

@@ -9,12 +9,12 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.features.backbone import Backbone
-from zoo.load.backbone import load
-from zoo.load.infer import infer
-from zoo.spec import Stage
 
 TREE = {"image_size": 64, "patch_size": 4, "embed_dim": 16, "depths": [2, 2, 2], "mlp_ratio": 2.0}
 WINDOWS = TREE | {"num_heads": [1, 2, 4], "window_size": 4}

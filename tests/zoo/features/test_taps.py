@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from layerboard.zoo.architecture import Sublayers
+from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
-from zoo.architecture import Sublayers
-from zoo.features import LayerFeatures, Shown
-from zoo.features.hooked import HookedBackbone
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 
 BIAS: dict[str, object] = {"layer_scale_init_value": 0.1}
 FAMILIES: dict[str, tuple[str, dict[str, object]]] = {

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from layerboard.zoo.features import Weights
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.features import test_split as hierarchy
 from tests.zoo.features.test_taps import FAMILIES, bias_of, build
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.features import Weights
-from zoo.features.hooked import HookedBackbone
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import Layer
 
 WITHOUT_POSITIONS = {"capi", "mlcd", "beit", "beit-shared", "beit-unscaled", "data2vec", "aimv2-native"}
 NORMED = ("aimv2", "pe")

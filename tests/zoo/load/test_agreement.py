@@ -9,14 +9,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.config import read_network
+from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import MINIMAL_WIDTH, of
 from tests.zoo.published import publish
 from tests.zoo.reduced import Reduced
-from zoo.errors import InputError
-from zoo.load.config import read_network
-from zoo.registry import all_specs, find
-from zoo.spec import BackboneSpec
 
 OWN = ("packaged", "generated")
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.features import LayerFeatures
-from zoo.spec import Layer
 
 NAMES = (
     *("fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),

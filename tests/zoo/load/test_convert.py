@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.checkpoint import read_weights
+from layerboard.zoo.load.renaming import unwrap
 from tests.zoo.conftest import Loader
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.features import LayerFeatures
-from zoo.features.backbone import Backbone
-from zoo.load.checkpoint import read_weights
-from zoo.load.renaming import unwrap
 
 FULL = ("timm", "dino", "moco-b16", "mae", "beit", "clip")
 CONVERTED = ("dino", "mae", "beit", "clip", "resnet")
@@ -59,7 +59,7 @@ def test_every_layer_at_full_size(
     name: str, tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ViT-B/16 at 224 px; without the digest of the file, which would take as long as all the rest."""
-    monkeypatch.setattr("zoo.load.checkpoint.digest", lambda _: "sha256:left-out")
+    monkeypatch.setattr("layerboard.zoo.load.checkpoint.digest", lambda _: "sha256:left-out")
     published = publish(name, tmp_path, full=True)
     images = pixels(1, 224, 224)
     found, reference = layers(loader(published.spec), images), expected(published, images)

@@ -12,14 +12,14 @@ import torch
 from huggingface_hub import errors
 from safetensors.torch import save_file
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.layouts import Tensors, hub_vit
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced
-from zoo.errors import InputError
-from zoo.load.backbone import load
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Stage
 
 
 def store(published: Published, content: object) -> BackboneSpec:
@@ -296,8 +296,8 @@ def test_entries_that_cannot_be_fetched(
         failure.args = ("a proxy failed\nand much more",)
         raise failure
 
-    monkeypatch.setattr("zoo.load.hub.hf_hub_download", answer)
-    monkeypatch.setattr("zoo.load.hub.hub_answers", lambda: True)
+    monkeypatch.setattr("layerboard.zoo.load.hub.hf_hub_download", answer)
+    monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
     (spec,) = find(["dino-s16"])
     with pytest.raises(InputError, match=message):
         load(replace(spec, revision=None), device=CPU, dtype=torch.float32, cache_dir=tmp_path)

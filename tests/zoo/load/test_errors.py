@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced
-from zoo.errors import InputError
-from zoo.registry import find
-from zoo.spec import Stage
 
 Small = Callable[[str], Reduced]
 

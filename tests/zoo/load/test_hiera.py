@@ -10,20 +10,20 @@ import torch
 import transformers
 from torch import Tensor, nn
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.layers import in_rows
+from layerboard.zoo.load.adapters import fitted_positions
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Layer, Stage
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
 from tests.zoo.load.test_convert import layers
 from tests.zoo.load.test_today_hub import stored
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.errors import InputError
-from zoo.features import LayerFeatures
-from zoo.features.backbone import Backbone
-from zoo.features.layers import in_rows
-from zoo.load.adapters import fitted_positions
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Layer, Stage
 
 HEADS = [1, 2, 2, 4]
 SHAPE: dict[str, Any] = {"embed_dim": 8, "depths": [2, 2, 2, 1], "num_heads": HEADS, "image_size": [64, 64]}

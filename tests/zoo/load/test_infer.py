@@ -12,15 +12,15 @@ import transformers
 from huggingface_hub import errors
 from torch import Tensor
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load import rotary_vit
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.config import supported_types
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import CLIP, HALF, IMAGENET, Stage
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.errors import InputError
-from zoo.load import rotary_vit
-from zoo.load.backbone import load
-from zoo.load.config import supported_types
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import CLIP, HALF, IMAGENET, Stage
 
 VIT = {
     "hidden_size": 32,
@@ -142,7 +142,7 @@ def test_preprocessor(
 def test_assumed_normalisation_is_told(
     name: str, normalisation: object, small: Callable[[str], Reduced], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, logger="zoo.load.infer"):
+    with caplog.at_level(logging.WARNING, logger="layerboard.zoo.load.infer"):
         spec = infer(str(small(name).folder), None, None)
     assert (spec.mean, spec.std) == (normalisation.mean, normalisation.std)  # type: ignore[attr-defined]
     assert "has no preprocessor_config.json: mean" in caplog.text
@@ -224,8 +224,8 @@ def test_what_the_hub_answers(
     def answer(*_: object, local_files_only: bool, **__: object) -> str:
         raise errors.LocalEntryNotFoundError("not here") if local_files_only else error.__new__(error)
 
-    monkeypatch.setattr("zoo.load.hub.hf_hub_download", answer)
-    monkeypatch.setattr("zoo.load.hub.hub_answers", lambda: True)
+    monkeypatch.setattr("layerboard.zoo.load.hub.hf_hub_download", answer)
+    monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
     with pytest.raises(InputError, match=message):
         find(["somebody/vit@v2"], tmp_path)
 

@@ -11,14 +11,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.checkpoint import read_weights
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
-from zoo.errors import InputError
-from zoo.features.hooked import HookedBackbone
-from zoo.load.checkpoint import read_weights
-from zoo.load.infer import infer
-from zoo.registry import find
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.plan.sizes import with_rule
-from benchmark.request import InterpolationChoice
+from layerboard.benchmark.plan.sizes import with_rule
+from layerboard.benchmark.request import InterpolationChoice
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.adapters import fitted_positions
+from layerboard.zoo.load.backbone import identify
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Interpolation
 from tests.zoo import originals
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_architecture import flat
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.errors import InputError
-from zoo.features.hooked import HookedBackbone
-from zoo.load.adapters import fitted_positions
-from zoo.load.backbone import identify
-from zoo.load.infer import infer
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Interpolation
 
 RULES: tuple[Interpolation, ...] = ("huggingface", "dino", "timm")
 

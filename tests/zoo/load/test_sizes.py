@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.config import check_facts, read_network
+from layerboard.zoo.load.network import check_count
+from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import of
 from tests.zoo.reduced import reduce
-from zoo.errors import InputError
-from zoo.load.config import check_facts, read_network
-from zoo.load.network import check_count
-from zoo.registry import all_specs, find
-from zoo.spec import BackboneSpec
 
 
 def described(spec: BackboneSpec, **options: object) -> BackboneSpec:

@@ -12,15 +12,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from benchmark.plan.backbones import with_weights
+from layerboard.benchmark.plan.backbones import with_weights
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.load import timm_models
+from layerboard.zoo.load.backbone import identify, load
+from layerboard.zoo.load.infer import describe
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer, Stage
 from tests.zoo.load.module.networks import SIZE, WIDTH, Vit
-from zoo.errors import InputError
-from zoo.features import LayerFeatures, Shown
-from zoo.load import timm_models
-from zoo.load.backbone import identify, load
-from zoo.load.infer import describe
-from zoo.registry import find
-from zoo.spec import Layer, Stage
 
 CPU = torch.device("cpu")
 SETTINGS = {
@@ -59,7 +59,7 @@ def test_what_timm_names_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["timm"], "create_model", lambda name, **options: net)
     words = (
         r"^timm:plain: no row of repeated modules .*; give blocks=, .*, to "
-        r"benchmark.from_module\(timm.create_model\('plain', pretrained=True\), \.\.\.\), since timm"
+        r"layerboard.from_module\(timm.create_model\('plain', pretrained=True\), \.\.\.\), since timm"
     )
     with pytest.raises(InputError, match=words):
         find(["timm:plain"])

@@ -10,21 +10,21 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from layerboard.zoo.entries.family import NetworkSize
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.config import RADIO_SIZES, read_network
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.load.rotary_vit import edge
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
 from tests.zoo.load.test_convert import expected, layers
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.entries.family import NetworkSize
-from zoo.errors import InputError
-from zoo.features.hooked import HookedBackbone
-from zoo.load.backbone import load
-from zoo.load.config import RADIO_SIZES, read_network
-from zoo.load.infer import infer
-from zoo.load.rotary_vit import edge
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Stage
 
 ORIGINALS = {"c-radio-v4-h16": today_hub.radio, "c-radio-v3-h16": today_hub.radio}
 ORIGINALS |= {"tipsv2-b14": today_hub.tips, "tipsv2-g14": today_hub.tips}

@@ -8,14 +8,14 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.registry import find
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors, fill
 from tests.zoo.load.test_convert import layers
 from tests.zoo.reduced import normalised, pixels, reduce
-from zoo.errors import InputError
-from zoo.load.infer import infer
-from zoo.registry import find
 
 
 def stored(model: transformers.PreTrainedModel, folder: Path, part: str) -> Tensors:

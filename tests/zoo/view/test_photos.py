@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
-import benchmark
-from tasks.datasets.catalogue import State, inspect_images
-from tasks.datasets.files import image_size
-from tasks.datasets.folder import read_folder
-from tasks.datasets.hub import TableSample
+import layerboard
+from layerboard.tasks.datasets.catalogue import State, inspect_images
+from layerboard.tasks.datasets.files import image_size
+from layerboard.tasks.datasets.folder import read_folder
+from layerboard.tasks.datasets.hub import TableSample
+from layerboard.zoo.errors import InputError, UnreadableImageError
+from layerboard.zoo.view import photos
 from tests.fakes import fake_image
-from zoo.errors import InputError, UnreadableImageError
-from zoo.view import photos
 
 SCRIPTS = {"EPS", "WMF", "IPTC", "BUFR", "GRIB", "HDF5", "MPEG"}
 """Formats of Pillow that are programs or vectors, hold files of any format, or that it cannot decode."""
@@ -106,7 +106,7 @@ def test_load_takes_paths_and_turns_photos(tmp_path: Path, picture: Image.Image)
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = 6
     picture.save(tmp_path / "photo.png", exif=exif)
-    encode = benchmark.load("mini-fs", layer=1, device="cpu")
+    encode = layerboard.load("mini-fs", layer=1, device="cpu")
     expected = encode(picture.transpose(Image.Transpose.ROTATE_270))
     for images in (tmp_path / "photo.png", str(tmp_path / "photo.png"), Image.open(tmp_path / "photo.png")):
         assert encode(images).equal(expected)
@@ -120,7 +120,7 @@ def test_an_image_of_very_many_pixels_is_refused_before_it_is_decoded(
 ) -> None:
     Image.new("1", (13_000, 13_000)).save(tmp_path / "a.png")
     monkeypatch.setattr(PngImagePlugin.PngImageFile, "load", lambda image: pytest.fail("decoded"))
-    encode = benchmark.load("mini-fs", layer=1, device="cpu")
+    encode = layerboard.load("mini-fs", layer=1, device="cpu")
     readers = (lambda: own(tmp_path / "a.png"), lambda: image_size(tmp_path / "a.png"))
     for read in (*readers, lambda: encode(tmp_path / "a.png")):
         with pytest.raises(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from zoo.view.views import (
+from layerboard.zoo.view.views import (
     FitLongSide,
     Letterbox,
     LoweredSquare,

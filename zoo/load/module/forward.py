@@ -8,10 +8,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from zoo.errors import InputError, shortened
-from zoo.features.hooked import exact_float32
-from zoo.features.layers import first_tensor
-from zoo.spec import Normalisation
+from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.features.hooked import exact_float32
+from layerboard.zoo.features.layers import first_tensor
+from layerboard.zoo.spec import Normalisation
 
 # Is given the path of a module that has run, and the first tensors that it was given and gave.
 See = Callable[[str, Tensor | None, Tensor | None], None]

@@ -7,18 +7,18 @@ from typing import Any
 
 from torch import nn
 
-from zoo.architecture import Layout
-from zoo.errors import InputError
-from zoo.load.module.blocks import BlocksHint
-from zoo.load.module.forward import TrialNetwork
-from zoo.spec import IMAGENET, Normalisation
+from layerboard.zoo.architecture import Layout
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.module.blocks import BlocksHint
+from layerboard.zoo.load.module.forward import TrialNetwork
+from layerboard.zoo.spec import IMAGENET, Normalisation
 
 USUAL_SIZE = 224  # side in pixels of images of a network that says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleHints:
-    """What somebody says of a network, as options of `benchmark.from_module`.
+    """What somebody says of a network, as options of `layerboard.from_module`.
 
     What is None is read from the network or found out by a trial forward; ``final_norm`` is False for none.
     """

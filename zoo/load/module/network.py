@@ -11,15 +11,15 @@ from weakref import WeakValueDictionary
 import torch
 from torch import nn
 
-from zoo.architecture import Layout, Sublayers
-from zoo.errors import InputError, shortened
-from zoo.features.hooked import Network
-from zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
-from zoo.load.module.hints import ModuleHints, has_class_token, with_images
-from zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
-from zoo.load.own import faults
-from zoo.spec import BackboneSpec, Stage
-from zoo.view.geometry import nearest_multiple
+from layerboard.zoo.architecture import Layout, Sublayers
+from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
+from layerboard.zoo.load.module.hints import ModuleHints, has_class_token, with_images
+from layerboard.zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
+from layerboard.zoo.load.own import faults
+from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.view.geometry import nearest_multiple
 
 MARK = "given:"  # begins the names by which a run calls for networks of this process
 # Attributes of a module that are settings; others are weights, modules, or nothing that can be compared.

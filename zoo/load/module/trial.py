@@ -13,14 +13,14 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from zoo.architecture import Layout, Sublayers
-from zoo.errors import InputError
-from zoo.features.hooked import exact_float32
-from zoo.features.layers import with_batch_first
-from zoo.features.taps import eager, shows_probabilities, watch_attention
-from zoo.load.module.blocks import Paths, find_blocks
-from zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
-from zoo.load.module.hints import ModuleHints
+from layerboard.zoo.architecture import Layout, Sublayers
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.hooked import exact_float32
+from layerboard.zoo.features.layers import with_batch_first
+from layerboard.zoo.features.taps import eager, shows_probabilities, watch_attention
+from layerboard.zoo.load.module.blocks import Paths, find_blocks
+from layerboard.zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
+from layerboard.zoo.load.module.hints import ModuleHints
 
 LAYOUT_WORDS: Mapping[Layout, str] = {
     "tokens": "tokens [batch tokens dim]",

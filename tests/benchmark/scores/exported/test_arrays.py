@@ -3,9 +3,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from benchmark.scores.exported.arrays import as_floats, read_archive, read_array
-from leaderboards.records.arrays import read_arrays
-from zoo.errors import InputError
+from layerboard.benchmark.scores.exported.arrays import as_floats, read_archive, read_array
+from layerboard.leaderboards.records.arrays import read_arrays
+from layerboard.zoo.errors import InputError
 
 
 def test_a_missing_file_and_a_folder(tmp_path):

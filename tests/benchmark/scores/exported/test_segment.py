@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.scores.exported.segment import Judged, exported_rule, score_by_pixels
-from tasks.datasets.masks import write_mask
-from tasks.segmentation.capi import CapiConfig, pixels_of
+from layerboard.benchmark.scores.exported.segment import Judged, exported_rule, score_by_pixels
+from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.segmentation.capi import CapiConfig, pixels_of
 from tests.benchmark.scores.exported.conftest import Says, Scores
 from tests.tasks.metrics.agreement import in_context as agreement
 

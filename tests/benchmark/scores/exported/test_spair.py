@@ -7,13 +7,13 @@ import torch
 from PIL import Image
 from torch.nn import functional
 
-from tasks.datasets.spair import SPAIR_71K_TEST
-from tasks.keypoints.task import KeypointTask
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
+from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.spec import Layer
 from tests import fakes
 from tests.tasks.metrics import golden
-from zoo.spec import Layer
 
 CASE = golden.cases("keypoints")["grid14_dim48"]
 PARAMS = CASE["params"]

@@ -5,14 +5,14 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.charts.svg import svg_file
-from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.markdown import markdown_page
-from leaderboards.records.arrays import write_arrays
-from leaderboards.records.files import scored_path
-from tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
-from tasks.registry import TASKS
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.charts.svg import svg_file
+from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.records.arrays import write_arrays
+from layerboard.leaderboards.records.files import scored_path
+from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
+from layerboard.tasks.registry import TASKS
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 from tests.leaderboards.reader import page_html

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from leaderboards.board import Board
-from leaderboards.pages.inside.page import evidence_of
-from leaderboards.records.arrays import write_arrays
-from leaderboards.records.files import scored_path
-from tasks.analyses.drawings.evidence import deep, evenly
-from tasks.blocks import slug
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.inside.page import evidence_of
+from layerboard.leaderboards.records.arrays import write_arrays
+from layerboard.leaderboards.records.files import scored_path
+from layerboard.tasks.analyses.drawings.evidence import deep, evenly
+from layerboard.tasks.blocks import slug
 from tests.leaderboards.analyses import distances
 from tests.leaderboards.builder import frame
 

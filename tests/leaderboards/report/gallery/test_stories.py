@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leaderboards.report.gallery.drawing import stories
+from layerboard.leaderboards.report.gallery.drawing import stories
 
 
 def test_each_kind_is_told_of_the_examples_that_show_it_most() -> None:

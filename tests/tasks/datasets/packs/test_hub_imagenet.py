@@ -9,13 +9,13 @@ import datasets
 import numpy as np
 import pytest
 
-from tasks.base import Group, Source
-from tasks.datasets.files import data_root
-from tasks.datasets.imagenet import IMAGENET
-from tasks.identity import identity
+from layerboard.tasks.base import Group, Source
+from layerboard.tasks.datasets.files import data_root
+from layerboard.tasks.datasets.imagenet import IMAGENET
+from layerboard.tasks.identity import identity
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.view.views import ResizeCrop
 from tests import fakes
-from zoo.errors import InputError
-from zoo.view.views import ResizeCrop
 
 CLASSES = ["tench, Tinca tinca", "goldfish, Carassius auratus", "great white shark"]
 

@@ -6,17 +6,17 @@ from pathlib import Path
 import datasets
 import pytest
 
-from tasks.datasets.catalogue import DATASETS
-from tasks.datasets.davis import DAVIS_2017_VAL
-from tasks.datasets.imagenet import IMAGENET
-from tasks.datasets.packs import shards, writing
-from tasks.datasets.packs.manifest import CARD, MANIFEST, file_sha256, read_manifest
-from tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
-from tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
+from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
+from layerboard.tasks.datasets.imagenet import IMAGENET
+from layerboard.tasks.datasets.packs import shards, writing
+from layerboard.tasks.datasets.packs.manifest import CARD, MANIFEST, file_sha256, read_manifest
+from layerboard.tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
+from layerboard.tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.tasks.datasets.helpers import copy_shuffled
 from tests.tasks.datasets.packs.conftest import NAMES, SMALL, Packed, pack
-from zoo.errors import InputError
 
 
 def _files(root: Path) -> dict[str, str]:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.analyses.attention import AttentionDistance, AttentionShares
-from tasks.analyses.attention_maps import AttentionMapsTask
-from tasks.base import Findings
-from tasks.metrics.saliency import centre_square, touched
-from tasks.protocols import PAPER, STANDARD
-from tasks.registry import config_of
-from tasks.task import AnalysisTask
+from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
+from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
+from layerboard.tasks.base import Findings
+from layerboard.tasks.metrics.saliency import centre_square, touched
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.task import AnalysisTask
 from tests.tasks.analyses import test_saliency as saliency
 from tests.tasks.analyses.passes import found_in, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference

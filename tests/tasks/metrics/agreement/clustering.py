@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tasks.metrics.clustering import ari, kmeans_starts, nmi, purity
+from layerboard.tasks.metrics.clustering import ari, kmeans_starts, nmi, purity
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import (
     ITSELF,

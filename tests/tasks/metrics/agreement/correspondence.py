@@ -9,11 +9,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.bilinear import Box, image_places, official_pixels, point_places, sampled, searched_places
-from tasks.metrics.correspondence import best_pixels, pck_averages
+from layerboard.tasks.metrics.bilinear import (
+    Box,
+    image_places,
+    official_pixels,
+    point_places,
+    sampled,
+    searched_places,
+)
+from layerboard.tasks.metrics.correspondence import best_pixels, pck_averages
+from layerboard.zoo.view.views import Letterbox
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
-from zoo.view.views import Letterbox
 
 CASES = golden.cases("keypoints")
 TIED = "pixel found for each keypoint, or one that ties within 1e-6"

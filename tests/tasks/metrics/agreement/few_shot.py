@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from tasks.metrics.few_shot import FewShotRule, RidgeProbe, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.metrics.few_shot import FewShotRule, RidgeProbe, as_tensor, draw_shots, fit_few_shot
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from tasks.metrics.arrays import VOID
-from tasks.metrics.cell_labels import cell_counts, chosen_cells, label_map, shares, usable_cells
-from tasks.metrics.label_vote import (
+from layerboard.tasks.metrics.arrays import VOID
+from layerboard.tasks.metrics.cell_labels import cell_counts, chosen_cells, label_map, shares, usable_cells
+from layerboard.tasks.metrics.label_vote import (
     Distance,
     Scale,
     compared,
@@ -22,7 +22,7 @@ from tasks.metrics.label_vote import (
     remembered,
     vote,
 )
-from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
+from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
 from tests.reference import inputs_segment
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered

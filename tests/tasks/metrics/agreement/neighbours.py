@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.neighbours import nearest, top_k_correct, vote
+from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 

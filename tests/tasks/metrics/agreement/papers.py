@@ -11,14 +11,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.datasets.spair_facts import GROUPS, geometry_aware
-from tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
-from tasks.metrics.correspondence import AVERAGES, Axis, SoftArgmax, best_pixels, least_errors, pck_averages
-from tasks.metrics.spread import debiased, position_basis
+from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
+from layerboard.tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
+from layerboard.tasks.metrics.correspondence import (
+    AVERAGES,
+    Axis,
+    SoftArgmax,
+    best_pixels,
+    least_errors,
+    pck_averages,
+)
+from layerboard.tasks.metrics.spread import debiased, position_basis
+from layerboard.zoo.view.views import Letterbox
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
-from zoo.view.views import Letterbox
 
 CASES = golden.cases("correspondence")
 PIXELS = 0.02

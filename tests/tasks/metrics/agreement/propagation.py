@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import decode
+from layerboard.tasks.metrics.carrying import Neighbourhood
+from layerboard.tasks.metrics.propagation import decode
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 from tests.tasks.standard import LayerPropagation

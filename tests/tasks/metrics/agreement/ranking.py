@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.metrics.ranking import Difficulty, mean_of_queries, rank, revisited
+from layerboard.tasks.metrics.ranking import Difficulty, mean_of_queries, rank, revisited
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
+from layerboard.tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 

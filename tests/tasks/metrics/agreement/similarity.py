@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from tasks.metrics.similarity import CkaAccumulator, centred_gram, gram_matrix, normalise
+from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram, gram_matrix, normalise
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 

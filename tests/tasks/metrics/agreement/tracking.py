@@ -7,14 +7,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.carrying import Neighbourhood
-from tasks.metrics.propagation import decode, decode_nearest, seed_labels
-from tasks.metrics.segmentation import score_frame
+from layerboard.tasks.metrics.carrying import Neighbourhood
+from layerboard.tasks.metrics.propagation import decode, decode_nearest, seed_labels
+from layerboard.tasks.metrics.segmentation import score_frame
+from layerboard.zoo.view.views import RaisedFrame
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 from tests.tasks.standard import LayerPropagation
-from zoo.view.views import RaisedFrame
 
 CASES = golden.cases("tracking")
 

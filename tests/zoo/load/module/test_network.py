@@ -7,6 +7,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.load.backbone import identify, load
+from layerboard.zoo.load.module.hints import ModuleHints
+from layerboard.zoo.load.module.network import NetworkCopy, given_network
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import BackboneSpec, Layer, Stage
 from tests.zoo.load.module.networks import (
     PATCH,
     SIZE,
@@ -27,13 +34,6 @@ from tests.zoo.load.module.networks import (
     Twice,
     Vit,
 )
-from zoo.errors import InputError
-from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.load.backbone import identify, load
-from zoo.load.module.hints import ModuleHints
-from zoo.load.module.network import NetworkCopy, given_network
-from zoo.registry import find
-from zoo.spec import BackboneSpec, Layer, Stage
 
 GRID = SIZE // PATCH
 CPU = torch.device("cpu")

@@ -1,0 +1,59 @@
+"""Which frozen vision backbone, and which of its layers, is best for which task?
+
+From Python as from the command line (``layerboard run``): `run` shows every image to every backbone
+once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare` and `cka` read
+what runs have written; `load` gives a backbone cut after a layer, `from_module` makes one of any network of
+your own. Results show themselves as tables, and have the numbers as data frames (``.frame``).
+"""
+
+import inspect
+from collections.abc import Callable
+from textwrap import fill, indent
+
+from layerboard.benchmark.commands.cka import cka
+from layerboard.benchmark.commands.compare import compare
+from layerboard.benchmark.commands.export import export
+from layerboard.benchmark.commands.features import features
+from layerboard.benchmark.commands.from_module import from_module
+from layerboard.benchmark.commands.list import list_backbones
+from layerboard.benchmark.commands.load import load
+from layerboard.benchmark.commands.merge import merge
+from layerboard.benchmark.commands.recommend import recommend
+from layerboard.benchmark.commands.report import report
+from layerboard.benchmark.commands.run import forecast, run
+from layerboard.benchmark.commands.show import best, show
+from layerboard.leaderboards.records.files import VERSION
+from layerboard.zoo.errors import InputError
+
+__all__ = [  # noqa: RUF022  # in the order in which they are described
+    "run",
+    "best",
+    "recommend",
+    "show",
+    "compare",
+    "cka",
+    "forecast",
+    "load",
+    "from_module",
+    "list_backbones",
+    "features",
+    "merge",
+    "export",
+    "report",
+    "InputError",
+    "__version__",
+]
+
+__version__ = VERSION
+
+
+def _described(function: Callable[..., object]) -> str:
+    """Name, options with their defaults, and documentation of a public function, as text."""
+    signature = inspect.signature(function)
+    parameters = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    options = str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+    call = fill(f"{function.__name__}{options}", 100, subsequent_indent=" " * 4)
+    return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
+
+
+__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *(_described(globals()[name]) for name in __all__[:-2])])
