@@ -125,7 +125,9 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
     if names != (*COLUMNS, *(name for name in FURTHER if name in names[len(COLUMNS) :])):
-        raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)} (docs/columns.md)")
+        raise InputError(
+            f"{path}, line 1: expected the columns {', '.join(COLUMNS)} (docs/reference/columns.md)"
+        )
     numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
     for line, row in rows:

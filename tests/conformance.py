@@ -29,7 +29,7 @@ from tests.tasks.metrics.agreement import (
 )
 from tests.tasks.metrics.agreement.base import Agreement, Finding
 
-PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "conformance.md"
 AGREEMENTS: tuple[Agreement, ...] = (
     neighbours.AGREEMENT,
     few_shot.AGREEMENT,
@@ -56,7 +56,7 @@ HEAD = """# Conformance of the scorers
 
 What each scorer was compared with, on which inputs, and how close it came. Inputs are drawn from a seed and
 rebuilt bit for bit. What the reference gives on them is stored in
-[tests/reference](../tests/reference/README.md); none of it comes from this package's code. The tests of
+[tests/reference](../../tests/reference/README.md); none of it comes from this package's code. The tests of
 `tests/tasks` are the same comparisons.
 
 - **official**: the reference implementation's own code gave the number. It is named with its commit.

@@ -58,7 +58,7 @@ def test_command_writes_and_checks(
     measured: Measured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(conformance, "measure", lambda: measured)
-    monkeypatch.setattr(conformance, "PAGE", tmp_path / "docs" / "conformance.md")
+    monkeypatch.setattr(conformance, "PAGE", tmp_path / "conformance.md")
     assert conformance.main(["--check"]) == 1
     assert "run python -m tests.conformance" in capsys.readouterr().err
     assert conformance.main([]) == 0

@@ -24,7 +24,7 @@ ABSENT, UNLIKE = "are not there", "are not those that were written"  # of what b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One number and everything that is needed to trust or repeat it; `docs/columns.md` says what each means.
+    """One number and what is needed to trust or repeat it; `docs/reference/columns.md` explains the fields.
 
     Scores are ranked together only where ``data`` is the same. Records of transformed features and of sets of
     layers stand beside those of single layers as they are, and are ranked with none.

@@ -169,7 +169,7 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
         return Findings(tuple(outcomes), self.arrays(layers) if layers else {})
 
     def arrays(self, layers: LayerArrays) -> Mapping[str, Array]:
-        """Arrays that are kept beside the records, by name; `docs/arrays.md` says what they are."""
+        """Arrays that are kept beside the records, by name; `docs/reference/arrays.md` says what they are."""
         return {}
 
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:

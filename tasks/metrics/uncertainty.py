@@ -167,8 +167,8 @@ def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Fl
     Shares of hits have those of ``hit_intervals``. Others are Student's, of the linearised standard error,
     and may leave the scores' range. Raises ValueError where the level is outside (0, 1).
 
-    docs/protocols.md says how often they hold the expected score in simulations. NMI of clusters that hold
-    only a few items of each class is to be taken with care: it falls with the number of items.
+    docs/explanation/statistics.md says how often they hold the expected score in simulations. NMI of
+    clusters that hold only a few items of each class is to be taken with care: it falls with their number.
     """
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, found {level}")

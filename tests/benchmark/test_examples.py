@@ -24,7 +24,7 @@ from tests.benchmark.runs import Tally, assert_same_records, files, run
 
 pytestmark = pytest.mark.usefixtures("no_pages")
 
-PAGE = Path(__file__).parents[2] / "docs" / "examples.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "examples.md"
 PICTURED = {"knn", "retrieval", "davis", "spair", "cluster-image"}
 
 

@@ -76,7 +76,7 @@ def test_the_weights_that_are_kept_grow_with_the_layer() -> None:
 
 
 def test_the_page_of_costs_is_right() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "cost.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "cost.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     names: dict[str, object] = {"images": [Image.new("RGB", (90, 70), "red")] * 2}
     exec(example, names)

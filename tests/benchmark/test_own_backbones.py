@@ -28,7 +28,7 @@ from tests.benchmark.runs import command, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
 
-PAGE = Path(__file__).parents[2] / "docs" / "own_backbones.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own_backbones.md"
 
 
 def examples() -> list[str]:

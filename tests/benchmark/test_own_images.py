@@ -225,7 +225,7 @@ def test_identity_is_the_content_and_not_the_place_nor_the_time(flat: Path, tmp_
 
 
 def test_the_page_names_what_is_taken() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "own_images.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "own_images.md").read_text(encoding="utf-8")
     (entry,) = find_tasks(("label-free",))
     columns = (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN)
     for word in (*columns, *QUERY_SPLITS, *IMAGE_EXTENSIONS, *METADATA, *entry.metrics, MADE_SPLIT):

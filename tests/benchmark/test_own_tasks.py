@@ -12,7 +12,7 @@ import pytest
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import Tally, command, run
 
-PAGE = Path(__file__).parents[2] / "docs" / "own_tasks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own_tasks.md"
 
 BOTH = ("my_tasks:NEAREST_MEAN", "my_tasks:LOOKING_BACK")
 

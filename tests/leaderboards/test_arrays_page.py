@@ -9,7 +9,7 @@ from PIL import Image
 
 from tests.leaderboards.planted import arrays, metrics, plant
 
-PAGE = Path(__file__).parents[2] / "docs" / "arrays.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "arrays.md"
 
 
 def test_the_example_draws_a_head(tmp_path: Path) -> None:

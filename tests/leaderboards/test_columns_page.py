@@ -1,4 +1,4 @@
-"""docs/columns.md explains the columns that there are, and no others."""
+"""docs/reference/columns.md explains the columns that there are, and no others."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from layerboard.leaderboards.pages.tidy import INSIDE, TIDY
 from layerboard.leaderboards.records.record import COLUMNS
 from layerboard.leaderboards.versus import Match, match_frame
 
-TEXT = (Path(__file__).parents[2] / "docs" / "columns.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "columns.md").read_text()
 SECTIONS = {part.partition("\n")[0]: part for part in TEXT.split("\n## ")}
 
 

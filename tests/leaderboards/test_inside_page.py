@@ -9,7 +9,7 @@ from layerboard.leaderboards.pages.build import tables_folder
 from layerboard.leaderboards.pages.csv import read_numbers
 from layerboard.leaderboards.pages.tidy import INSIDE
 
-PAGE = Path(__file__).parents[2] / "docs" / "inside.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "inside.md"
 
 COLUMNS = {
     "head IoU": ("saliency", "saliency-iou-best-held-out", "patch", "-1", "attention"),

@@ -10,7 +10,7 @@ from layerboard.leaderboards.pages.build import tables_folder
 from layerboard.leaderboards.pages.csv import read_numbers
 from layerboard.leaderboards.pages.tidy import TIDY
 
-PAGE = Path(__file__).parents[2] / "docs" / "mini.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "mini.md"
 CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")
 GLOBAL = ("knn", "retrieval", "cluster-image")
 LOCAL = ("davis", "spair", "cluster-part")

@@ -26,7 +26,7 @@ class ExampleSet:
     layer: int  # its best layer
     value: float  # the score of that layer
     metric: str
-    arrays: Mapping[str, Array]  # the arrays of the file of examples (docs/examples.md)
+    arrays: Mapping[str, Array]  # the arrays of the file of examples (docs/reference/examples.md)
     folder: Path  # holds the small pictures
 
     @cached_property

@@ -8,7 +8,7 @@ from layerboard.benchmark.plan.facts import teachers
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
-PATH = Path(__file__).parents[3] / "docs" / "backbones.md"
+PATH = Path(__file__).parents[3] / "docs" / "reference" / "backbones.md"
 
 _HEAD = """\
 # Backbones
@@ -50,7 +50,7 @@ def page() -> str:
     families = [_family(name, list(specs)) for name, specs in groupby(trained, lambda spec: spec.family)]
     last = (
         f"## With the package\n\n{packaged}: the mini suite, trained on rendered images; each has a card in "
-        "[mini/weights](../mini/weights).\n\n"
+        "[mini/weights](../../mini/weights).\n\n"
         f"{generated}: untrained networks and random floors, from a seed.\n"
     )
     text = f"{len(trained)} backbones in {len(families)} families.\n"

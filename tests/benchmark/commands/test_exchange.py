@@ -42,7 +42,7 @@ def test_help_has_an_example(capsys: Capture, name: str) -> None:
 
 
 def test_commands_of_the_page_on_ci_have_the_options_that_it_names() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "ci.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "ci.md").read_text()
     workflow = yaml.safe_load(re.search("```yaml\n(.*?)```", page, re.DOTALL)[1])  # type: ignore[index]
     lines = [step["run"] for step in workflow["jobs"]["features"]["steps"] if "run" in step]
     lines += page.replace("\n", "\n\n").splitlines()

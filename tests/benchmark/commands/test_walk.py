@@ -10,7 +10,7 @@ from layerboard.benchmark.commands.compare import Comparison
 from layerboard.benchmark.commands.run import RunResult
 from tests import fakes
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "how-to"
 
 
 def test_the_walk_of_the_page(

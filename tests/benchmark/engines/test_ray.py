@@ -152,7 +152,7 @@ def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
     while _started_with(mark) and time.monotonic() < end:
         time.sleep(0.2)
     assert _started_with(mark) == []
-    for folder in set(_folders_of_clusters()) - logs:  # docs/scale.md: what SIGKILL leaves
+    for folder in set(_folders_of_clusters()) - logs:  # docs/how-to/scale.md: what SIGKILL leaves
         shutil.rmtree(folder)
     records = run(place, BACKBONES, *TASKS, data=data)
     assert kept <= shards(place / "cache")

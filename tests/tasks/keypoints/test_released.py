@@ -123,7 +123,7 @@ def test_dift() -> None:
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_numbers_are_the_tables(name: str) -> None:
-    """Rows of the table of released evaluations, as `docs/protocols.md` has it."""
+    """Rows of the table of released evaluations, as `docs/explanation/protocols.md` has it."""
     expected = {
         "probe3d": ("truncated", "corners", "tokens", "tokens", "corner", (0.1,), False, "category"),
         "geoaware": ("exact", "token below", "tokens", "tokens", "centre", (0.1, 0.05, 0.01), False, "image"),

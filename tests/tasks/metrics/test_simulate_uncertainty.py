@@ -1,4 +1,7 @@
-"""The short form of the simulation behind docs/protocols.md; limits: its aims and three standard errors."""
+"""The short form of the simulation of docs/explanation/statistics.md.
+
+Limits are what it promises, give or take three standard errors.
+"""
 
 import re
 

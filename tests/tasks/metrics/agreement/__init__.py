@@ -1,1 +1,1 @@
-"""How far each metric is from its reference, for the golden tests and for docs/conformance.md."""
+"""How far each metric is from its reference, for the golden tests and for docs/explanation/conformance.md."""
