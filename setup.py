@@ -3,13 +3,9 @@
 from setuptools import find_packages, setup
 
 PARTS = ("benchmark", "leaderboards", "mini", "tasks", "zoo")
-FOLDERS = {f"layerboard.{part}": part for part in PARTS}
+INSIDE = [f"layerboard.{name}" for name in find_packages() if name.partition(".")[0] in PARTS]
 
 setup(
-    packages=[
-        "layerboard",
-        *(f"layerboard.{name}" for name in find_packages() if name.partition(".")[0] in PARTS),
-    ],
-    py_modules=["benchmark"],  # for `python -m benchmark`
-    package_dir={"": "layerboard/shim", "layerboard": "layerboard"} | FOLDERS,
+    packages=["layerboard", *INSIDE, "benchmark"],
+    package_dir={f"layerboard.{part}": part for part in PARTS} | {"benchmark": "layerboard/shim"},
 )

@@ -1,0 +1,1 @@
+"""What an install puts beside ``layerboard`` as ``benchmark``, for ``python -m benchmark``."""

@@ -1,6 +1,0 @@
-"""``python -m benchmark``: another name of the command ``layerboard``, where the package is installed."""
-
-from layerboard.benchmark.commands.app import main
-
-if __name__ == "__main__":
-    main()
