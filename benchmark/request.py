@@ -25,15 +25,15 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 }
 
 IMAGES = (
-    "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
-    "and val; images with a metadata.csv or --labels; images without classes; or hf:DATASET."
+    "Your own images; each folder is one dataset. Either one folder per class, optionally below train and val; "
+    "or images with a metadata.csv or --labels; or images without labels; or hf:DATASET from the Hub."
 )
-DATA = "Folder that holds the real datasets, or hf:PACK: a folder, or dataset of the Hub, of parquet files."
+DATA = "Folder of the official datasets, or hf:PACK, a folder or Hub dataset that `data pack` wrote."
 LABELS = (
-    "CSV file of the classes of --images DIR: columns file and label (and split), files relative to DIR; "
-    "none: folders are no classes."
+    "CSV file with the labels of --images DIR: columns file (relative to DIR), label and optionally split; "
+    "none: folder names are not labels."
 )
-FOLDERS = "DIR/metadata.csv, or the folders"
+FOLDERS = "DIR/metadata.csv, or the folder names"
 
 ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
@@ -63,107 +63,110 @@ class Request(Form, kw_only=False):
     Whatever is wrong about an option alone raises InputError when the request is made.
     """
 
-    PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help
-        "Features": "layers taps transform fuse input_size interpolation poolings",
-        "Machine": "cache device devices engine address dtype store_dtype batch_size workers",
+    PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
+        "Data": "suite data images labels limit",
+        "Backbones": "backbones weights floor",
+        "Tasks": "tasks protocol",
+        "Layers and vectors": "layers poolings taps transform fuse input_size interpolation",
+        "Machine": "device devices engine address dtype store_dtype batch_size workers cache again",
+        "Output": "output examples plan json",
     }
 
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (),
-        "Names, patterns ('dino-*'), Hub ids (owner/name[@revision]), directories, Python objects "
-        "(module:function), networks of timm (timm:NAME); from Python also what from_module gives.",
+        "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
+        "objects (module:function) or timm models (timm:NAME); from Python also results of from_module.",
         parsers.backbones,
         also="-b",
         usual="the suite's",
     )
-    tasks: Words = Option((), "Tasks to run.", also="-t", usual="all that the data allows")
+    tasks: Words = Option((), "Tasks to run; `list tasks` shows them.", also="-t", usual="all that the data allows")
     _: KW_ONLY
     suite: Plain[str | None] = Option(
-        None, "Suite of datasets and backbones.", usual="mini, or standard with --data or --images"
+        None, "Named set of datasets, backbones and protocol; see `list suites`.", usual="mini, or standard with --data or --images"
     )
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
-    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
-    cache: Cache = cache_option("Folder of features and rendered data; they serve later runs.")
-    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
+    output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
+    cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")
+    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
         (),
-        "Several devices, a process each: cuda:0,cuda:1, or all for every GPU of this machine.",
+        "Several devices, one process per device: cuda:0,cuda:1, or all for every GPU of this machine.",
         parsers.listed,
-        usual="that of --device alone",
+        usual="--device alone",
     )
     engine: Plain[str] = Option(
         "auto",
-        "Who computes: this process, processes of this machine, or a Ray cluster; auto: what suits.",
+        "Where to compute: in this process (local), in several processes, or on a Ray cluster.",
         choices=ENGINES,
     )
     address: Plain[str | None] = Option(
-        None, "Address of an existing Ray cluster, HOST:PORT.", usual="one on this machine"
+        None, "Address of an existing Ray cluster, HOST:PORT.", usual="a new one on this machine"
     )
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
-    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of stored vectors; float16 halves the disk.")
-    batch_size: Plain[int] = Option(64, "Images in a batch.", least=1)
+    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features; float16 halves the disk space.")
+    batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
     workers: Workers = Option(
-        None, "Threads that decode and score.", least=1, instead=parsers.default_workers, usual="processors"
+        None, "Threads for decoding and scoring.", least=1, instead=parsers.default_workers, usual="processors"
     )
-    layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final (0: the input).")
+    layers: Plain[str] = Option("all", "Layers to score: all, or a list such as 4,8-12,final; 0 is the input of the first block.")
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
-        "What to read of them, one or several: block,input,norm1,query,key,value,heads,attention,mid,norm2,"
-        "mlp_hidden,mlp; of ResNets block,input,skip,branch.",
+        "Outputs to read inside each block, comma-separated: block, input, norm1, query, key, value, heads, "
+        "attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
         parsers.taps,
         several=False,
     )
     transform: Words = Option(
         (),
-        "What to do to features before they are scored, beside nothing, one or several: debias:K (tokens "
-        "without K directions of the position), whiten, zscore (vectors).",
+        "Feature transforms to score in addition to plain features: debias:K (removes K positional "
+        "directions from patch tokens), whiten, zscore (vectors).",
         parsers.transforms,
         usual="nothing",
     )
     fuse: Words = Option(
         (),
-        "Sets of layers that are scored together, beside each layer, one or several: last4, quarters, all, "
-        "pairs.",
+        "Sets of layers to score jointly, in addition to single layers: last4, quarters, all, pairs.",
         parsers.sets,
         usual="none",
     )
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
         (),
-        "Side of the images in pixels; several (224,448) are compared in a table of their own, each backbone "
-        "once at each.",
+        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
+        "compares them.",
         parsers.sides,
-        usual="each backbone's own",
+        usual="each backbone's own resolution",
     )
     interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Rule for position embeddings at other sizes; auto: each backbone's own."
+        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do."
     )
     poolings: Words = Option(
         "cls,mean",
-        "Vectors to keep: cls, mean, or both; and patchwise, of a grid without a class token the mean after "
-        "blocks of cells were moved into channels.",
+        "Image vectors: cls (class token), mean (of the patch tokens), or patchwise (of networks without a "
+        "class token: mean after blocks of neighbouring cells were concatenated).",
         parsers.poolings,
         several=False,
     )
     limit: Plain[int | None] = Option(
-        None, "Less data, to try things: images a class, videos, pairs, ...", least=1, usual="all data"
+        None, "Use a subset for a quick trial: at most so many images per class, videos, pairs, ...", least=1, usual="all data"
     )
-    floor: Plain[bool] = Option(True, "Run the random floor, too.")
+    floor: Plain[bool] = Option(True, "Also run a randomly initialised backbone as a lower baseline.")
     examples: Plain[bool] = Option(
-        True, "Keep small pictures of a few images and what was predicted of them, to show failures."
+        True, "Save thumbnails and predictions of a few images, to show successes and failures."
     )
-    again: Plain[bool] = Option(False, "Measure costs again, also where they were measured on this device.")
+    again: Plain[bool] = Option(False, "Repeat cost measurements that this device already has.")
     protocol: Words = Option(
         (),
-        "Evaluation protocols, comma-separated: standard; paper, the code of Teaching Matters; or that of "
-        "one task, such as insid3 (`list protocols`).",
+        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
+        "such as insid3; see `list protocols`.",
         parsers.listed,
         usual="the suite's",
     )
     weights: Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]] = Option(
         (),
-        "NAME=PATH: a backbone's own directory in Hugging Face format, or its authors' file "
+        "NAME=PATH: weights of a backbone, as a directory in Hugging Face format or the authors' checkpoint "
         "(.safetensors, .pth).",
         partial(parsers.by_name, parsers.path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"),
     )

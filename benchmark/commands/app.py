@@ -35,8 +35,8 @@ _OF_USERS = (
 
 # first words of commands of two, with their help
 GROUPS = {
-    "score": "Scorers on their own, for features or predictions that any code has exported.",
-    "data": "Datasets in another form than their official one.",
+    "score": "Score features or predictions that you exported with any code.",
+    "data": "Convert datasets.",
 }
 
 
@@ -44,7 +44,6 @@ def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
     """The command line of some commands."""
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         help="Which frozen vision backbone, and which of its layers, is best for which task?",

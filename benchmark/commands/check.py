@@ -28,17 +28,17 @@ class CheckRequest(Form):
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
     digests: Plain[bool] = Option(
-        False, "With --data hf:PACK: read every byte and compare it with the digests."
+        False, "With --data hf:PACK: read every file and verify its checksum."
     )
-    all: Plain[bool] = Option(False, f"Open every image, not at most {SAMPLE} of each dataset.")
+    all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
 
 
 @command("check", CheckRequest)
 def check_command(request: CheckRequest) -> int:
-    """Say which datasets are there, complete, partial, missing or broken, before any GPU hour is spent.
+    """Check which datasets are complete, partial, missing or damaged before you run anything.
 
-    Of your own images, how they are understood: classes, splits, what is left out. Some images of each
-    dataset are decoded, with --all every one.
+    Of your own images, shows which classes and splits were found and which files are skipped. A sample of
+    each dataset is decoded; `--all` decodes every image.
 
     Example: `layerboard check --images MY_FOLDER --labels labels.csv`
     """

@@ -26,17 +26,17 @@ class CkaCall(Form, kw_only=False):
     """What `layerboard.cka` compares."""
 
     first: Plain[Any] = Option(..., "An array [samples ...], an .npy file, or a backbone that was run.")
-    second: Plain[Any] = Option(..., "Another one of the same kind.")
+    second: Plain[Any] = Option(..., "Another one, of the same kind.")
     _: KW_ONLY
-    output: OnePath = Option("results", "Of backbones: folder of their records.")
+    output: OnePath = Option("results", "Of backbones: output folder of their run.")
     dataset: Plain[str | None] = Option(
-        None, "Of backbones: on which images.", usual="those that there are, if they are of one"
+        None, "Of backbones: dataset of the images.", usual="the only one there is"
     )
     pooling: Plain[str | None] = Option(
         None, "Of backbones: cls, mean or patch.", usual="the first of these that was compared"
     )
-    estimator: Plain[CkaEstimator] = Option("unbiased", "Of arrays: which HSIC.")
-    batch_size: Plain[int | None] = Option(None, "Of arrays: samples of a batch.", least=4, usual="all")
+    estimator: Plain[CkaEstimator] = Option("unbiased", "Of arrays: HSIC estimator.")
+    batch_size: Plain[int | None] = Option(None, "Of arrays: samples per batch.", least=4, usual="all")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -51,14 +51,16 @@ class Command(Generic[P, Filled]):
 
         panels = getattr(self.form, "PANELS", {})
         groups = {option: panel for panel, names in panels.items() for option in names.split()}
-        parameters = [_parameter(each, groups.get(each.name)) for each in declared(self.form, self.without)]
+        options = declared(self.form, self.without)
+        ordered = sorted(options, key=lambda each: [None, *panels].index(groups.get(each.name)))
+        parameters = [_parameter(each, groups.get(each.name)) for each in ordered]
         vars(command)["__signature__"] = Signature(parameters)
         command.__doc__ = self.carry_out.__doc__
         return command
 
     def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
         """Make a function of the filled form that of Python: with the command's options and its help."""
-        said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample: ")
+        said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
         return called_with(self.form, (*self.without, "json"), summary)(function)
 
@@ -84,8 +86,9 @@ def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
             help=_literal(f"{text}; several may follow." if option.several else option.help),
             metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
             min=option.least,
+            autocompletion=(lambda: [*option.choices]) if option.choices else None,
             rich_help_panel=panel,
-            show_default=option.usual or option.default not in (None, ()),
+            show_default=option.usual or (option.default not in (None, ()) and option.default is not False),
         )
     word: Any = int if option.several else option.kind  # what the option reads
     if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):

@@ -15,24 +15,24 @@ Network = Option[str | GivenNetwork, str]
 class CompareRequest(Form, kw_only=False):
     """Which backbones to compare, and where."""
 
-    first: Network = Option(..., "A backbone that was run.", parsers.run_name)
-    second: Network = Option(..., "Another one.", parsers.run_name)
+    first: Network = Option(..., "Name of a backbone that was run.", parsers.run_name)
+    second: Network = Option(..., "Name of another one.", parsers.run_name)
     _: KW_ONLY
-    output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
-    tasks: Words = Option((), "Tasks to compare them in.", also="-t", usual="all that both ran")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    tasks: Words = Option((), "Tasks to compare them on.", also="-t", usual="all that both ran")
     layers: Plain[Literal["best", "same"]] = Option(
         "best",
-        "best: each one's best layer; same: every layer with the other's at the same share of the depth.",
+        "best: the best layer of each; same: all layers, at equal relative depth.",
     )
-    json: Plain[bool] = Option(False, "For machines.")
+    json: Plain[bool] = Option(False, "Print JSON.")
 
 
 @command("compare", CompareRequest)
 def compare_command(request: CompareRequest) -> None:
     """Compare two backbones on every task that both ran on the same images.
 
-    Differences are paired, item by item, with 95 % intervals and p-values that are corrected for the number
-    of comparisons by Holm's rule. Needs no backbone and no data: what a run has written is enough.
+    Differences are paired, item by item, with 95 % intervals and p-values that are corrected for multiple
+    comparisons (Holm). Read from the output folder of a run; neither backbones nor data are needed.
 
     Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
     """

@@ -31,24 +31,24 @@ def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
 class DecomposeRequest(Request):
     """Options of a run, a task and two protocols."""
 
-    task: Plain[str] = Option(..., "A task: spair or davis.")
-    start: Plain[str] = Option("standard", "The protocol to begin with.", also="--from")
-    to: Plain[str] = Option("paper", "The protocol to arrive at.")
+    task: Plain[str] = Option(..., "Task: spair or davis.")
+    start: Plain[str] = Option("standard", "First protocol.", also="--from")
+    to: Plain[str] = Option("paper", "Second protocol.")
     from_tap: Plain[EndTap] = Option(
-        "block", "What the first protocol reads: the best block, or the last one behind the final norm."
+        "block", "Features of the first protocol: the best block, or the output of the final norm."
     )
-    to_tap: Plain[EndTap] = Option("block", "The same of the second.", also="--tap")
+    to_tap: Plain[EndTap] = Option("block", "The same for the second protocol.", also="--tap")
     from_transform: Plain[str] = Option(
-        "", "What is done to the first protocol's tokens before: debias:K.", transform, usual="nothing"
+        "", "Transform of the features of the first protocol: debias:K.", transform, usual="nothing"
     )
     to_transform: Plain[str] = Option(
-        "", "The same of the second.", transform, also="--transform", usual="nothing"
+        "", "The same for the second protocol.", transform, also="--transform", usual="nothing"
     )
 
 
 @command("decompose", DecomposeRequest, without=WITHOUT)
 def decompose_command(given: DecomposeRequest) -> int:
-    """Take the difference between two protocols apart, choice by choice, on the same features.
+    """Attribute the difference between two protocols to their single choices, on the same features.
 
     Example: `layerboard decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """

@@ -88,23 +88,23 @@ class ExportRequest(Form, kw_only=False):
 
     form: Plain[str] = Option(
         ...,
-        "The table of a paper, the numbers of the leaderboard, or the results of a model card of the Hub.",
+        "LaTeX tables, CSV files, or results for model cards of the Hub.",
         choices=FORMS,
     )
     _: KW_ONLY
-    output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
-    to: OptionalPath = Option(None, "Folder for what is written.", usual="OUTPUT/export")
-    backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/export")
+    backbones: Words = Option((), "Backbones to export, as names or patterns ('dino-*').", also="-b", usual="all")
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
-        "hub: DATASET=OWNER/NAME:TASK, a dataset of ours that is this benchmark of the Hub.",
+        "With hub: DATASET=OWNER/NAME:TASK, the benchmark of the Hub that a dataset corresponds to.",
         partial(parsers.by_name, parsers.text, "NAME=WORD"),
     )
 
 
 @command("export", ExportRequest)
 def export_command(request: ExportRequest) -> None:
-    """Write what was measured for others: a LaTeX table, CSV files, or results for model cards of the Hub.
+    """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub.
 
     - `latex`: the best layer of each backbone, with booktabs, intervals, the best in bold, ties marked; and
       the same with honest choices of the layer.

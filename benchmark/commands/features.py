@@ -14,11 +14,10 @@ WITHOUT = ("floor", "transform", "fuse", *ELSEWHERE)
 
 @command("features", Request, without=WITHOUT)
 def features_command(request: Request) -> int:
-    """Write the vectors of backbones, layers and poolings as files that `score` and any code can read.
+    """Write the features of backbones, layers and poolings as NumPy files, for `score` or your own code.
 
-    Vectors come from the cache; what is not there goes through the backbone once. One file a layer and
-    pooling: OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are
-    those of `run`.
+    Features that are not in the cache are extracted first. One file per layer and pooling: OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The
+    options are those of `run`.
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 class LeaderboardRequest(Form):
     """Which pages to write or to check."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
-    tables: OptionalPath = Option(None, "Where the pages go.", usual="OUTPUT/tables")
-    check: Plain[bool] = Option(False, "Compare the records with the committed pages, or with --baseline.")
-    format: Plain[str] = Option("csv,md", "What to write: csv, md; several with commas.")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")
+    check: Plain[bool] = Option(False, "Write nothing; compare the records with the pages in --tables, or with --baseline.")
+    format: Plain[str] = Option("csv,md", "Formats, comma-separated: csv, md.")
     published: Paths = Option(
-        (), "CSV files of numbers of others, in the columns of leaderboards/published: a section of the page."
+        (), "CSV files of published numbers to show beside the measured ones: docs/published.md."
     )
     baseline: OptionalPath = Option(
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
     backbones: Words = Option(
-        (), "With --baseline: names or patterns ('dino-*').", also="-b", usual="all of the baseline"
+        (), "With --baseline: backbones to compare, as names or patterns ('dino-*').", also="-b", usual="all of the baseline"
     )
     tolerance: Plain[float | None] = Option(
         None, "With --baseline: points by which a score may move.", usual="0.5"
@@ -35,9 +35,9 @@ class LeaderboardRequest(Form):
 
 @command("leaderboard", LeaderboardRequest)
 def leaderboard_command(request: LeaderboardRequest) -> int:
-    """Write the pages again from the records, or check that the committed ones are current.
+    """Write the leaderboards from the records of a run, or check that written ones are up to date.
 
-    With `--check --baseline DIR`, a guard of your model: exit code 1 and a table of what moved.
+    With `--check --baseline DIR`, a regression test: exit code 1 and a table of the scores that changed.
 
     Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """

@@ -40,20 +40,20 @@ def families(value: object) -> tuple[str, ...]:
 class BackboneFilters(Form):
     """Which backbones to list."""
 
-    family: Words = Option((), "Backbones of a family (dino, clip, dinov2, ...).", families, usual="all")
+    family: Words = Option((), "Families of backbones (dino, clip, dinov2, ...).", families, usual="all")
     supervision: Plain[str | None] = Option(
-        None, "Part of what they learned from: images, texts, labels, ImageNet-22k, ...", usual="any"
+        None, "Words of the supervision or the training data: images, texts, labels, ImageNet-22k, ...", usual="any"
     )
     licence: Plain[str | None] = Option(
         None,
-        "Part of the licence: apache, mit, cc-by-nc, ...; commercial: those alone whose names allow it.",
+        "Words of the licence: apache, mit, cc-by-nc, ...; commercial: only licences whose name permits it.",
         usual="any",
     )
     max_parameters: Option[str | int | None, int | None] = Option(
-        None, "Most weights: 100M, 1.2G.", parsers.count, usual="any number"
+        None, "Maximum number of parameters, such as 100M or 1.2G.", parsers.count, usual="any number"
     )
     gated: Plain[bool | None] = Option(
-        None, "Only those whose terms must be accepted, or only the others.", usual="both"
+        None, "Only backbones whose terms must be accepted on the Hub, or only the others.", usual="both"
     )
 
     @property
@@ -79,10 +79,10 @@ class ListRequest(BackboneFilters, kw_only=False):
 
     what: Plain[What] = Option(..., "What to list.")
     name: Plain[str | None] = Option(
-        None, "A backbone's name or Hub id: all that is known of it.", positional=True
+        None, "Name or Hub id of a backbone, to show its full entry.", positional=True
     )
     _: KW_ONLY
-    json: Plain[bool] = Option(False, "For machines; all that is known.")
+    json: Plain[bool] = Option(False, "Print JSON, with every field.")
 
     def __post_init__(self) -> None:
         filtered = any(getattr(self, each.name) not in ((), None) for each in fields(BackboneFilters))
@@ -94,7 +94,10 @@ class ListRequest(BackboneFilters, kw_only=False):
 
 @command("list", ListRequest)
 def list_command(request: ListRequest) -> None:
-    """List backbones, tasks, suites or protocols, or all that is known of one backbone."""
+    """List backbones, tasks, suites or protocols, or show the full entry of one backbone.
+
+    Example: `layerboard list backbones --family dino clip --max-parameters 100M`
+    """
     console = PrintableConsole(highlight=False)
     if request.name is not None:
         spec = _find(request.name)

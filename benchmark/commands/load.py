@@ -40,8 +40,8 @@ class LoadRequest(Form, kw_only=False):
         "cls: the class token; mean: of the patch tokens; grid: these in their places; patchwise: of a "
         "ConvNet, their mean after blocks of them were moved into channels; auto: cls if there is one.",
     )
-    task: Plain[str] = Option("knn", "Images are shown as this task shows them.")
-    protocol: Plain[str] = Option("standard", "By this protocol.")
+    task: Plain[str] = Option("knn", "Preprocess images as this task does.")
+    protocol: Plain[str] = Option("standard", "Protocol of the preprocessing.")
     input_size: Plain[int | None] = Option(
         None, "Side in pixels, rounded to the patch size.", least=1, usual="its own"
     )
@@ -49,9 +49,9 @@ class LoadRequest(Form, kw_only=False):
         "auto", "Rule by which position embeddings are fitted to the images."
     )
     weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
-    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
-    dtype: Plain[Dtype] = Option("float32", "Of the forward.")
-    cache: Cache = cache_option("What can be computed or downloaded again.", usual="~/.cache/layerboard")
+    device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
+    dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
+    cache: Cache = cache_option("Folder of what can be computed or downloaded again.", usual="~/.cache/layerboard")
 
 
 @called_with(LoadRequest)

@@ -11,17 +11,18 @@ from layerboard.zoo.errors import InputError
 class MergeRequest(Form, kw_only=False):
     """Which output folders become one."""
 
-    folders: Paths = Option(..., "Output folders of runs, two or more.")
+    folders: Paths = Option(..., "Output folders of two or more runs.")
     _: KW_ONLY
-    output: OptionalPath = Option(None, "Folder of the result; what it has already stays.", also="-o")
+    output: OptionalPath = Option(None, "Folder to write; results that it already has are kept.", also="-o")
 
 
 @command("merge", MergeRequest)
 def merge_command(request: MergeRequest) -> None:
-    """Put what several runs have written, on several machines perhaps, into one folder with one set of pages.
+    """Merge the output folders of several runs, also of several machines, and write one set of leaderboards.
 
-    The same result twice is fine. Two different results of one backbone, task, dataset and protocol are
-    refused, both files named, before anything is written; so are files that are not as they were written.
+    Equal results are kept once. Where two folders have different results of one backbone, task, dataset and
+    protocol, nothing is written and the reason is given; `--skip` leaves out such folders. Damaged files are
+    refused.
 
     Example: `layerboard merge results-a results-b --output results`
     """

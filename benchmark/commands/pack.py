@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 class PackRequest(Form, kw_only=False):
     """Which datasets to write as parquet, and where."""
 
-    data: OnePath = Option(..., "Folder that holds the real datasets.")
+    data: OnePath = Option(..., "Folder of the official datasets.")
     _: KW_ONLY
-    to: OptionalPath = Option(None, "Folder of the pack; datasets that it has already stay.")
+    to: OptionalPath = Option(None, "Folder to write; datasets that it already has are kept.")
     datasets: Words = Option(
-        (), "Datasets by the names that `check` shows.", parsers.listed, usual="all that are there"
+        (), "Datasets, named as `check` shows them.", parsers.listed, usual="all that are found"
     )
-    shard_megabytes: Plain[int] = Option(500, "Megabytes of the files of one parquet file at most.", least=1)
+    shard_megabytes: Plain[int] = Option(500, "Maximum size of one parquet file in megabytes.", least=1)
 
 
 @command("data pack", PackRequest)
 def pack_command(request: PackRequest) -> None:
-    """Write official folders as parquet, which `run --data hf:FOLDER`, or hf:OWNER/NAME, reads as it is.
+    """Convert official datasets to parquet files, for `run --data hf:FOLDER` or hf:OWNER/NAME.
 
-    Images, keys and scores are those of the folder. Equal files give equal parquet files by one version of
-    pyarrow. A writing that was interrupted goes on when it is started again; nothing is written over.
+    Scores on the parquet files equal those on the folder. With one version of pyarrow equal images give
+    equal files. An interrupted conversion continues when it is started again; nothing is overwritten.
 
     Example: `layerboard data pack DATA --to PACK --datasets davis-2017-val`
     """

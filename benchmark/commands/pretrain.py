@@ -17,39 +17,39 @@ TrainingDtype = Literal["auto", "float32", "bfloat16"]
 class Pretraining(Form):
     """What `pretrain` is asked for."""
 
-    objective: Plain[str] = Option(..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES)
+    objective: Plain[str] = Option(..., "Training objective.", parsers.text, choices=OBJECTIVES)
     steps: Plain[int | None] = Option(
-        None, "Updates of the weights.", least=1, usual="those of the packaged weights"
+        None, "Optimisation steps.", least=1, usual="those of the packaged weights"
     )
-    batch_size: Plain[int] = Option(64, "Images in each.", least=2)
-    images: Plain[int] = Option(48_000, "Different training images.", least=2)
-    image_size: Plain[int] = Option(96, "Their side in pixels, at least 16; crops are taken from them.")
-    seed: Plain[int] = Option(0, "Of images, weights and every draw.")
-    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
+    batch_size: Plain[int] = Option(64, "Images per step.", least=2)
+    images: Plain[int] = Option(48_000, "Number of training images to render.", least=2)
+    image_size: Plain[int] = Option(96, "Side of the rendered images in pixels, at least 16; crops are taken from them.")
+    seed: Plain[int] = Option(0, "Random seed of images, initial weights and augmentations.")
+    device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[TrainingDtype] = Option(
-        "auto", "Of the forward; auto: bfloat16 where the device multiplies in it, else float32."
+        "auto", "Dtype of the forward pass; auto: bfloat16 where the device supports it, else float32."
     )
     output: OnePath = Option(
-        "results/pretrained", "Folder below which the backbone's directory is written.", also="-o"
+        "results/pretrained", "Parent folder of the directory that is written.", also="-o"
     )
-    cache: Cache = cache_option("Folder of rendered images; they serve later runs.")
+    cache: Cache = cache_option("Folder of rendered images, which later runs reuse.")
     workers: Workers = Option(
-        None, "Processes that render.", least=1, instead=parsers.default_workers, usual="processors"
+        None, "Processes for rendering.", least=1, instead=parsers.default_workers, usual="processors"
     )
-    resume: Plain[bool] = Option(True, "Go on from the checkpoint in the output folder.")
-    pooling: Plain[Literal["cls", "mean"] | None] = Option(None, "fs: what the classifier sees.")
-    no_skip: Plain[int | None] = Option(None, "fs: block without skip connections.", least=1)
-    narrow: Plain[bool] = Option(False, "fs: the network of 64 channels that variants are compared on.")
-    fraction: Plain[float] = Option(1.0, "fs, resnet: share of the images of each class.")
+    resume: Plain[bool] = Option(True, "Continue from the checkpoint in the output folder.")
+    pooling: Plain[Literal["cls", "mean"] | None] = Option(None, "fs: input of the classifier.")
+    no_skip: Plain[int | None] = Option(None, "fs: number of the block that has no skip connections.", least=1)
+    narrow: Plain[bool] = Option(False, "fs: a network with 64 channels, for comparisons of variants.")
+    fraction: Plain[float] = Option(1.0, "fs, resnet: fraction of the images of each class to train on.")
     learning_rate: Plain[float | None] = Option(
-        None, "Peak, for batches of 256.", partial(parsers.positive, most=1000), usual="the recipe's"
+        None, "Peak learning rate for batches of 256.", partial(parsers.positive, most=1000), usual="the recipe's"
     )
-    log_every: Plain[int] = Option(50, "Steps from one line to the next.", least=1)
-    checkpoint_every: Plain[int] = Option(500, "Steps from checkpoint to checkpoint.", least=1)
+    log_every: Plain[int] = Option(50, "Steps between log lines.", least=1)
+    checkpoint_every: Plain[int] = Option(500, "Steps between checkpoints.", least=1)
     probe_every: Plain[int] = Option(
-        0, "Steps from one k-NN and linear probe to the next; 0: at the end.", least=0
+        0, "Steps between k-NN and linear probes; 0: only at the end.", least=0
     )
-    install: Plain[bool] = Option(False, "Copy the result into the package, for the mini suite.")
+    install: Plain[bool] = Option(False, "Copy the weights into the package, for use by the mini suite.")
 
     @property
     def name(self) -> str:
@@ -82,9 +82,10 @@ class Pretraining(Form):
 def pretrain_command(wish: Pretraining) -> None:
     """Train a mini backbone with its family's own objective on rendered images.
 
-    Images are rendered once. A training that was interrupted goes on when it is started again. The result is
-    a directory in Hugging Face format with a model card. Without options it does what made the packaged
-    weights.
+    Images are rendered once. An interrupted training continues when it is started again. The result is a
+    directory in Hugging Face format with a model card. The defaults are those of the packaged weights.
+
+    Example: `layerboard pretrain fs --fraction 0.1`
     """
     with ended_by_signals("interrupted; run again to go on from the last checkpoint") as report:
         from layerboard.benchmark.pretrain.pretrain import pretrain

@@ -33,12 +33,12 @@ class RecommendRequest(Form, kw_only=False):
     """For which tasks, and within which limits."""
 
     tasks: Words = Option(
-        (), "Tasks that one backbone is wanted for.", also="--task -t", usual="all that were run"
+        (), "Tasks that the backbone must do well.", also="--task -t", usual="all that were run"
     )
     _: KW_ONLY
-    output: OnePath = Option("results", "Folder of records and per-item files.", also="-o")
-    backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
-    may_lose: Plain[float] = Option(2.0, "Points that may be lost against the best, with 95 % confidence.")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    backbones: Words = Option((), "Backbones to choose from, as names or patterns ('dino-*').", also="-b", usual="all")
+    may_lose: Plain[float] = Option(2.0, "Most points that a recommendation may lose against the best score, with 95 % confidence.")
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
@@ -47,17 +47,17 @@ class RecommendRequest(Form, kw_only=False):
         None, "Maximum number of parameters up to the chosen layer, such as 100M.", parsers.count
     )
     licence: Plain[Literal["any", "commercial"]] = Option(
-        "any", "commercial: licences alone whose names allow it; no legal advice."
+        "any", "commercial: only licences whose name permits commercial use (no legal advice)."
     )
     device: Plain[str | None] = Option(
-        None, "Times of this device: cpu, cuda, or a part of its name.", usual="the latest"
+        None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the latest"
     )
-    json: Plain[bool] = Option(False, "For machines.")
+    json: Plain[bool] = Option(False, "Print JSON.")
 
 
 @command("recommend", RecommendRequest)
 def recommend_command(request: RecommendRequest) -> None:
-    """Say which backbones and layers lose little against the best, the cheapest first.
+    """Recommend backbones and layers that score nearly as well as the best, the cheapest first.
 
     A backbone is recommended where its paired 95 % interval shows that it loses at most `--may-lose` points;
     with several tasks, in every one of them. Scores come from a run, times from its task `cost`. Each

@@ -11,26 +11,26 @@ from layerboard.zoo.errors import InputError
 class ReportRequest(Form):
     """What to look at, and in which form."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
-    suite: Plain[str | None] = Option(None, "A suite of the folder.", usual="all, a page each")
-    to: OptionalPath = Option(None, "Folder for what is written.", usual="OUTPUT/report")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    suite: Plain[str | None] = Option(None, "One of the suites in the folder.", usual="all, one page per suite")
+    to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/report")
     figures: Plain[Literal["svg", "pdf", "both"] | None] = Option(
-        None, "Write the charts as files, too, in a style fit for papers.", usual="no files"
+        None, "Also write the charts as files for papers.", usual="none"
     )
     site: OptionalPath = Option(
-        None, "Write a folder for any static host, or a Hugging Face Space of sdk static."
+        None, "Also write a folder for a static web host or a static Hugging Face Space."
     )
     published: Paths = Option(
-        (), "CSV files of numbers of others, in the columns of leaderboards/published: marks in the charts."
+        (), "CSV files of published numbers to mark in the charts: docs/published.md."
     )
 
 
 @command("report", ReportRequest)
 def report_command(request: ReportRequest) -> None:
-    """Write one HTML page for each suite of an output folder: charts, filters, tables, in one offline file.
+    """Write one HTML page for each suite of an output folder: charts, filters and tables in one file.
 
-    It needs no backbone and no data, and no network when it is read. `--figures` writes the charts as files
-    for papers, `--site` a folder for any static host.
+    The page works offline. `--figures` also writes the charts as files for papers, `--site` a folder for a
+    static web host.
 
     Example: `layerboard report --figures pdf`
     """

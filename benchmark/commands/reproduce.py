@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 class ReproduceRequest(Form):
     """Which published numbers to compare with."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
-    backbones: Words = Option((), "Names or patterns ('dino-*').", also="-b", usual="all")
-    tasks: Words = Option((), "Tasks.", also="-t", usual="all")
-    source: Words = Option((), "Sources of published numbers.", usual="all")
-    format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
-    all: Plain[bool] = Option(False, "Show numbers that were not run or are not comparable, too.")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    backbones: Words = Option((), "Backbones to show, as names or patterns ('dino-*').", also="-b", usual="all")
+    tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
+    source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
+    format: Plain[Literal["table", "csv", "json"]] = Option("table", "Print a table, or all columns as CSV or JSON.")
+    all: Plain[bool] = Option(False, "Also show numbers that were not run or are not comparable.")
     published: Paths = Option(
-        (), "CSV files of further published numbers, in the columns of leaderboards/published."
+        (), "CSV files of further published numbers: docs/published.md."
     )
 
 
 @command("reproduce", ReproduceRequest)
 def reproduce_command(request: ReproduceRequest) -> int:
-    """Compare what was measured with published numbers.
+    """Compare measured scores with published ones.
 
-    A published number agrees where it meets the 95 % interval of the measured one. Exit code 1 if one is off.
+    A published score agrees if it lies within the 95 % interval of the measured one. Exit code 1 if one does
+    not.
 
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """

@@ -29,13 +29,12 @@ class RunForm(Request):
 
     plan: Plain[bool] = Option(
         False,
-        "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
-        "nothing of it.",
+        "Estimate images, forward passes, time, disk and memory from a short warm-up, without running.",
     )
     progress: Plain[bool | None] = Option(
-        None, "Show bars and what is found; of the Python call alone.", usual="in a notebook or a terminal"
+        None, "Show progress; of the Python call alone.", usual="in a notebook or a terminal"
     )
-    json: Plain[bool] = Option(False, "With --plan: for machines.")
+    json: Plain[bool] = Option(False, "With --plan: print JSON.")
 
     def __post_init__(self) -> None:
         if self.json and not self.plan:
@@ -53,9 +52,17 @@ class RunResult(Result):
 
 @command("run", RunForm, without=["progress"])
 def run_command(given: RunForm) -> int:
-    """Run every layer of backbones through tasks and write leaderboards.
+    """Score every layer of frozen backbones on tasks and write leaderboards.
 
-    Without options: the mini suite, offline, in two to four minutes.
+    Without options: the mini suite, seven small packaged backbones on rendered images, offline, in two to
+    four minutes. A run that was interrupted continues when it is started again.
+
+    Examples:
+
+    - `layerboard run` runs the mini suite.
+    - `layerboard run --backbones dino-b16 clip-b16 --images MY_PHOTOS` compares two on your own images.
+    - `layerboard run --backbones 'dino-*' --tasks knn spair --data DIR` uses the official datasets.
+    - `layerboard run --data DIR --plan` estimates time, disk and memory first.
     """
     request = given.request
     if not given.json:

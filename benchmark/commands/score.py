@@ -29,7 +29,7 @@ class ScoreRequest(Form):
     """What is scored, and how: a form, whose docstring is the help of its command."""
 
     home: ClassVar[str] = ""  # module of `benchmark.scores.exported`; "": of the command's name
-    json: Plain[bool] = Option(False, "For machines: scores, parameters and details.")
+    json: Plain[bool] = Option(False, "Print JSON: scores, parameters and details.")
 
     @classmethod
     def command(cls) -> str:
@@ -56,26 +56,26 @@ class LabelledRequest(ScoreRequest):
 class KnnRequest(LabelledRequest):
     """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
 
-    k: Wholes = Option((), "Neighbours.", usual=OF_PROTOCOL)
+    k: Wholes = Option((), "Numbers of neighbours.", usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
-        None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
+        None, "Temperature of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
 
 
 class FewShotRequest(LabelledRequest):
     """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
 
-    shots: Wholes = Option((), "Items a class.", usual=OF_PROTOCOL)
+    shots: Wholes = Option((), "Training items per class.", usual=OF_PROTOCOL)
     penalty: Plain[float | None] = Option(
-        None, "Of the squared weights.", parsers.positive, usual="chosen on held-out shots"
+        None, "L2 penalty of the probe.", parsers.positive, usual="chosen on held-out shots"
     )
 
 
 class LinearRequest(LabelledRequest):
     """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
 
-    epochs: Plain[int | None] = Option(None, "How often each item is seen.", least=1, usual=OF_PROTOCOL)
-    seed: Plain[int | None] = Option(None, "Of the order and the held-out items.", least=0, usual=OF_PROTOCOL)
+    epochs: Plain[int | None] = Option(None, "Training epochs.", least=1, usual=OF_PROTOCOL)
+    seed: Plain[int | None] = Option(None, "Random seed of the item order and the validation split.", least=0, usual=OF_PROTOCOL)
 
 
 class RetrievalRequest(ScoreRequest):
@@ -109,12 +109,12 @@ class SpairRequest(ScoreRequest):
     )
     protocol: Plain[str] = Option(
         "standard",
-        "Whose pairs, matches and averages: see list protocols.",
+        "Protocol that defines pairs, matching and averages; see `list protocols`.",
         choices=tuple(protocol.name for protocol in PROTOCOLS if protocol.speaks_of("spair")),
     )
-    split: Plain[str] = Option("test", "Folder of PairAnnotation.")
+    split: Plain[str] = Option("test", "Split: a folder below PairAnnotation.")
     view_size: Plain[int | None] = Option(
-        None, "Pixels of the view that --features show.", least=1, usual="the protocol's"
+        None, "Resolution in pixels of the images behind --features.", least=1, usual="the protocol's"
     )
 
 
@@ -126,15 +126,15 @@ class SegmentRequest(ScoreRequest):
     )
     predictions: OptionalPath = Option(None, "Instead: a folder of <image>.png, pixel values are classes.")
     ground_truth: OptionalPath = Option(None, "With --predictions: a folder of masks of the same names.")
-    classes: Plain[int | None] = Option(None, "Classes, from 0.", least=1, usual="as the masks hold")
-    ignore: Wholes = Option((), "Labels of pixels that are not judged.", usual="255")
-    k: Plain[int | None] = Option(None, "Cells that vote.", least=1, usual=OF_PROTOCOL)
+    classes: Plain[int | None] = Option(None, "Number of classes.", least=1, usual="as the masks hold")
+    ignore: Wholes = Option((), "Labels of pixels to ignore.", usual="255")
+    k: Plain[int | None] = Option(None, "Number of nearest patches that vote.", least=1, usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
-        None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
+        None, "Temperature of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
-    memory: Plain[int | None] = Option(None, "Cells of train that vote at most.", least=1, usual=OF_PROTOCOL)
+    memory: Plain[int | None] = Option(None, "Maximum number of training patches in memory.", least=1, usual=OF_PROTOCOL)
     protocol: Plain[Literal["standard", "hummingbird", "capi"]] = Option(
-        "standard", "hummingbird: 255 is background, classes are renamed; capi: each pixel of a cell votes."
+        "standard", "hummingbird: 255 is background, classes are renamed; capi: every pixel of a patch votes."
     )
 
     def report(self) -> "ScoreReport":
@@ -160,20 +160,20 @@ class ClusteringRequest(ScoreRequest):
 
     features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
     assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
-    k: Plain[int | None] = Option(None, "Clusters.", least=1, usual="number of classes")
-    seed: Plain[int | None] = Option(None, "Of k-means.", least=0, usual=OF_PROTOCOL)
-    n_init: Plain[int | None] = Option(None, "Runs of k-means; the best counts.", least=1, usual=OF_PROTOCOL)
+    k: Plain[int | None] = Option(None, "Number of clusters.", least=1, usual="number of classes")
+    seed: Plain[int | None] = Option(None, "Random seed of k-means.", least=0, usual=OF_PROTOCOL)
+    n_init: Plain[int | None] = Option(None, "Restarts of k-means, of which the best is kept.", least=1, usual=OF_PROTOCOL)
 
 
 class CkaRequest(ScoreRequest):
     """Linear CKA of every representation with every other one."""
 
-    features: Paths = Option(..., "Two or more .npy files [n ...] of the same samples.", positional=False)
+    features: Paths = Option(..., "Two or more .npy files of shape [n ...] for the same n samples.", positional=False)
     estimator: Plain[CkaEstimator] = Option(
-        "unbiased", "HSIC; paper: unbiased, of Gram matrices scaled to [0, 1]."
+        "unbiased", "HSIC estimator; paper: unbiased, of Gram matrices scaled to [0, 1]."
     )
     batch_size: Plain[int | None] = Option(
-        None, "Rows of a batch, in the given order.", least=4, usual="all rows; for paper its protocol's"
+        None, "Rows per batch, in the given order.", least=4, usual="all rows; for paper its protocol's"
     )
 
 

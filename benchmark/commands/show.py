@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 class ShowRequest(Form):
     """Which answers to show."""
 
-    output: OnePath = Option("results", "Folder of records and tables.", also="-o")
-    suite: Plain[str | None] = Option(None, "One of the folder's suites.", usual="all of them")
-    tasks: Words = Option((), "Tasks.", also="-t", usual="all")
-    json: Plain[bool] = Option(False, "For machines.")
+    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    suite: Plain[str | None] = Option(None, "One of the suites in the folder.", usual="all of them")
+    tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
+    json: Plain[bool] = Option(False, "Print JSON.")
 
 
 @command("show", ShowRequest)
 def show_command(request: ShowRequest) -> None:
     """Show the best backbone, layer and vectors of each task, how sure that is, and what it costs.
 
-    It is what a run ends with. Needs no backbone and no data: what a run has written is enough.
+    The table that a run ends with, read from its output folder; neither backbones nor data are needed.
 
     Example: `layerboard show --tasks knn davis`
     """
