@@ -25,8 +25,8 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 }
 
 IMAGES = (
-    "Your own images; each folder is one dataset. Either one folder per class, optionally below train and val; "
-    "or images with a metadata.csv or --labels; or images without labels; or hf:DATASET from the Hub."
+    "Your own images; each folder is one dataset. Either one folder per class, optionally below train and "
+    "val; or images with a metadata.csv or --labels; or images without labels; or hf:DATASET from the Hub."
 )
 DATA = "Folder of the official datasets, or hf:PACK, a folder or Hub dataset that `data pack` wrote."
 LABELS = (
@@ -80,10 +80,14 @@ class Request(Form, kw_only=False):
         also="-b",
         usual="the suite's",
     )
-    tasks: Words = Option((), "Tasks to run; `list tasks` shows them.", also="-t", usual="all that the data allows")
+    tasks: Words = Option(
+        (), "Tasks to run; `list tasks` shows them.", also="-t", usual="all that the data allows"
+    )
     _: KW_ONLY
     suite: Plain[str | None] = Option(
-        None, "Named set of datasets, backbones and protocol; see `list suites`.", usual="mini, or standard with --data or --images"
+        None,
+        "Named set of datasets, backbones and protocol; see `list suites`.",
+        usual="mini, or standard with --data or --images",
     )
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
@@ -106,12 +110,20 @@ class Request(Form, kw_only=False):
         None, "Address of an existing Ray cluster, HOST:PORT.", usual="a new one on this machine"
     )
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
-    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features; float16 halves the disk space.")
+    store_dtype: Plain[StoreDtype] = Option(
+        "float32", "Dtype of cached features; float16 halves the disk space."
+    )
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
     workers: Workers = Option(
-        None, "Threads for decoding and scoring.", least=1, instead=parsers.default_workers, usual="processors"
+        None,
+        "Threads for decoding and scoring.",
+        least=1,
+        instead=parsers.default_workers,
+        usual="processors",
     )
-    layers: Plain[str] = Option("all", "Layers to score: all, or a list such as 4,8-12,final; 0 is the input of the first block.")
+    layers: Plain[str] = Option(
+        "all", "Layers to score: all, or a list such as 4,8-12,final; 0 is the input of the first block."
+    )
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Outputs to read inside each block, comma-separated: block, input, norm1, query, key, value, heads, "
@@ -150,7 +162,10 @@ class Request(Form, kw_only=False):
         several=False,
     )
     limit: Plain[int | None] = Option(
-        None, "Use a subset for a quick trial: at most so many images per class, videos, pairs, ...", least=1, usual="all data"
+        None,
+        "Use a subset for a quick trial: at most so many images per class, videos, pairs, ...",
+        least=1,
+        usual="all data",
     )
     floor: Plain[bool] = Option(True, "Also run a randomly initialised backbone as a lower baseline.")
     examples: Plain[bool] = Option(

@@ -27,9 +27,7 @@ class CheckRequest(Form):
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
-    digests: Plain[bool] = Option(
-        False, "With --data hf:PACK: read every file and verify its checksum."
-    )
+    digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
 
 

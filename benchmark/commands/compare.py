@@ -5,7 +5,7 @@ from typing import Literal
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.commands.result import Result, table_text, wrapped
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.benchmark.request import GivenNetwork
 
@@ -21,8 +21,7 @@ class CompareRequest(Form, kw_only=False):
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tasks: Words = Option((), "Tasks to compare them on.", also="-t", usual="all that both ran")
     layers: Plain[Literal["best", "same"]] = Option(
-        "best",
-        "best: the best layer of each; same: all layers, at equal relative depth.",
+        "best", "best: the best layer of each; same: all layers, at equal relative depth."
     )
     json: Plain[bool] = Option(False, "Print JSON.")
 
@@ -45,8 +44,8 @@ def compare_command(request: CompareRequest) -> None:
     assert comparison.table is not None
     say(table_text(comparison.table) + "\n")
     for sentence in comparison.left_out:
-        say(f"left out: {sentence}")
-    say(comparison.conclusion)
+        say(wrapped(f"left out: {sentence}"))
+    say(wrapped(comparison.conclusion))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

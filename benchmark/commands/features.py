@@ -16,8 +16,9 @@ WITHOUT = ("floor", "transform", "fuse", *ELSEWHERE)
 def features_command(request: Request) -> int:
     """Write the features of backbones, layers and poolings as NumPy files, for `score` or your own code.
 
-    Features that are not in the cache are extracted first. One file per layer and pooling: OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The
-    options are those of `run`.
+    Features that are not in the cache are extracted first. One file per layer and pooling:
+    OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are those of
+    `run`.
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """

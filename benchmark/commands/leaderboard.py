@@ -17,7 +17,9 @@ class LeaderboardRequest(Form):
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")
-    check: Plain[bool] = Option(False, "Write nothing; compare the records with the pages in --tables, or with --baseline.")
+    check: Plain[bool] = Option(
+        False, "Write nothing; compare the records with the pages in --tables, or with --baseline."
+    )
     format: Plain[str] = Option("csv,md", "Formats, comma-separated: csv, md.")
     published: Paths = Option(
         (), "CSV files of published numbers to show beside the measured ones: docs/published.md."
@@ -26,7 +28,10 @@ class LeaderboardRequest(Form):
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
     backbones: Words = Option(
-        (), "With --baseline: backbones to compare, as names or patterns ('dino-*').", also="-b", usual="all of the baseline"
+        (),
+        "With --baseline: backbones to compare, as names or patterns ('dino-*').",
+        also="-b",
+        usual="all of the baseline",
     )
     tolerance: Plain[float | None] = Option(
         None, "With --baseline: points by which a score may move.", usual="0.5"

@@ -42,7 +42,9 @@ class BackboneFilters(Form):
 
     family: Words = Option((), "Families of backbones (dino, clip, dinov2, ...).", families, usual="all")
     supervision: Plain[str | None] = Option(
-        None, "Words of the supervision or the training data: images, texts, labels, ImageNet-22k, ...", usual="any"
+        None,
+        "Words of the supervision or the training data: images, texts, labels, ImageNet-22k, ...",
+        usual="any",
     )
     licence: Plain[str | None] = Option(
         None,
@@ -192,7 +194,7 @@ def brief(spec: BackboneSpec) -> Row:
     return {
         "name": spec.name,
         "family": spec.family,
-        "blocks": f"{spec.depth} x {spec.width}",
+        "blocks": f"{spec.depth}x{spec.width}",
         "grid": grid(spec),
         "weights": weights(spec.parameters),
         "learned from": teachers(spec),
@@ -308,7 +310,9 @@ def _table(rows: Sequence[Row]) -> Table:
     for title in rows[0]:
         number = title in ("blocks", "grid", "weights")
         justify: Literal["left", "right"] = "right" if number else "left"
-        table.add_column(title, overflow="fold", no_wrap=number or title == "name", justify=justify)
+        longest = max(len(word) for row in rows for word in f"{title} {row[title]}".split())
+        whole = number or title == "name"
+        table.add_column(title, overflow="fold", min_width=longest, no_wrap=whole, justify=justify)
     for row in rows:
         table.add_row(*map(str, row.values()))
     return table

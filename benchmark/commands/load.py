@@ -51,7 +51,9 @@ class LoadRequest(Form, kw_only=False):
     weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
-    cache: Cache = cache_option("Folder of what can be computed or downloaded again.", usual="~/.cache/layerboard")
+    cache: Cache = cache_option(
+        "Folder of what can be computed or downloaded again.", usual="~/.cache/layerboard"
+    )
 
 
 @called_with(LoadRequest)

@@ -23,7 +23,9 @@ class Pretraining(Form):
     )
     batch_size: Plain[int] = Option(64, "Images per step.", least=2)
     images: Plain[int] = Option(48_000, "Number of training images to render.", least=2)
-    image_size: Plain[int] = Option(96, "Side of the rendered images in pixels, at least 16; crops are taken from them.")
+    image_size: Plain[int] = Option(
+        96, "Side of the rendered images in pixels, at least 16; crops are taken from them."
+    )
     seed: Plain[int] = Option(0, "Random seed of images, initial weights and augmentations.")
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[TrainingDtype] = Option(
@@ -38,17 +40,20 @@ class Pretraining(Form):
     )
     resume: Plain[bool] = Option(True, "Continue from the checkpoint in the output folder.")
     pooling: Plain[Literal["cls", "mean"] | None] = Option(None, "fs: input of the classifier.")
-    no_skip: Plain[int | None] = Option(None, "fs: number of the block that has no skip connections.", least=1)
+    no_skip: Plain[int | None] = Option(
+        None, "fs: number of the block that has no skip connections.", least=1
+    )
     narrow: Plain[bool] = Option(False, "fs: a network with 64 channels, for comparisons of variants.")
     fraction: Plain[float] = Option(1.0, "fs, resnet: fraction of the images of each class to train on.")
     learning_rate: Plain[float | None] = Option(
-        None, "Peak learning rate for batches of 256.", partial(parsers.positive, most=1000), usual="the recipe's"
+        None,
+        "Peak learning rate for batches of 256.",
+        partial(parsers.positive, most=1000),
+        usual="the recipe's",
     )
     log_every: Plain[int] = Option(50, "Steps between log lines.", least=1)
     checkpoint_every: Plain[int] = Option(500, "Steps between checkpoints.", least=1)
-    probe_every: Plain[int] = Option(
-        0, "Steps between k-NN and linear probes; 0: only at the end.", least=0
-    )
+    probe_every: Plain[int] = Option(0, "Steps between k-NN and linear probes; 0: only at the end.", least=0)
     install: Plain[bool] = Option(False, "Copy the weights into the package, for use by the mini suite.")
 
     @property

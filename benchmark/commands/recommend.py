@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.export import chosen
-from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.commands.result import Result, table_text, wrapped
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.display import counted, score_text
 from layerboard.zoo.errors import InputError, require_known
@@ -37,8 +37,12 @@ class RecommendRequest(Form, kw_only=False):
     )
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    backbones: Words = Option((), "Backbones to choose from, as names or patterns ('dino-*').", also="-b", usual="all")
-    may_lose: Plain[float] = Option(2.0, "Most points that a recommendation may lose against the best score, with 95 % confidence.")
+    backbones: Words = Option(
+        (), "Backbones to choose from, as names or patterns ('dino-*').", also="-b", usual="all"
+    )
+    may_lose: Plain[float] = Option(
+        2.0, "Most points that a recommendation may lose against the best score, with 95 % confidence."
+    )
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
@@ -74,14 +78,14 @@ def recommend_command(request: RecommendRequest) -> None:
         return
     say(table_text(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):
-        say(f"{rank}. {pick.backbone}: {advice.reason(pick)}.")
+        say(wrapped(f"{rank}. {pick.backbone}: {advice.reason(pick)}."))
     for column, front in advice.fronts.items():
         if len(front):
             say(f"\nPareto front, score against time, {column.heading}:\n")
             say(table_text(pareto_table(advice, column)))
     say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     for note in advice.notes:
-        say(note)
+        say(wrapped(note))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -43,7 +43,7 @@ class Result:
             text = tabulate(rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g")
         else:
             text = table_text(rows)
-        notes = (_wrapped(note, _screen()) for note in (*rest, *self.notes))
+        notes = (wrapped(note) for note in (*rest, *self.notes))
         return "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
 
     def _repr_html_(self) -> str:
@@ -60,27 +60,50 @@ class Result:
 
 
 def table_text(table: "pd.DataFrame") -> str:
-    """A table of texts for a terminal; where it is too wide, its widest columns are wrapped between words."""
+    """A table of texts for a terminal; where it is too wide, its widest columns are wrapped between words.
+
+    What is too wide even so goes on below, beside the first column. Numbers stay with their margins of error.
+    """
+    rows = [[*map(str, table)], *([*map(str, row)] for row in table.itertuples(index=False, name=None))]
+    columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*rows, strict=True)]
+    least = [max(len(word) for text in _padded(own) for word in _WORD.findall(text)) for own in columns]
+    parts: list[list[int]] = [[]]
+    for place, width in enumerate(least):
+        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in parts[-1]) + width > screen():
+            parts.append([0])
+        parts[-1].append(place)
+    texts = [_fitted([columns[each] for each in part], [least[each] for each in part]) for part in parts]
+    return "\n\n".join(texts).replace("\xa0", " ")
+
+
+_UNBROKEN = re.compile(r"(?<=\d) (±|to) (?=[-\d])")
+_WORD = re.compile(r"[^ ]+ *$|[^ ]*")
+
+
+def _padded(column: Sequence[str]) -> list[str]:
+    return [f"{column[0]}  ", *column[1:]]  # as `tabulate` pads heads
+
+
+def _fitted(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
+    """Columns as a table that is no wider than the screen where their least widths allow it."""
     from tabulate import tabulate
 
-    rows = [[*map(str, table)], *([*map(str, row)] for row in table.itertuples(index=False, name=None))]
-    columns = [[f"{head}  ", *body] for head, *body in zip(*rows, strict=True)]  # as `tabulate` pads heads
-    widths = [max(map(len, column)) for column in columns]
-    words = ([word for text in column for word in re.findall(r"\S+ *$|\S*", text)] for column in columns)
-    least = [max(map(len, own)) for own in words]
-    while sum(widths) + 2 * len(widths) - 2 > _screen() and widths != least:
+    widths = [max(map(len, _padded(column))) for column in columns]
+    while sum(widths) + 2 * len(widths) - 2 > screen() and widths != [*least]:
         spare = [width - limit for width, limit in zip(widths, least, strict=True)]
         widths[spare.index(max(spare))] -= 1
-    head, *body = [[*map(_wrapped, row, widths)] for row in rows]
+    head, *body = [[*map(wrapped, row, widths)] for row in zip(*columns, strict=True)]
     return tabulate(body, head, disable_numparse=True)
 
 
-def _screen() -> int:
+def screen() -> int:
     """How many characters a line of the terminal has; without one there is no limit."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
-def _wrapped(text: str, width: int) -> str:
+def wrapped(text: str, width: int = 0) -> str:
+    """A text in lines of so many characters, or as wide as the terminal, broken between words."""
+    width = width or screen()
     return text if len(text) <= width else fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 

@@ -28,8 +28,7 @@ class RunForm(Request):
     """Options of a run, whether it is only planned, and whether a call from Python shows how far it is."""
 
     plan: Plain[bool] = Option(
-        False,
-        "Estimate images, forward passes, time, disk and memory from a short warm-up, without running.",
+        False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
     )
     progress: Plain[bool | None] = Option(
         None, "Show progress; of the Python call alone.", usual="in a notebook or a terminal"
@@ -58,7 +57,6 @@ def run_command(given: RunForm) -> int:
     four minutes. A run that was interrupted continues when it is started again.
 
     Examples:
-
     - `layerboard run` runs the mini suite.
     - `layerboard run --backbones dino-b16 clip-b16 --images MY_PHOTOS` compares two on your own images.
     - `layerboard run --backbones 'dino-*' --tasks knn spair --data DIR` uses the official datasets.

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from layerboard.benchmark.commands.app import spread
+from layerboard.benchmark.commands.app import app, spread
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
 from tests import fakes
@@ -63,9 +64,18 @@ def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -
 def test_options_of_a_run_stand_in_groups(capsys: Capture) -> None:
     parts = re.split("╭─ (.*?) ─", command(capsys, "run", "--help").out)
     groups = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert [*groups] == ["Options", "Machine", "Features"]
-    assert all(option in groups["Options"] for option in ("--backbones", "--data", "--plan", "--help"))
+    assert [*groups] == ["Options", "Data", "Backbones", "Tasks", "Layers and vectors", "Machine", "Output"]
+    assert re.findall(" (--[a-z-]+)", groups["Options"]) == ["--help"]
     assert all(option in groups["Machine"] for option in ("--workers", "--dtype", "--engine"))
+
+
+def test_a_shell_completes_commands_options_and_choices() -> None:
+    asked = {"layerboard ru": ["run"], "layerboard run --ba": ["--backbones", "--batch-size"]}
+    for words, completions in (asked | {"layerboard run --dtype b": ["bfloat16"]}).items():
+        place = str(len(words.split()) - 1)
+        given = {"_LAYERBOARD_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+        done = CliRunner().invoke(app, prog_name="layerboard", env=given)
+        assert done.output.split() == completions
 
 
 @pytest.mark.parametrize("name", ["davis", "spair"])

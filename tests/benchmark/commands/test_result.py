@@ -47,6 +47,12 @@ def test_a_table_fits_the_screen_and_breaks_no_word(monkeypatch: pytest.MonkeyPa
     shown = repr(result)
     assert max(map(len, shown.splitlines())) <= 40
     assert {*names.split(), "top-1", "31.0"} <= {*shown.split()}
+    assert "31.0 ± 1.0" in shown
+    wide = pd.DataFrame({f"column {place}": ["mini-resnet", "1.0 ± 0.5"] for place in range(9)})
+    lines = repr(Result(title="t", frame=pd.DataFrame(), table=wide)).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert [line.count("mini-resnet") for line in lines if "mini" in line] == [2] * 8 or len(lines) > 20
+    assert sum(line.count("1.0 ± 0.5") for line in lines) >= 9
 
 
 def test_a_run_shows_answers_and_keeps_records(whole: Whole) -> None:
