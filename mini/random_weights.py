@@ -38,7 +38,7 @@ def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
     tensors = {name: draw(name, tensor, f"{seed}/{spec.name}") for name, tensor in model.state_dict().items()}
     (folder / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))
     model.config.save_pretrained(folder)
-    (folder / "preprocessor_config.json").write_text(preprocessor(spec), encoding="utf-8")
+    (folder / "preprocessor_config.json").write_text(preprocessor(spec), encoding="utf-8", newline="\n")
 
 
 def preprocessor(spec: BackboneSpec) -> str:

@@ -2,14 +2,17 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 READABLE = 0o644  # for others, too: a cache or an output folder can be shared
 PARTIAL = ".partial-"  # begins the names of temporary files and folders
@@ -27,21 +30,21 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
+    os.close(handle)  # Windows renames no file that is open
     temporary = Path(name)
     try:
-        _lock(handle)
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(READABLE)
-        os.replace(temporary, path)
+        with _locked(temporary):
+            yield temporary
+            with temporary.open("r+b") as file:  # Windows flushes only what may be written
+                os.fsync(file.fileno())
+            temporary.chmod(READABLE)
+            os.replace(temporary, path)
     except Exception as error:
         if not isinstance(error, OSError) and shutil.disk_usage(path.parent).free < _FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
-        os.close(handle)
 
 
 def write_whole(path: Path, content: str | bytes | bytearray) -> None:
@@ -55,12 +58,10 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     """A folder in ``parent`` that goes away at the end."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=PARTIAL))
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        _lock(handle)
-        yield folder
+        with _locked(folder):
+            yield folder
     finally:
-        os.close(handle)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -81,26 +82,49 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
                         path.unlink()
 
 
-def _lock(handle: int) -> None:
-    # A file system without locks: then it is the age that tells.
-    with contextlib.suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+if sys.platform == "win32":
 
+    @contextmanager
+    def _locked(path: Path) -> Iterator[None]:
+        """Nothing: nobody but its writer can lock a file there without being in its way."""
+        yield
 
-def _is_leftover(path: Path) -> bool:
-    try:
-        age = time.time() - path.lstat().st_mtime
-        if age < _GRACE or path.is_symlink():
+    def _is_leftover(path: Path) -> bool:
+        """Whether a file is so old that its writer cannot live any more."""
+        try:
+            return not path.is_symlink() and time.time() - path.lstat().st_mtime > _DAY
+        except OSError:
             return False
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return age > _DAY
-    finally:
-        os.close(handle)
-    return True
+
+else:
+
+    @contextmanager
+    def _locked(path: Path) -> Iterator[None]:
+        """Hold a lock on a temporary file or folder, by which others see that its writer lives."""
+        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+        try:
+            # A file system without locks: then it is the age that tells.
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        finally:
+            os.close(handle)
+
+    def _is_leftover(path: Path) -> bool:
+        """Whether nobody holds a lock on a file or folder that is not new."""
+        try:
+            age = time.time() - path.lstat().st_mtime
+            if age < _GRACE or path.is_symlink():
+                return False
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return age > _DAY
+        finally:
+            os.close(handle)
+        return True

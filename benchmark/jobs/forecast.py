@@ -5,12 +5,11 @@ first, as long as that stays within a tenth of what is expected. Other passes ar
 right by those. Scores take as long a layer as earlier records of their task say, or what is declared here.
 """
 
-import resource
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from sys import platform
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
@@ -229,11 +228,22 @@ def _memory(run: Prepared, workers: int) -> int:
     """Bytes of this process and of those beside it, with the vectors of a layer of the largest task."""
     if run.devices[0].type == "cuda":
         return torch.cuda.max_memory_allocated(run.devices[0])
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if platform == "darwin" else 1024)
+    used = _peak_bytes()
     scored = run.plan.tasks.needing("passes")
     images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
     bank = 2 * 4 * max((spec.width for spec in run.plan.backbones), default=0) * max(images, default=0)
     return used + bank if workers == 1 else used + workers * (used + bank)
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process has had."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iterator[str]:

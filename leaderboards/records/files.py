@@ -24,13 +24,13 @@ def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:
 
 
 def safe_name(name: str) -> str:
-    """A backbone's name as the name of a file that is visible; Hub ids and paths contain slashes.
+    """A backbone's name as that of a file, visible and possible on all systems; Hub ids contain slashes.
 
-    A name that cannot stand so (``./own-vit``) loses what is in the way and gets a digest of the whole, so
-    that it shares no file with another.
+    A name that cannot stand so (``./own-vit``, ``timm:vit``) loses what is in the way and gets a digest of
+    the whole, so that it shares no file with another.
     """
     flat = name.strip("/").replace("/", "__").replace("\\", "__")
-    plain = re.sub(r"^\.+_*|[\x00-\x1f\x7f]", "", flat)
+    plain = re.sub(r"^\.+_*|[\x00-\x1f\x7f<>:\"|?*]|[. ]+$", "", flat)
     if plain and plain == flat and len(flat.encode()) <= LONGEST:
         return flat
     cut = plain.encode()[: LONGEST - 9].decode(errors="ignore")

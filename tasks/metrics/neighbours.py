@@ -4,17 +4,22 @@ The results do not depend on which of them searched.
 """
 
 import math
+import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import faiss
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
+
+# On macOS the wheels of faiss and torch bring an OpenMP each, which together end the process.
+WITH_FAISS = sys.platform != "darwin"
+if WITH_FAISS:
+    import faiss
 
 Key = TypeVar("Key", bound=Hashable)  # what a layer is called, or a set of layers
 Vectors = NDArray[np.float32]
@@ -48,11 +53,11 @@ def chunks(rows: int, width: int) -> Iterator[slice]:
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
     """The first k distinct unit vectors of the bank [n dim] for each query [m dim], by (-similarity, index).
 
-    faiss searches on the CPU, torch on any other device. The candidates of large searches are compared in
-    float64 and rounded, so that the result does not depend on the device.
+    faiss searches on the CPU, torch on any other device and on macOS. The candidates of large searches are
+    compared in float64 and rounded, so that the result does not depend on the device.
     """
     wanted, cosines = min(k + EXTRA, len(bank)), Cosines([(bank, queries)])
-    if device is None and len(queries):
+    if WITH_FAISS and device is None and len(queries):
         candidates = Neighbours(*faiss.knn(queries, bank, wanted, metric=faiss.METRIC_INNER_PRODUCT))
     else:
         parts = chunks(len(queries), min(len(bank), BANK_ROWS))

@@ -1,11 +1,14 @@
 """Temporary files go away with their writers, and with nobody else's."""
 
 import os
+import sys
 import time
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
+from layerboard.zoo import atomic
 from layerboard.zoo.atomic import PARTIAL, remove_leftovers, temporary_folder, whole_file
 
 HOUR = 3600.0
@@ -55,4 +58,32 @@ def test_where_locks_do_not_work_it_is_the_age_that_tells(
         path.write_bytes(b"half")
         age(path, hours * HOUR)
     remove_leftovers([tmp_path])
+    assert [path.name for path in tmp_path.iterdir()] == [young.name]
+
+
+def test_windows_has_no_such_locks_and_renames_no_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    spec = spec_from_file_location("atomic_on_windows", atomic.__file__)
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    there = module_from_spec(spec)
+    spec.loader.exec_module(there)
+    replace = os.replace
+
+    def closed(source: Path, target: Path) -> None:
+        handles = [os.readlink(handle) for handle in Path("/proc/self/fd").iterdir() if handle.is_symlink()]
+        assert str(source) not in handles
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", closed)
+    with there.temporary_folder(tmp_path) as folder:
+        there.write_whole(folder / "file", "whole")
+        assert (folder / "file").read_text() == "whole"
+    young, old = tmp_path / f"{PARTIAL}young", tmp_path / f"{PARTIAL}old"
+    for path, hours in ((young, 1), (old, 25)):
+        path.write_bytes(b"half")
+        age(path, hours * HOUR)
+    there.remove_leftovers([tmp_path])
     assert [path.name for path in tmp_path.iterdir()] == [young.name]

@@ -128,11 +128,14 @@ def test_files_are_named_after_backbones_and_task():
     assert safe_name("猫.jpg_") == "猫.jpg_"
 
 
-@pytest.mark.parametrize("name", ["./own-vit", "../own-vit", ".own-vit", "own\n-vit", "own-vit" * 60, "."])
+@pytest.mark.parametrize(
+    "name", ["./own-vit", "../own-vit", ".own-vit", "own\n-vit", "own-vit" * 60, ".", "own:vit", "own-vit. "]
+)
 def test_names_that_cannot_stand_as_they_are_give_visible_files_of_their_own(name):
     found = safe_name(name)
     assert found != safe_name("own-vit")
     assert found[0] not in "._"
     assert found.isprintable()
+    assert not set(found) & set('<>:"|?*')
     assert len(found) < 200
     assert found.startswith("own") or name == "."
