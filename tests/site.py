@@ -1,0 +1,203 @@
+"""Lays out the pages of the site in build/docs, which ``.ci/site`` builds.
+
+The pages of docs; those that forms and tables give (commands, functions, tasks, metrics); and whatever files of the
+repository a page links to, with every link set right.
+"""
+
+import inspect
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator
+from os.path import relpath, sep
+from pathlib import Path
+from typing import Any
+
+import layerboard
+from layerboard.benchmark.commands.app import COMMANDS
+from layerboard.benchmark.commands.command import Command
+from layerboard.benchmark.option import Option, declared
+from layerboard.tasks.registry import TASKS
+
+ROOT = Path(__file__).parents[1]
+DOCS, BUILT = ROOT / "docs", ROOT / "build" / "docs"
+LINK = re.compile(r"(\]\(|(?:src|href)=\")((?!https?:|mailto:|#)[^)#\s\"]+)((?:#[^)\s\"]*)?[)\"])")
+FENCE = re.compile(r"^(```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
+PLACE = re.compile(r"^<!-- (functions|metrics|tasks|commands) -->$", flags=re.MULTILINE)
+
+
+def place_of(path: Path) -> Path:
+    """Where a file of the repository stands among the pages; a folder or code stands on a page of its own."""
+    inside = path.relative_to(DOCS) if path.is_relative_to(DOCS) else path.relative_to(ROOT)
+    if path == ROOT / "README.md":
+        inside = Path("index.md")
+    return inside / "files.md" if path.is_dir() else Path(f"{inside}.md") if path.suffix == ".py" else inside
+
+
+def linked(text: str, source: Path, place: Path, wanted: set[Path]) -> str:
+    """A page's text with links as they are among the pages; adds the files that it links to."""
+
+    def changed(found: re.Match[str]) -> str:
+        target = (source.parent / found[2]).resolve()
+        if not target.exists():
+            raise SystemExit(f"{source.relative_to(ROOT)} links to {found[2]}, which is not there")
+        wanted.add(target)
+        return f"{found[1]}{relpath(place_of(target), place.parent).replace(sep, '/')}{found[3]}"
+
+    parts = FENCE.split(text)  # what stands in a block of code is no link
+    return "".join(part if part.startswith("```") else LINK.sub(changed, part) for part in parts)
+
+
+def page_of(path: Path, wanted: set[Path]) -> str:
+    """A file of the repository as a page."""
+    if path.is_dir():
+        names = sorted((*path.glob("*.md"), *path.glob("*.csv"), *path.glob("*/README.md")))
+        wanted.update(names)
+        links = "\n".join(f"- [{name.relative_to(path)}]({name.relative_to(path)})" for name in names)
+        return f"# {path.relative_to(ROOT)}\n\n{links}\n"
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return f"# {path.relative_to(ROOT)}\n\n```python\n{text}```\n"
+    made = {"functions": functions, "metrics": metrics, "tasks": tasks, "commands": commands}
+    return PLACE.sub(lambda found: made[found[1]](), linked(text, path, place_of(path), wanted))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
+    lines = [list(head), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def literal(text: str) -> str:
+    """Plain words as Markdown: nothing in them is a tag or an emphasis."""
+    return re.sub(r"([<>*\[\]_])", r"\\\1", text)
+
+
+def default_of(option: Option[Any, Any]) -> str:
+    """The default of an option in words."""
+    value = option.default
+    if option.usual or value in (None, ()):
+        return literal(option.usual)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{' '.join(map(str, value)) if isinstance(value, tuple) else value}`"
+
+
+def options(command: Command[..., Any]) -> str:
+    """The options of a command, group by group."""
+    panels = getattr(command.form, "PANELS", {})
+    groups = {name: panel for panel, names in panels.items() for name in names.split()}
+    rows: dict[str, list[list[str]]] = {}
+    for option in declared(command.form, command.without):
+        name = option.name.upper() if option.positional else option.flag
+        names = ", ".join(f"`{each}`" for each in (name, *option.also.split()))
+        names += " (needed)" if option.default is ... else ""
+        words = literal(option.help) + (" Several may follow." if option.several else "")
+        words += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}." if option.choices else ""
+        default = "" if option.default is ... else default_of(option)
+        rows.setdefault(groups.get(option.name, "Options"), []).append([names, words, default])
+    return "\n\n".join(f"## {panel}\n\n{table(OPTION, each)}" for panel, each in rows.items())
+
+
+OPTION = ("option", "what it says", "default")
+
+
+def command_page(command: Command[..., Any]) -> str:
+    """The page of a command: its help and every option."""
+    said = inspect.cleandoc(command.carry_out.__doc__ or "")
+    said = re.sub(r"Example: `(.*)`", r"```bash\n\1\n```", said)
+    return f"# layerboard {command.name}\n\n{said}\n\n{options(command)}\n"
+
+
+def file_of(command: Command[..., Any]) -> str:
+    return f"{command.name.replace(' ', '-')}.md"
+
+
+def commands() -> str:
+    """The list of all commands."""
+    firsts = [inspect.cleandoc(each.carry_out.__doc__ or "").split("\n\n")[0] for each in COMMANDS]
+    rows = [
+        [f"[`layerboard {each.name}`]({file_of(each)})", " ".join(first.split())]
+        for each, first in zip(COMMANDS, firsts, strict=True)
+    ]
+    return table(("command", "what it does"), rows)
+
+
+def functions() -> str:
+    """All public functions, as their documentation has them."""
+    names = (name for name in layerboard.__all__ if inspect.isfunction(getattr(layerboard, name)))
+    return "\n\n".join(map(function, names))
+
+
+def function(name: str) -> str:
+    """A public function: how it is called, its documentation, and a table of its options."""
+    called = getattr(layerboard, name)
+    signature = inspect.signature(called)
+    told = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    call = f"layerboard.{name}{signature.replace(parameters=told, return_annotation=signature.empty)}"
+    said, _, listed = (inspect.getdoc(called) or "").partition("\n\nOptions:\n")
+    said = said.replace("\n\nRaises:\n    layerboard.InputError:", "\n\nRaises `layerboard.InputError`:")
+    said = re.sub(
+        r"^Example:\n((?: {4}.*\n?|\n)+)",
+        lambda found: f"```pycon\n{textwrap.dedent(found[1]).rstrip()}\n```\n\n",
+        said.replace("``", "`"),
+        flags=re.MULTILINE,
+    )
+    told_of = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
+    rows = [[f"`{option}`", literal(" ".join(words.split()))] for option, words in told_of]
+    shown = textwrap.fill(call, 100, subsequent_indent=" " * 4, break_long_words=False)
+    return f"## {name}\n\n```python\n{shown}\n```\n\n{said}\n\n{table(('option', 'what it says'), rows)}"
+
+
+def tasks() -> str:
+    """The tasks and the analyses with their metrics."""
+    heads = {False: "### Tasks", True: "### Analyses"}
+    head = ("task", "what it asks", "primary metric", "other metrics", "data")
+    parts = []
+    for analysis, title in heads.items():
+        rows = [
+            [f"`{each.name}`", each.asks, literal(each.measures), ", ".join(map(literal, each.metrics[1:])), each.data]
+            for each in TASKS
+            if each.analysis is analysis
+        ]
+        parts.append(f"{title}\n\n{table(head, rows)}")
+    return "\n\n".join(parts)
+
+
+def metrics() -> str:
+    """The modules of metrics, for mkdocstrings."""
+    folder = ROOT / "tasks" / "metrics"
+    names = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+    return "\n\n".join(f"::: layerboard.tasks.metrics.{name}" for name in names)
+
+
+def pages() -> Iterator[tuple[Path, str | Path]]:
+    """Where each page or file stands, and its text, or the file to copy."""
+    wanted = {path for path in DOCS.rglob("*") if path.is_file()} | {ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"}
+    done: set[Path] = set()
+    while left := sorted(wanted - done):
+        for path in left:
+            done.add(path)
+            page = path.is_dir() or path.suffix in (".md", ".py")
+            yield place_of(path), page_of(path, wanted) if page and path != ROOT / "README.md" else path
+    folder = Path("reference/commands")
+    yield from ((folder / file_of(each), command_page(each)) for each in COMMANDS)
+    rows = "".join(f"- [{each.name}]({file_of(each)})\n" for each in COMMANDS)
+    yield folder / "SUMMARY.md", f"- [All commands](index.md)\n{rows}"
+
+
+def main() -> None:
+    """Write all pages anew."""
+    shutil.rmtree(BUILT, ignore_errors=True)
+    for place, content in pages():
+        path = BUILT / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
+        elif content != ROOT / "README.md":
+            shutil.copyfile(content, path)
+
+
+if __name__ == "__main__":
+    main()
