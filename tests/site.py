@@ -17,7 +17,7 @@ import layerboard
 from layerboard.benchmark.commands.app import COMMANDS
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.option import Option, declared
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.registry import TASKS, TaskEntry
 
 ROOT = Path(__file__).parents[1]
 DOCS, BUILT = ROOT / "docs", ROOT / "build" / "docs"
@@ -146,23 +146,29 @@ def function(name: str) -> str:
     )
     told_of = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
     rows = [[f"`{option}`", literal(" ".join(words.split()))] for option, words in told_of]
-    shown = textwrap.fill(call, 100, subsequent_indent=" " * 4, break_long_words=False)
+    shown = textwrap.fill(call, 84, subsequent_indent=" " * 4, break_long_words=False)
     return f"## {name}\n\n```python\n{shown}\n```\n\n{said}\n\n{table(('option', 'what it says'), rows)}"
 
 
 def tasks() -> str:
-    """The tasks and the analyses with their metrics."""
-    heads = {False: "### Tasks", True: "### Analyses"}
-    head = ("task", "what it asks", "primary metric", "other metrics", "data")
+    """The tasks and the analyses: what each asks, its metrics and its data."""
     parts = []
-    for analysis, title in heads.items():
-        rows = [
-            [f"`{each.name}`", each.asks, literal(each.measures), ", ".join(map(literal, each.metrics[1:])), each.data]
-            for each in TASKS
-            if each.analysis is analysis
-        ]
-        parts.append(f"{title}\n\n{table(head, rows)}")
+    for analysis, title in ((False, "Tasks"), (True, "Analyses")):
+        parts += [f"## {title}", *(task(each) for each in TASKS if each.analysis is analysis)]
     return "\n\n".join(parts)
+
+
+def task(entry: TaskEntry) -> str:
+    """One task."""
+    lines = [
+        f"**{entry.title[0].upper()}{entry.title[1:]}.** {literal(entry.asks)}",
+        f"- Primary metric: {literal(entry.measures)}.",
+        f"- Further metrics: {', '.join(f'`{name}`' for name in entry.metrics[1:])}."
+        * bool(entry.metrics[1:]),
+        f"- Data: {entry.data}." * bool(entry.data),
+        "- Runs where it is named." * (not entry.default),
+    ]
+    return f"### {entry.name}\n\n{lines[0]}\n\n" + "\n".join(filter(None, lines[1:]))
 
 
 def metrics() -> str:
@@ -174,7 +180,10 @@ def metrics() -> str:
 
 def pages() -> Iterator[tuple[Path, str | Path]]:
     """Where each page or file stands, and its text, or the file to copy."""
-    wanted = {path for path in DOCS.rglob("*") if path.is_file()} | {ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"}
+    wanted = {path for path in DOCS.rglob("*") if path.is_file()} | {
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+    }
     done: set[Path] = set()
     while left := sorted(wanted - done):
         for path in left:

@@ -1,6 +1,6 @@
 """SPair-71k semantic correspondence: keypoints of one image found again in another.
 
-Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair``.
+Source: Min et al., 2019 (data, PCK); the matching rule is that of docs/explanation/protocols.md, ``spair``.
 """
 
 from collections import Counter

@@ -1,0 +1,91 @@
+"""The pages of the site: every command, function, task and metric has its place, and what pages say can be typed."""
+
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import layerboard
+from layerboard.benchmark.commands.app import COMMANDS, app, spread
+from layerboard.tasks.registry import TASKS
+from tests.site import DOCS, ROOT, pages
+
+CALL = re.compile(r"^layerboard .*(?:\\\n.*)*", flags=re.MULTILINE)
+BLOCK = re.compile(r"^```bash\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def laid_out() -> dict[str, str]:
+    """The texts of all pages by their place; a link to what is not there ends it."""
+    found = list(pages())
+    assert len({place for place, _ in found}) == len(found)
+    return {place.as_posix(): text if isinstance(text, str) else "" for place, text in found}
+
+
+def test_every_command_has_a_page_with_every_option(laid_out: dict[str, str]) -> None:
+    everything: Any = typer.main.get_command(app)
+    for each in COMMANDS:
+        command = everything
+        for word in each.name.split():
+            command = command.commands[word]
+        page = laid_out[f"reference/commands/{each.name.replace(' ', '-')}.md"]
+        flags = [name for one in command.params for name in one.opts if name.startswith("-")]
+        assert [name for name in flags if f"`{name}`" not in page and name != "--help"] == []
+        assert f"]({each.name.replace(' ', '-')}.md)" in laid_out["reference/commands/SUMMARY.md"]
+
+
+def test_functions_tasks_and_metrics_have_their_places(laid_out: dict[str, str]) -> None:
+    names = [name for name in layerboard.__all__ if inspect.isfunction(getattr(layerboard, name))]
+    page = laid_out["reference/python.md"]
+    for name in names:
+        assert f"\n## {name}\n" in page
+        for option in inspect.signature(getattr(layerboard, name)).parameters:
+            assert f"| `{option}` |" in page
+    assert all(f"\n### {task.name}\n" in laid_out["reference/tasks.md"] for task in TASKS)
+    modules = {path.stem for path in (ROOT / "tasks" / "metrics").glob("[a-z]*.py")}
+    named = set(
+        re.findall(r"^::: layerboard\.tasks\.metrics\.(\w+)$", laid_out["reference/metrics.md"], re.M)
+    )
+    assert named == modules
+
+
+def test_the_menu_has_every_page_of_docs(laid_out: dict[str, str]) -> None:
+    settings = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+
+    def places(entry: Any) -> list[str]:
+        if isinstance(entry, str):
+            return [entry]
+        return [
+            place for each in (entry.values() if isinstance(entry, dict) else entry) for place in places(each)
+        ]
+
+    named = places(tomllib.loads(settings)["project"]["nav"])
+    assert [place for place in named if not place.endswith("/") and place not in laid_out] == []
+    written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert written - set(named) == {"reference/commands/index.md"}
+
+
+@pytest.mark.parametrize(
+    "path", [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"], ids=lambda path: Path(path).stem
+)
+def test_commands_on_pages_can_be_typed(path: Path) -> None:
+    """They are commands, with options that there are, and none is left without what it needs."""
+    text = path.read_text(encoding="utf-8")
+    for call in (found for block in BLOCK.findall(text) for found in CALL.findall(block)):
+        words = shlex.split(call.replace("\\\n", " "), comments=True)[1:]
+        command: Any = typer.main.get_command(app)
+        arguments = spread(words)
+        while arguments and arguments[0] in getattr(command, "commands", {}):
+            command = command.commands[arguments.pop(0)]
+        assert not hasattr(command, "commands") or words == ["COMMAND", "--help"], call
+        command.make_context("layerboard", arguments, resilient_parsing=False)
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150
