@@ -1,7 +1,7 @@
 """Lays out the pages of the site in build/docs, which ``.ci/site`` builds.
 
-The pages of docs; those that forms and tables give (commands, functions, tasks, metrics); and whatever files of the
-repository a page links to, with every link set right.
+The pages of docs; those that forms and tables give (commands, functions, tasks, metrics); and the files of
+the repository that a page links to, with every link set right.
 """
 
 import inspect
@@ -160,11 +160,11 @@ def tasks() -> str:
 
 def task(entry: TaskEntry) -> str:
     """One task."""
+    others = [f"`{name}`" for name in entry.metrics[1:]]
     lines = [
         f"**{entry.title[0].upper()}{entry.title[1:]}.** {literal(entry.asks)}",
         f"- Primary metric: {literal(entry.measures)}.",
-        f"- Further metrics: {', '.join(f'`{name}`' for name in entry.metrics[1:])}."
-        * bool(entry.metrics[1:]),
+        f"- Further metrics: {', '.join(others)}." * bool(others),
         f"- Data: {entry.data}." * bool(entry.data),
         "- Runs where it is named." * (not entry.default),
     ]

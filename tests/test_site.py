@@ -1,4 +1,4 @@
-"""The pages of the site: every command, function, task and metric has its place, and what pages say can be typed."""
+"""The site: every command, function, task and metric has its place, and commands on pages can be typed."""
 
 import inspect
 import re
@@ -15,7 +15,7 @@ from layerboard.benchmark.commands.app import COMMANDS, app, spread
 from layerboard.tasks.registry import TASKS
 from tests.site import DOCS, ROOT, pages
 
-CALL = re.compile(r"^layerboard .*(?:\\\n.*)*", flags=re.MULTILINE)
+CALL = re.compile(r"^ *(layerboard .*)", flags=re.MULTILINE)
 BLOCK = re.compile(r"^```bash\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 
@@ -76,8 +76,9 @@ def test_the_menu_has_every_page_of_docs(laid_out: dict[str, str]) -> None:
 def test_commands_on_pages_can_be_typed(path: Path) -> None:
     """They are commands, with options that there are, and none is left without what it needs."""
     text = path.read_text(encoding="utf-8")
-    for call in (found for block in BLOCK.findall(text) for found in CALL.findall(block)):
-        words = shlex.split(call.replace("\\\n", " "), comments=True)[1:]
+    blocks = (block.replace("\\\n", " ") for block in BLOCK.findall(text))
+    for call in (found for block in blocks for found in CALL.findall(block)):
+        words = shlex.split(call, comments=True)[1:]
         command: Any = typer.main.get_command(app)
         arguments = spread(words)
         while arguments and arguments[0] in getattr(command, "commands", {}):
