@@ -80,9 +80,7 @@ class Request(Form, kw_only=False):
         also="-b",
         usual="the suite's",
     )
-    tasks: Words = Option(
-        (), "Tasks to run; `list tasks` shows them.", also="-t", usual="all that the data allows"
-    )
+    tasks: Words = Option((), "Tasks, see `list tasks`.", also="-t", usual="all that the data allows")
     _: KW_ONLY
     suite: Plain[str | None] = Option(
         None,
@@ -110,20 +108,12 @@ class Request(Form, kw_only=False):
         None, "Address of an existing Ray cluster, HOST:PORT.", usual="a new one on this machine"
     )
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
-    store_dtype: Plain[StoreDtype] = Option(
-        "float32", "Dtype of cached features; float16 halves the disk space."
-    )
+    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
     workers: Workers = Option(
-        None,
-        "Threads for decoding and scoring.",
-        least=1,
-        instead=parsers.default_workers,
-        usual="processors",
+        None, "Threads to decode and score.", least=1, instead=parsers.default_workers, usual="processors"
     )
-    layers: Plain[str] = Option(
-        "all", "Layers to score: all, or a list such as 4,8-12,final; 0 is the input of the first block."
-    )
+    layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final; 0: input of the first block.")
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Outputs to read inside each block, comma-separated: block, input, norm1, query, key, value, heads, "
@@ -162,10 +152,7 @@ class Request(Form, kw_only=False):
         several=False,
     )
     limit: Plain[int | None] = Option(
-        None,
-        "Use a subset for a quick trial: at most so many images per class, videos, pairs, ...",
-        least=1,
-        usual="all data",
+        None, "Use fewer images per class, videos, pairs, ... for a trial.", least=1, usual="all data"
     )
     floor: Plain[bool] = Option(True, "Also run a randomly initialised backbone as a lower baseline.")
     examples: Plain[bool] = Option(

@@ -1,6 +1,7 @@
 """Outputs of several runs, of several machines perhaps, as one: records with all that belongs to them."""
 
 import math
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -24,6 +25,10 @@ SAME = (  # columns in which two files of one result agree
 )
 
 COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}  # of what belongs to records
+
+
+class DifferentResultsError(Exception):
+    """Two files are different results of one backbone, task, dataset and protocol; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +61,29 @@ class StoredResult:
             raise InputError(f"cannot read examples {path}: {first_line(error)}; {again}") from error
 
 
-def merge_outputs(folders: Sequence[Path], output: Path) -> int:
+def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | None = None) -> int:
     """Put the records, items, arrays and examples of output folders into one, beside what that has already.
 
     A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
     copied as they are, so their checksums stay; nothing is written unless all can be. Gives how many results
     the output has. Raises InputError where a folder has no records, a file is damaged, or two files are
-    different results of one backbone, task, dataset and protocol.
+    different results of one backbone, task, dataset and protocol; with a list to name them in, a folder that
+    contradicts the output or an earlier folder is left out instead.
     """
-    every = [result for folder in folders for result in _results(folder)]
+    every = [_results(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
-        every = [*_results(output, strict=False), *every]
+        every = [_results(output, strict=False), *every]
     results: dict[Path, StoredResult] = {}
-    for result in every:
-        known = results.get(result.name)
-        results[result.name] = _newer(known, result) if known else result
+    for found in every:
+        try:
+            results |= {
+                each.name: _newer(results[each.name], each) if each.name in results else each
+                for each in found
+            }
+        except DifferentResultsError as error:
+            if left_out is None:
+                raise InputError(f"{error}; remove one of them, or leave one out by --skip") from None
+            left_out.append(f"{found[0].folder}: {error}")
     for result in results.values():
         _write(result, output)
     return len(results)
@@ -87,6 +100,10 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
         texts = _both(first, second, column)
         if texts[0] != texts[1]:
             parts = _both(first, second, "coverage") if column == "data" else texts
+            notes = [re.findall(r"limited to [^;,]+", text) for text in parts]
+            if notes[0] != notes[1]:
+                first_note, second_note = (note[0] if note else "not limited" for note in notes)
+                return f"the first is {first_note}, the second is {second_note}"
             before, now = (text or "not known" for text in (parts if parts[0] != parts[1] else texts))
             called = "weights are" if column == "revision" else f"{column.replace('_', ' ')} is"
             return f"the {called} {before} in the one and {now} in the other"
@@ -150,10 +167,7 @@ def _result(folder: Path, path: Path) -> StoredResult:
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     """The newer one of two files of one result; raises InputError where they are two results."""
     if reason := difference(first.records, second.records):
-        raise InputError(
-            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, or "
-            "merge without it"
-        )
+        raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     return replace(newer, suites=tuple(sorted({*first.suites, *second.suites})))
 

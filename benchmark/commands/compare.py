@@ -21,7 +21,7 @@ class CompareRequest(Form, kw_only=False):
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tasks: Words = Option((), "Tasks to compare them on.", also="-t", usual="all that both ran")
     layers: Plain[Literal["best", "same"]] = Option(
-        "best", "best: the best layer of each; same: all layers, at equal relative depth."
+        "best", "best: each one's best layer; same: all, at equal depth."
     )
     json: Plain[bool] = Option(False, "Print JSON.")
 

@@ -86,15 +86,11 @@ FORMS = {"latex": _latex, "csv": _csv, "hub": _hub}  # each makes files of recor
 class ExportRequest(Form, kw_only=False):
     """What to hand on, and in which form."""
 
-    form: Plain[str] = Option(
-        ..., "LaTeX tables, CSV files, or results for model cards of the Hub.", choices=FORMS
-    )
+    form: Plain[str] = Option(..., "LaTeX tables, CSV files, or results for model cards.", choices=FORMS)
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/export")
-    backbones: Words = Option(
-        (), "Backbones to export, as names or patterns ('dino-*').", also="-b", usual="all"
-    )
+    backbones: Words = Option((), "Names or patterns ('dino-*') to export.", also="-b", usual="all")
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
         "With hub: DATASET=OWNER/NAME:TASK, the benchmark of the Hub that a dataset corresponds to.",

@@ -17,25 +17,19 @@ class LeaderboardRequest(Form):
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")
-    check: Plain[bool] = Option(
-        False, "Write nothing; compare the records with the pages in --tables, or with --baseline."
-    )
+    check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
     format: Plain[str] = Option("csv,md", "Formats, comma-separated: csv, md.")
-    published: Paths = Option(
-        (), "CSV files of published numbers to show beside the measured ones: docs/published.md."
-    )
+    published: Paths = Option((), "CSV files of published numbers to show: docs/how-to/published.md.")
     baseline: OptionalPath = Option(
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
     backbones: Words = Option(
         (),
-        "With --baseline: backbones to compare, as names or patterns ('dino-*').",
+        "With --baseline: names or patterns ('dino-*') to compare.",
         also="-b",
         usual="all of the baseline",
     )
-    tolerance: Plain[float | None] = Option(
-        None, "With --baseline: points by which a score may move.", usual="0.5"
-    )
+    tolerance: Plain[float | None] = Option(None, "With --baseline: points a score may move.", usual="0.5")
 
 
 @command("leaderboard", LeaderboardRequest)

@@ -80,9 +80,7 @@ class ListRequest(BackboneFilters, kw_only=False):
     """What to list, which backbones of all, and for whom."""
 
     what: Plain[What] = Option(..., "What to list.")
-    name: Plain[str | None] = Option(
-        None, "Name or Hub id of a backbone, to show its full entry.", positional=True
-    )
+    name: Plain[str | None] = Option(None, "Name or Hub id, to show its full entry.", positional=True)
     _: KW_ONLY
     json: Plain[bool] = Option(False, "Print JSON, with every field.")
 

@@ -45,15 +45,11 @@ class LoadRequest(Form, kw_only=False):
     input_size: Plain[int | None] = Option(
         None, "Side in pixels, rounded to the patch size.", least=1, usual="its own"
     )
-    interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Rule by which position embeddings are fitted to the images."
-    )
+    interpolation: Plain[InterpolationChoice] = Option("auto", "Interpolation of position embeddings.")
     weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
-    cache: Cache = cache_option(
-        "Folder of what can be computed or downloaded again.", usual="~/.cache/layerboard"
-    )
+    cache: Cache = cache_option("Folder of files that can be made again.", usual="~/.cache/layerboard")
 
 
 @called_with(LoadRequest)

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 
 from layerboard.benchmark.commands.command import boards_of, command, say
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.option import Form, Option, OptionalPath, Paths
+from layerboard.benchmark.option import Form, Option, OptionalPath, Paths, Plain
 from layerboard.zoo.errors import InputError
 
 
@@ -14,6 +14,9 @@ class MergeRequest(Form, kw_only=False):
     folders: Paths = Option(..., "Output folders of two or more runs.")
     _: KW_ONLY
     output: OptionalPath = Option(None, "Folder to write; results that it already has are kept.", also="-o")
+    skip: Plain[bool] = Option(
+        False, "Leave out a folder that has another result than an earlier one, instead of stopping."
+    )
 
 
 @command("merge", MergeRequest)
@@ -42,17 +45,23 @@ def merge(request: MergeRequest) -> Files:
     """
     from layerboard.leaderboards.records.record import read_records
 
-    title, *_ = _merged(request)
+    title, *lines = _merged(request)
     assert request.output is not None
     records = read_records([request.output / "records"])
     keys = ["backbone", "task", "dataset", "protocol"]
     held = records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"})
     pages = sorted((request.output / "tables").glob("*.*"))
-    return Files(title=title, frame=records, table=held, paths=tuple(pages))
+    return Files(
+        title=title,
+        frame=records,
+        table=held,
+        notes=tuple(line for line in lines if line.startswith("left out")),
+        paths=tuple(pages),
+    )
 
 
 def _merged(request: MergeRequest) -> list[str]:
-    """Merge and write the pages; gives lines that say what is where."""
+    """Merge and write the pages; gives lines that say what is where, and what was left out."""
     from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.merge import merge_outputs
     from layerboard.leaderboards.pages.build import write_board
@@ -65,9 +74,11 @@ def _merged(request: MergeRequest) -> list[str]:
     for folder in request.folders:
         if not folder.is_dir():
             raise InputError(f"expected an output folder at {folder}, which does not exist")
-    count = merge_outputs(request.folders, output)
+    left_out: list[str] = []
+    count = merge_outputs(request.folders, output, left_out if request.skip else None)
     records = with_seen(read_records([output / "records"]))
     boards = boards_of(records, output)
     pages = sorted(page for board in boards for page in write_board(board, output / "tables"))
     results = "1 result is" if count == 1 else f"{count} results are"
-    return [f"{results} in {output}", *(f"wrote {page}" for page in pages)]
+    wrote = [f"wrote {page}" for page in pages]
+    return [f"{results} in {output}", *(f"left out: {reason}" for reason in left_out), *wrote]

@@ -23,26 +23,20 @@ class Pretraining(Form):
     )
     batch_size: Plain[int] = Option(64, "Images per step.", least=2)
     images: Plain[int] = Option(48_000, "Number of training images to render.", least=2)
-    image_size: Plain[int] = Option(
-        96, "Side of the rendered images in pixels, at least 16; crops are taken from them."
-    )
+    image_size: Plain[int] = Option(96, "Side of the images in pixels, at least 16, before cropping.")
     seed: Plain[int] = Option(0, "Random seed of images, initial weights and augmentations.")
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[TrainingDtype] = Option(
         "auto", "Dtype of the forward pass; auto: bfloat16 where the device supports it, else float32."
     )
-    output: OnePath = Option(
-        "results/pretrained", "Parent folder of the directory that is written.", also="-o"
-    )
+    output: OnePath = Option("results/pretrained", "Parent folder of the written directory.", also="-o")
     cache: Cache = cache_option("Folder of rendered images, which later runs reuse.")
     workers: Workers = Option(
         None, "Processes for rendering.", least=1, instead=parsers.default_workers, usual="processors"
     )
     resume: Plain[bool] = Option(True, "Continue from the checkpoint in the output folder.")
     pooling: Plain[Literal["cls", "mean"] | None] = Option(None, "fs: input of the classifier.")
-    no_skip: Plain[int | None] = Option(
-        None, "fs: number of the block that has no skip connections.", least=1
-    )
+    no_skip: Plain[int | None] = Option(None, "fs: number of the block without skip connections.", least=1)
     narrow: Plain[bool] = Option(False, "fs: a network with 64 channels, for comparisons of variants.")
     fraction: Plain[float] = Option(1.0, "fs, resnet: fraction of the images of each class to train on.")
     learning_rate: Plain[float | None] = Option(

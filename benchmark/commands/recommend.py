@@ -32,17 +32,11 @@ if TYPE_CHECKING:
 class RecommendRequest(Form, kw_only=False):
     """For which tasks, and within which limits."""
 
-    tasks: Words = Option(
-        (), "Tasks that the backbone must do well.", also="--task -t", usual="all that were run"
-    )
+    tasks: Words = Option((), "Tasks to choose for.", also="--task -t", usual="all that were run")
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    backbones: Words = Option(
-        (), "Backbones to choose from, as names or patterns ('dino-*').", also="-b", usual="all"
-    )
-    may_lose: Plain[float] = Option(
-        2.0, "Most points that a recommendation may lose against the best score, with 95 % confidence."
-    )
+    backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")
+    may_lose: Plain[float] = Option(2.0, "Points it may lose against the best, with 95 % confidence.")
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )

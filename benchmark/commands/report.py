@@ -12,17 +12,15 @@ class ReportRequest(Form):
     """What to look at, and in which form."""
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    suite: Plain[str | None] = Option(
-        None, "One of the suites in the folder.", usual="all, one page per suite"
-    )
+    suite: Plain[str | None] = Option(None, "One of the folder's suites.", usual="all, one page per suite")
     to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/report")
     figures: Plain[Literal["svg", "pdf", "both"] | None] = Option(
-        None, "Also write the charts as files for papers.", usual="none"
+        None, "Also write the charts as files.", usual="none"
     )
-    site: OptionalPath = Option(
-        None, "Also write a folder for a static web host or a static Hugging Face Space."
+    site: OptionalPath = Option(None, "Also write a folder for a static host or Hugging Face Space.")
+    published: Paths = Option(
+        (), "CSV files of published numbers to mark in the charts: docs/how-to/published.md."
     )
-    published: Paths = Option((), "CSV files of published numbers to mark in the charts: docs/published.md.")
 
 
 @command("report", ReportRequest)

@@ -19,16 +19,12 @@ class ReproduceRequest(Form):
     """Which published numbers to compare with."""
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    backbones: Words = Option(
-        (), "Backbones to show, as names or patterns ('dino-*').", also="-b", usual="all"
-    )
+    backbones: Words = Option((), "Names or patterns ('dino-*') to show.", also="-b", usual="all")
     tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
     source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
-    format: Plain[Literal["table", "csv", "json"]] = Option(
-        "table", "Print a table, or all columns as CSV or JSON."
-    )
+    format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
     all: Plain[bool] = Option(False, "Also show numbers that were not run or are not comparable.")
-    published: Paths = Option((), "CSV files of further published numbers: docs/published.md.")
+    published: Paths = Option((), "CSV files of further published numbers: docs/how-to/published.md.")
 
 
 @command("reproduce", ReproduceRequest)

@@ -75,9 +75,7 @@ class LinearRequest(LabelledRequest):
     """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
 
     epochs: Plain[int | None] = Option(None, "Training epochs.", least=1, usual=OF_PROTOCOL)
-    seed: Plain[int | None] = Option(
-        None, "Random seed of the item order and the validation split.", least=0, usual=OF_PROTOCOL
-    )
+    seed: Plain[int | None] = Option(None, "Random seed.", least=0, usual=OF_PROTOCOL)
 
 
 class RetrievalRequest(ScoreRequest):
@@ -134,9 +132,7 @@ class SegmentRequest(ScoreRequest):
     temperature: Plain[float | None] = Option(
         None, "Temperature of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
-    memory: Plain[int | None] = Option(
-        None, "Maximum number of training patches in memory.", least=1, usual=OF_PROTOCOL
-    )
+    memory: Plain[int | None] = Option(None, "Training patches to keep at most.", least=1, usual=OF_PROTOCOL)
     protocol: Plain[Literal["standard", "hummingbird", "capi"]] = Option(
         "standard", "hummingbird: 255 is background, classes are renamed; capi: every pixel of a patch votes."
     )
@@ -166,9 +162,7 @@ class ClusteringRequest(ScoreRequest):
     assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
     k: Plain[int | None] = Option(None, "Number of clusters.", least=1, usual="number of classes")
     seed: Plain[int | None] = Option(None, "Random seed of k-means.", least=0, usual=OF_PROTOCOL)
-    n_init: Plain[int | None] = Option(
-        None, "Restarts of k-means, of which the best is kept.", least=1, usual=OF_PROTOCOL
-    )
+    n_init: Plain[int | None] = Option(None, "Restarts of k-means.", least=1, usual=OF_PROTOCOL)
 
 
 class CkaRequest(ScoreRequest):

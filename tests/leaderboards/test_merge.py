@@ -71,12 +71,16 @@ def test_numbers_of_two_machines_may_differ_a_little(tmp_path):
     assert merge_outputs([first, second], tmp_path / "c") == 1
 
 
+LIMITED = "the first is not limited, the second is limited to 4 images a class"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"revision": "other"}, "the weights are 0123456789abcdef in the one and other in the other"),
         ({"data": "d2"}, "the data is d1 in the one and d2 in the other"),
-        ({"data": "d2", "coverage": "limited to 4"}, "in the one and limited to 4 in the other"),
+        ({"data": "d2", "coverage": "576 of 576 images; limited to 4 images a class"}, LIMITED),
+        ({"data": "d2", "coverage": "4 of 576 images"}, "in the one and 4 of 576 images in the other"),
         ({"data": ""}, "the data is d1 in the one and not known in the other"),
         ({"dtype": "bfloat16"}, "the dtype is float32 in the one and bfloat16 in the other"),
         ({"input_size": 448}, "the input size is 64 in the one and 448 in the other"),
@@ -92,6 +96,11 @@ def test_two_results_are_refused_both_named_and_nothing_is_written(tmp_path, cha
     assert str(caught.value).startswith(f"{files} are two different results: ")
     assert words in str(caught.value)
     assert not (tmp_path / "c").exists()
+    left_out: list[str] = []
+    assert merge_outputs([third, first, second], tmp_path / "c", left_out) == 2
+    assert [reason.startswith(f"{second}: {files}") and words in reason for reason in left_out] == [True]
+    kept = (tmp_path / "c" / "records" / NAME).read_bytes()
+    assert kept == (first / "records" / NAME).read_bytes()
 
 
 @pytest.mark.parametrize(
