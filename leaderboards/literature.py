@@ -57,7 +57,6 @@ CHOICES: dict[str, tuple[str, ...]] = {  # what cells of these columns may say
 }
 
 INPUT_SIZE = 224  # side in pixels of the backbones' input in every source of ours; views scale with it
-FURTHER = ("input_size", "transform", "claim")  # columns that a file may have after the others, in this order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ class Published:
     dataset: str
     protocol: str  # of a comparable run; ``none`` where there is none
     metric: str
-    pooling: str
+    pooling: str  # "": that of the leaderboard
     tap: Tap
     rule: Rule  # whose score it is: of the best block, a block, the last, the final norm, or the floor's mean
     layer: int | None  # of the rule ``layer``, or the best one, from 1; None where not published
@@ -92,13 +91,26 @@ class Published:
         return not self.not_comparable
 
     @property
+    def origin(self) -> str:
+        """Where it was published."""
+        return ", ".join(filter(None, (self.source, self.table)))
+
+    @property
     def half_unit(self) -> float:
         """Half a unit of the last printed digit, in percent: how far off the printed number may be."""
         return 0.5 * 10.0**-self.decimals
 
 
-COLUMNS = tuple(field.name for field in fields(Published) if field.name not in FURTHER)
-"""Columns of a file, in order; `FURTHER` may follow."""
+COLUMNS = tuple(field.name for field in fields(Published))
+NEEDED = (
+    "source",
+    "backbone",
+    "task",
+    "dataset",
+    "metric",
+    "value",
+)  # other columns of a file may be missing
+USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # of empty cells
 
 WHOLE = ("decimals", "layer", "chosen_decimals", "input_size")  # columns of whole numbers
 
@@ -113,7 +125,7 @@ def all_published() -> tuple[Published, ...]:
 
 
 def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
-    """The numbers of one source, a CSV file called after it; the user's own need not be one of `SOURCES`.
+    """The numbers of a CSV file: of the source that it is called after, or of any in the user's own.
 
     Raises InputError where it cannot be read, or a row says something that cannot be.
     """
@@ -124,16 +136,22 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
-    if names != (*COLUMNS, *(name for name in FURTHER if name in names[len(COLUMNS) :])):
+    missing, unknown = (
+        {*NEEDED} - {*names},
+        {name for name in names if name not in COLUMNS or names.count(name) > 1},
+    )
+    if missing or unknown:
+        found = f"without {', '.join(sorted(missing))}" if missing else f"with {', '.join(sorted(unknown))}"
         raise InputError(
-            f"{path}, line 1: expected the columns {', '.join(COLUMNS)} (docs/reference/columns.md)"
+            f"{path}, line 1: expected the columns {', '.join(NEEDED)}, further ones once each "
+            f"(docs/reference/columns.md); found {found}"
         )
     numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
     for line, row in rows:
         where = f"{path}, line {line}"
-        number = _parse(row, where, (path.stem,) if own else tuple(SOURCES))
-        if number.source != path.stem:
+        number = _parse(row, where, () if own else tuple(SOURCES))
+        if not own and number.source != path.stem:
             expected = f"expected the source {path.stem} of the file's name"
             raise InputError(f"{where}: {expected}, not {number.source}")
         first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
@@ -144,15 +162,18 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
 
 
 def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
-    """One row, checked; its source is one of some."""
-    if any(not isinstance(text, str) for text in row.values()) or set(row) - {*FURTHER} != {*COLUMNS}:
-        raise InputError(f"{where}: expected {len(COLUMNS)} cells")
-    if empty := [name for name in (*UNIQUE, "value") if not row[name].strip()]:
+    """One row, checked; its source is one of some, or any where there are none."""
+    if any(not isinstance(text, str) for text in row.values()):
+        raise InputError(f"{where}: expected as many cells as columns")
+    if empty := [name for name in NEEDED if not row[name].strip()]:
         raise InputError(f"{where}: {', '.join(empty)} may not be empty")
+    row = {name: row.get(name, "").strip() or USUAL.get(name, "") for name in COLUMNS}
+    row["tap"] = row["tap"] or ("final" if row["rule"] == "final" else "block")
+    row["decimals"] = row["decimals"] or str(len(row["value"].partition(".")[2]))
     for column, words in {"source": sources, **CHOICES}.items():
-        if row[column] not in words:
+        if words and row[column] not in words and (row[column] or column != "pooling"):
             raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
-    numbers = {name: _whole(row.get(name, ""), name, where) for name in WHOLE}
+    numbers = {name: _whole(row[name], name, where) for name in WHOLE}
     changed: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
     changed["value"] = _percent(row["value"], numbers["decimals"], where)
     number = Published(**changed | {"input_size": numbers["input_size"] or INPUT_SIZE})

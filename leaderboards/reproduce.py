@@ -75,6 +75,8 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
     """The scores of every backbone, task, dataset, protocol and pooling that some number is about."""
     if records.empty:
         return {}
+    shown = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that a leaderboard shows
+    records = pd.concat([records, records[shown].assign(pooling="")], ignore_index=True)
     wanted = {_run_of(number) for number in published if number.comparable}
     runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
     asked = pd.Series([run in wanted for run in runs], index=records.index)
@@ -200,8 +202,8 @@ def _sentence(group: Sequence[Published]) -> str:
     named = len(metrics) > 1
     what = first.task if named else f"{first.task} {first.metric}"
     numbers = [
-        f"{fixed(number.value, number.decimals)}{f' ({number.metric})' if named else ''} by {number.source}, "
-        f"{number.table}{' (second hand)' if number.second_hand else ''}"
+        f"{fixed(number.value, number.decimals)}{f' ({number.metric})' if named else ''} by "
+        f"{number.origin}{' (second hand)' if number.second_hand else ''}"
         for number in group
     ]
     how = f"{first.dataset} ({first.claim or first.protocol})"

@@ -46,7 +46,8 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     return {
         "backbone": row["backbone"],
         "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
-        "source": f"{row['source']}, {row['table']}{' (second hand)' if row['second_hand'] else ''}",
+        "source": f"{row['source']}, {row['table']}".removesuffix(", ")
+        + f"{' (second hand)' if row['second_hand'] else ''}",
         "published": fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], row["rule"]),
         "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], row["rule"])
         if measured

@@ -38,7 +38,7 @@ def test_records() -> None:
 
 
 def test_published_numbers() -> None:
-    assert named("Published numbers") == {*literature.COLUMNS, *literature.FURTHER}
+    assert named("Published numbers") == {*literature.COLUMNS}
 
 
 @pytest.mark.parametrize("frame", [answer_frame([]), match_frame(Match(("a", "b"), "best", (), ()))])

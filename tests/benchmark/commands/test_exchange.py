@@ -391,6 +391,14 @@ def test_numbers_of_others_stand_beside_ours(capsys: Capture, whole: Whole, tmp_
     assert "## Numbers of others" not in (out / "tables" / "standard.md").read_text()
     said = command(capsys, "reproduce", "-o", out, "--published", path, "--source", "mine")
     assert "1 published numbers: 1 partial data" in said.out
+    path.write_text("source,backbone,task,dataset,metric,value\nour paper,mini-fs,knn,imagenet,top-1,1.0\n")
+    said = command(capsys, "reproduce", "-o", out, "--published", path, "--source", "our paper", "--all")
+    assert "our paper " in said.out
+    assert "1 published numbers: 1 not run" in said.out  # the mini backbones are of 64 pixels
+    sized = path.read_text().replace("value\n", "value,rule,input_size\n").replace("1.0\n", "1.0,final,64\n")
+    path.write_text(sized)
+    said = command(capsys, "reproduce", "-o", out, "--published", path, "--source", "our paper")
+    assert "1 published numbers: 1 partial data" in said.out
     path.write_text(HEAD + row + row.replace("1.0", "101.0"))
     for name in ("leaderboard", "reproduce"):
         error = command(capsys, name, "-o", out, "--published", path).error
