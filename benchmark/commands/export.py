@@ -3,18 +3,23 @@
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, printable, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from layerboard.leaderboards.board import Board
 
 CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
 INTERVALS = r"$\pm$ is the 95\,\% margin of error."
@@ -27,17 +32,26 @@ TIED = (
 )
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
+PAIRED = (
+    r"Paired comparison at the best layer of each backbone (layer/depth), in percent points, with 95\,\% "
+    r"intervals; $p$ is corrected for all tasks by Holm's method. In the column of held-out differences the "
+    "layers are chosen on half of the test data and scored on the rest."
+)
+CKA = "Linear CKA between the last blocks:"
+COST = "Cost of a forward pass: latency of one image, throughput at the best batch size. Measured on"
+COSTS = ["backbone", "latency, ms", "images/s", "peak memory, MB", "weights", "GFLOPs", "dim"]
 
 FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, each with its text
 
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    """For each suite that ranks, its table."""
+    """For each suite its leaderboard and honest scores; comparisons, CKA and costs where there are some."""
     from layerboard.leaderboards.pages.latex import escaped, latex_table
     from layerboard.leaderboards.sections.best import honest_table, untested
     from layerboard.leaderboards.sections.tables import main_table
 
     for board in boards_of(records, request.output):
+        yield from _further_latex(board, request.backbones)
         table = main_table(board)
         if len(table.columns) <= 2:
             continue
@@ -48,6 +62,32 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)
         if len(honest := honest_table(board)):
             yield f"{board.page}.honest.tex", latex_table(honest, 2, [HONEST], f"{board.page}-honest")
+
+
+def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
+    """The first of the backbones that are named against each other one; CKA of last blocks; costs."""
+    from layerboard.leaderboards.pages.latex import escaped, latex_table
+    from layerboard.leaderboards.sections.cost import whole_table
+    from layerboard.leaderboards.sections.similarity import cka_tables, last_table
+    from layerboard.leaderboards.versus import match, match_table
+
+    names = [each.name for each in board.backbones if not each.floor]
+    firsts = [name for pattern in named[:1] for name in fnmatch.filter(names, pattern)][:1]
+    for first, other in product(firsts, names):
+        with suppress(InputError):  # of what cannot be compared there is no table
+            table = match_table(match(board, (first, other), "best"))
+            page = f"{board.page}.{safe_name(f'{first}--{other}')}"
+            yield f"{page}.tex", latex_table(table, 1, [PAIRED], page)
+    for number, each in enumerate(cka_tables(board.pairs), start=1):
+        if len(table := last_table(board, each)):
+            page = f"{board.page}.cka-{number}"
+            yield f"{page}.tex", latex_table(table, 1, [CKA, escaped(f"{each.title}.")], page)
+    for number, each in enumerate(board.costs.groups, start=1):
+        rows = each.rows[each.rows["value"].notna()]
+        if len(rows):
+            page = f"{board.page}.cost-{number}"
+            caption = [COST, escaped(f"{each.dataset}.")]
+            yield f"{page}.tex", latex_table(whole_table(rows)[COSTS], 1, caption, page)
 
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
@@ -64,7 +104,6 @@ def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each trained backbone its files, in a folder of its own."""
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.hub import eval_results, model_indices
-    from layerboard.leaderboards.records.files import safe_name
 
     board = Board.of(records)
     for name, text in model_indices(board).items():
@@ -102,8 +141,9 @@ class ExportRequest(Form, kw_only=False):
 def export_command(request: ExportRequest) -> None:
     """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub.
 
-    - `latex`: the best layer of each backbone, with booktabs, intervals, the best in bold, ties marked; and
-      the same with honest choices of the layer.
+    - `latex`: tables with booktabs: the best layer of each backbone, with intervals, the best in bold, ties
+      marked; the same with the layer chosen on held-out data; CKA between last blocks; costs. With
+      `--backbones A B C` also paired comparisons of A with B and C.
     - `csv`: the numbers of every layer, as the leaderboard has them, with their digests in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
@@ -152,4 +192,4 @@ def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
             raise unknown("backbone", pattern, names)
         wanted |= {*fitting}
     pairs = (records["other"] == "") | records["other"].isin(wanted)
-    return records[(records["backbone"].isin(wanted) & pairs) | is_floor(records)].reset_index(drop=True)
+    return records[(records["backbone"].isin(wanted) | is_floor(records)) & pairs].reset_index(drop=True)

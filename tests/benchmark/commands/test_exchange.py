@@ -282,6 +282,10 @@ def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) 
     out, to = whole.place / "out", tmp_path / "paper"
     said = command(capsys, "export", "latex", "-o", out, "--to", to)
     assert (said.code, said.out) == (0, f"{to / 'standard.tex'}\n{to / 'standard.honest.tex'}\n")
+    said = command(capsys, "export", "latex", "-o", out, "--to", to, "-b", "mini-resnet", "mini-fs")
+    assert "standard.mini-resnet--mini-fs.tex\n" in said.out
+    paired = (to / "standard.mini-resnet--mini-fs.tex").read_text()
+    assert "& mini-resnet & mini-fs & difference &" in paired
     assert "chosen on half of the test data" in (to / "standard.honest.tex").read_text()
     text = (to / "standard.tex").read_text()
     assert text.count(r"\\") == 3
