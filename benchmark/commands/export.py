@@ -82,11 +82,11 @@ def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
         if len(table := last_table(board, each)):
             page = f"{board.page}.cka-{number}"
             yield f"{page}.tex", latex_table(table, 1, [CKA, escaped(f"{each.title}.")], page)
-    for number, each in enumerate(board.costs.groups, start=1):
-        rows = each.rows[each.rows["value"].notna()]
+    for number, device in enumerate(board.costs.groups, start=1):
+        rows = device.rows[device.rows["value"].notna()]
         if len(rows):
             page = f"{board.page}.cost-{number}"
-            caption = [COST, escaped(f"{each.dataset}.")]
+            caption = [COST, escaped(f"{device.dataset}.")]
             yield f"{page}.tex", latex_table(whole_table(rows)[COSTS], 1, caption, page)
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Literal
 
 from rich.table import Column, Table
 
 from layerboard.benchmark import parsers
-from layerboard.benchmark.commands.command import command, say_json
+from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.engines.progress import PrintableConsole
 from layerboard.benchmark.option import Form, Option, Plain, Words, called_with
@@ -18,11 +19,13 @@ from layerboard.leaderboards.facts import fits_licence
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.tasks.registry import TASKS
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.seen import DATASETS
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
+
+WANTED = ("family", "supervision", "revision", "data", "licence", "paper", "parameters")  # by an entry
 
 Row = dict[str, object]  # titles of columns with what stands in them
 
@@ -82,6 +85,9 @@ class ListRequest(BackboneFilters, kw_only=False):
     what: Plain[What] = Option(..., "What to list.")
     name: Plain[str | None] = Option(None, "Name or Hub id, to show its full entry.", positional=True)
     _: KW_ONLY
+    entry: Plain[bool] = Option(
+        False, "Print the Python of an entry for the registry, of any Hub id or directory."
+    )
     json: Plain[bool] = Option(False, "Print JSON, with every field.")
 
     def __post_init__(self) -> None:
@@ -90,6 +96,8 @@ class ListRequest(BackboneFilters, kw_only=False):
             raise InputError("Filters are for 'list backbones' without a name.")
         if self.name is not None and self.what != "backbones":
             raise InputError(f"Only backbones are shown by name; leave out {self.name!r}.")
+        if self.entry and (self.name is None or self.json):
+            raise InputError("--entry goes with 'list backbones NAME', without --json.")
 
 
 @command("list", ListRequest)
@@ -99,6 +107,10 @@ def list_command(request: ListRequest) -> None:
     Example: `layerboard list backbones --family dino clip --max-parameters 100M`
     """
     console = PrintableConsole(highlight=False)
+    if request.entry:
+        (spec,) = find([str(request.name)], parsers.default_cache())
+        say(stub(spec))
+        return
     if request.name is not None:
         spec = _find(request.name)
         if request.json:
@@ -177,7 +189,7 @@ def _find(name: str) -> BackboneSpec:
     if "/" in name:
         raise InputError(
             f"{name} is no repository of the registry; 'run --backbones {name}' reads what it is from its "
-            "configuration."
+            "configuration, and --entry prints an entry for it."
         )
     raise InputError(f"No backbone is called {name!r}; {_guess(name, [*by_name])}")
 
@@ -258,6 +270,19 @@ def details(spec: BackboneSpec) -> Row:
         "format": spec.checkpoint,
         "to run it": _how_to_load(spec),
     }
+
+
+def stub(spec: BackboneSpec) -> str:
+    """An entry of the registry as Python; what no configuration tells is marked, for its author to say."""
+    told = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    if spec not in all_specs():  # what is inferred of these is a placeholder
+        told |= dict.fromkeys(WANTED, ...) | {"name": Path(spec.name).name.lower()}
+    lines = [
+        f"    {each.name}={'...,  # to be filled in' if told[each.name] is ... else f'{told[each.name]!r},'}"
+        for each in fields(spec)
+        if told[each.name] != each.default
+    ]
+    return "\n".join(["BackboneSpec(", *lines, ")"])
 
 
 def _revision_policy(spec: BackboneSpec) -> str:

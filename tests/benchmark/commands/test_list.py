@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,7 +14,8 @@ from layerboard.leaderboards.facts import commercial_use
 from layerboard.leaderboards.limits import within
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs, find
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.seen import Seen, Training
+from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
 
@@ -113,6 +115,18 @@ def test_how_a_backbone_is_had(name: str, texts: tuple[str, ...]) -> None:
     assert all(text in said for text in texts)
 
 
+def test_an_entry_is_printed_for_a_directory_and_can_be_completed(capsys: Capture) -> None:
+    text = command(capsys, "list", "backbones", Path("mini") / "weights" / "mini-dino", "--entry").out
+    assert "    name='mini-dino',\n    family=...,  # to be filled in\n" in text
+    names = {"BackboneSpec": BackboneSpec, "Stage": Stage}
+    spec = eval(text, names)
+    known = find(["mini-dino"])[0]
+    for name in ("stages", "heads", "prefix_tokens", "has_cls", "has_final", "mean", "std", "input_size"):
+        assert getattr(spec, name) == getattr(known, name)
+    text = command(capsys, "list", "backbones", "resnet50", "--entry").out
+    assert eval(text, names | {"Training": Training, "Seen": Seen}) == find(["resnet50"])[0]
+
+
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
 def test_everything_can_be_shown(spec: BackboneSpec) -> None:
     assert json.dumps(facts(spec), allow_nan=False)
@@ -135,6 +149,7 @@ def test_everything_can_be_shown(spec: BackboneSpec) -> None:
         (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),
         (("backbones", "dino-b16", "--licence", "mit"), "Filters are for 'list backbones' without a name"),
         (("tasks", "knn"), "Only backbones are shown by name; leave out 'knn'"),
+        (("backbones", "--entry"), "--entry goes with 'list backbones NAME'"),
     ],
 )
 def test_bad_input(capsys: Capture, arguments: tuple[str, ...], message: str) -> None:
