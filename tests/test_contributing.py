@@ -1,9 +1,13 @@
 """The recipes name files, tables and functions that are there."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+
+import layerboard
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("benchmark", "docs", "leaderboards", "mini", "perf", "tasks", "tests", "zoo")
@@ -36,3 +40,12 @@ def test_names_that_stand_in_code_are_there() -> None:
     names = re.findall(r"`@?([A-Za-z_]\w*(?:\.\w+)*)(?:[(=][^`]*)?`", RECIPES)
     unknown = {part for name in names for part in name.split(".")} - words
     assert unknown == set()
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert citation["version"] == project["version"] == layerboard.__version__
+    assert citation["license"] == project["license"]
+    assert {"cff-version", "message", "title", "authors"} <= {*citation}
+    assert all("name" in author or "family-names" in author for author in citation["authors"])
