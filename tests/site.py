@@ -161,12 +161,16 @@ def tasks() -> str:
 def task(entry: TaskEntry) -> str:
     """One task."""
     others = [f"`{name}`" for name in entry.metrics[1:]]
+    defined = f"### {entry.name}\n" in (DOCS / "explanation" / "analyses.md").read_text(encoding="utf-8")
+    page = f"analyses.md#{entry.name}" if defined else "protocols.md" if not entry.analysis else ""
+    page = "segmentation.md" if entry.name == "segment" else page
     lines = [
-        f"**{entry.title[0].upper()}{entry.title[1:]}.** {literal(entry.asks)}",
+        f"**{entry.title}**: {literal(entry.asks)}",
         f"- Primary metric: {literal(entry.measures)}.",
         f"- Further metrics: {', '.join(others)}." * bool(others),
         f"- Data: {entry.data}." * bool(entry.data),
-        "- Runs where it is named." * (not entry.default),
+        f"- Runs only where it is named: `--tasks {entry.name}`." * (not entry.default),
+        f"- [How it is measured](../explanation/{page})." * bool(page),
     ]
     return f"### {entry.name}\n\n{lines[0]}\n\n" + "\n".join(filter(None, lines[1:]))
 

@@ -1,7 +1,7 @@
 """Semantic segmentation in context: cells of labelled images vote on the cells of others; nothing is trained.
 
 Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; the rules are those
-of docs/explanation/protocols.md.
+of docs/explanation/segmentation.md.
 """
 
 from collections.abc import Mapping, Sequence

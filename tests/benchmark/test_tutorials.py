@@ -57,7 +57,7 @@ def test_photos(capsys: Capture, folder: Path) -> None:
     next((made / "cat").iterdir()).rename(made / "cat" / "IMG_0001.jpg")
     said = follow(capsys, "photos")
     assert "tied with the best" in said
-    assert 'benchmark.load("' in said
+    assert 'layerboard.load("' in said
     assert [*(folder / "results" / "report").glob("*.html")]
 
 
