@@ -22,6 +22,8 @@ from layerboard.benchmark.commands.recommend import recommend
 from layerboard.benchmark.commands.report import report
 from layerboard.benchmark.commands.run import forecast, run
 from layerboard.benchmark.commands.show import best, show
+from layerboard.benchmark.commands.submit import submit
+from layerboard.benchmark.commands.verify import verify
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError
 
@@ -38,6 +40,8 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "list_backbones",
     "features",
     "merge",
+    "submit",
+    "verify",
     "export",
     "report",
     "InputError",

@@ -70,9 +70,9 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
     different results of one backbone, task, dataset and protocol; with a list to name them in, a folder that
     contradicts the output or an earlier folder is left out instead.
     """
-    every = [_results(folder) for folder in folders]
+    every = [results_of(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
-        every = [_results(output, strict=False), *every]
+        every = [results_of(output, strict=False), *every]
     results: dict[Path, StoredResult] = {}
     for found in every:
         try:
@@ -125,7 +125,7 @@ def _both(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[str]:
     return [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
 
 
-def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:
+def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
     """All results of an output folder; unless strict there may be none, and damaged ones are left out."""
     paths = [path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith(".")]
     if strict and not paths:
@@ -175,20 +175,21 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
 def _write(result: StoredResult, output: Path) -> None:
     """Copy a result, its records last; these are written again where they belong to further suites."""
     for kind in result.companions:
-        _copy(result.companion(kind), result.companion(kind, output))
+        copy_file(result.companion(kind), result.companion(kind, output))
     for picture in result.pictures:
         if not is_whole(output / FOLDER / picture):
-            _copy(result.folder / FOLDER / picture, output / FOLDER / picture)
+            copy_file(result.folder / FOLDER / picture, output / FOLDER / picture)
     target, records = output / "records" / result.name, result.records
     if set(result.suites) == set(suites_of(records)):
-        _copy(result.path, target)
+        copy_file(result.path, target)
         return
     for suite in result.suites:
         records = add_suite(records, suite)
     write_checked(records, target, result.companions)
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file whole; nothing is done where it is copied to itself."""
     if source.resolve() == target.resolve():
         return
     with whole_file(target) as temporary:

@@ -69,6 +69,11 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     return {metric: [(low, high) for low, high in rows.tolist()] for metric, rows in ends.items()}
 
 
+def score_of(items: Items, metric: str) -> float:
+    """The value of a metric, in its unit, as it follows from the items."""
+    return float(measure([items], metric).evaluate()[0, 0]) * _scale([items], metric)
+
+
 def _gaps(items: Items, statistic: Statistic) -> bytes:
     """Which items lack what a statistic is taken over; indices of partitions have no such column."""
     return np.isnan(items.values.get(statistic.column, np.zeros(0))).tobytes()

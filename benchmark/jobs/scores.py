@@ -96,10 +96,11 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
         write_arrays(findings.arrays, files.beside["arrays"])
     # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
-    assessed = {} if spec.is_floor else records.assess_outcomes(outcomes, primary)
+    items = records.measured_items(outcomes)
+    assessed = {} if spec.is_floor else records.assess_items(items, primary)
     fields = job.fields(files, unreadable, begin)
     frame = to_frame(records.to_records(fields, spec, entry, outcomes, assessed))
-    write_items(records.measured_items(outcomes), files.beside["items"])
+    write_items(items, files.beside["items"])
     keep_examples(job, outcomes)
     write_checked(frame, files.records, files.companions())
 

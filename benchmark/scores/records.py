@@ -34,12 +34,11 @@ def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
     return {key: items for key, items in every.items() if items is not None}
 
 
-def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:
-    """Intervals of all scores of one backbone and task, in every layer and pooling.
+def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessments:
+    """Intervals of all scores of one backbone and task, in every layer and pooling, by their items.
 
     For the primary metric, if there is one, also what the blocks 1..depth are among each other.
     """
-    items = measured_items(outcomes)
     assessed: dict[tuple[Place, str], dict[str, Any]] = {}
     for pooling in dict.fromkeys(pooling for _, _, pooling in items):
         places = [key for key in items if key[2] == pooling]

@@ -12,10 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.zoo.atomic import write_whole
 
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the files that belong to the records
+RESULTS = b"layerboard-results-version"  # files without it are of the first
 _DIGITS = 32
 _BLANK = b"0" * _DIGITS
 
@@ -30,6 +32,7 @@ def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str]
     """Write records whole, with their checksum and the digests of the files that belong to them."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     facts = {MARK[:-1]: MARK + _BLANK, COMPANIONS: json.dumps(dict(companions or {})).encode()}
+    facts[RESULTS] = str(RESULTS_VERSION).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **facts})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
@@ -40,7 +43,10 @@ def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str]
 
 
 def read_checked(path: Path) -> bytes:
-    """The bytes of a file; raises ValueError where they are not those that were written, or OSError."""
+    """The bytes of a file; raises OSError, or ValueError where they are not those that were written.
+
+    ValueError, too, for numbers of another `RESULTS_VERSION`: they never stand beside those of this one.
+    """
     content = path.read_bytes()
     start = _start(content)
     if start < 0:
@@ -48,6 +54,8 @@ def read_checked(path: Path) -> bytes:
     end = start + _DIGITS
     if _digest(content[:start] + _BLANK + content[end:]).encode() != content[start:end]:
         raise ValueError("its bytes are not those that were written")
+    if (known := int(_metadata(content).get(RESULTS, b"1"))) != RESULTS_VERSION:
+        raise ValueError(f"its numbers have results version {known}, those of today {RESULTS_VERSION}")
     return content
 
 
@@ -58,9 +66,12 @@ def has_checksum(path: Path) -> bool:
 
 def companions_of(content: bytes) -> dict[str, str]:
     """Digests of the files that belong to some records, by name; empty where there are none."""
-    metadata = pq.read_schema(pa.BufferReader(content)).metadata or {}
-    companions: dict[str, str] = json.loads(metadata.get(COMPANIONS, b"{}"))
+    companions: dict[str, str] = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
     return companions
+
+
+def _metadata(content: bytes) -> dict[bytes, bytes]:
+    return pq.read_schema(pa.BufferReader(content)).metadata or {}
 
 
 def _start(content: bytes | bytearray) -> int:

@@ -5,6 +5,8 @@ from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+RESULTS_VERSION = 1  # rises when any number of a record would be another for the same weights and data
+
 LONGEST = 150  # bytes of a name of a file, beside which endings still fit
 
 

@@ -8,6 +8,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import counted, task_rank
 from layerboard.leaderboards.pages.csv import csv_text, file_digest
 from layerboard.leaderboards.pages.tidy import numbers_of
+from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.tasks.blocks import Block, Bullets, Heading, Table, Text, said
 from layerboard.tasks.protocols import PROTOCOLS
@@ -73,7 +74,8 @@ def run_sentence(records: pd.DataFrame) -> str:
         return ""
     days = sorted({str(date)[:10] for date in records["date"]})
     period = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
-    return f"Scored with layerboard {join(records['version'])} {period} (UTC)."
+    version = f"{join(records['version'])}, results version {RESULTS_VERSION},"
+    return f"Scored with layerboard {version} {period} (UTC)."
 
 
 def units_text(rows: pd.DataFrame) -> str:

@@ -27,6 +27,8 @@ from layerboard.benchmark.commands.pretrain import Pretraining
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
+from layerboard.benchmark.commands.submit import SubmitRequest
+from layerboard.benchmark.commands.verify import VerifyRequest
 from layerboard.benchmark.option import declared
 from layerboard.benchmark.parsers import default_cache, default_workers
 from layerboard.benchmark.request import Request
@@ -41,6 +43,8 @@ FORMS = pytest.mark.parametrize(
         (Pretraining, "pretrain"),
         (CompareRequest, "compare"),
         (MergeRequest, "merge"),
+        (SubmitRequest, "submit"),
+        (VerifyRequest, "verify"),
         (ExportRequest, "export"),
         (LeaderboardRequest, "leaderboard"),
         (ReproduceRequest, "reproduce"),

@@ -8,9 +8,9 @@ Kills runs with several workers at random moments and compares what they end wit
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
-others hand over, with names that steer terminals; gives every option of every command values that are none
-of its own. Exit code 1 if anything
-was not answered as it should be: each such case is printed.
+others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
+submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
+not answered as it should be: each such case is printed.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered")
-OF_RUNS = ("damages", "outputs", "kills", "together")
+OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
 
@@ -69,6 +69,8 @@ def counts_of_runs(arguments: argparse.Namespace, folder: Path) -> Iterator["Cou
     if "outputs" in arguments.only:
         for part in (forge_companions, exchange_folders, cut_baselines, name_steering):
             yield part(reference, folder, times, seed)
+    if "submissions" in arguments.only:
+        yield change_submissions(reference, folder, 10 * times, seed)
     if "kills" in arguments.only:
         yield kill_runs(reference, folder, arguments.kills, seed)
     if "together" in arguments.only:
@@ -102,6 +104,7 @@ if __name__ == "__main__":
     from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
     from tests.campaign.places import make_reference
     from tests.campaign.rendered import damage_rendered
+    from tests.campaign.submissions import change_submissions
     from tests.campaign.wrong_options import try_options
 
     main()

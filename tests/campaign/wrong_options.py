@@ -57,6 +57,8 @@ ENDS = {
     "features": ("--data", "nowhere", "-b", "mini-random"),
     "compare": ("mini-fs", "mini-dino", "-o", "nowhere"),
     "merge": ("nowhere", "nowhere", "--output", "nowhere"),
+    "submit": ("nowhere",),
+    "verify": ("nowhere",),
     "export": ("csv", "-o", "nowhere"),
     "reproduce": ("-o", "nowhere"),
     "leaderboard": ("-o", "nowhere"),

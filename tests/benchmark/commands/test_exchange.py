@@ -30,7 +30,7 @@ from tests.leaderboards.planted import plant
 from tests.leaderboards.planted import records as planted
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = ("compare", "features", "merge", "export", "leaderboard", "reproduce")
+COMMANDS = ("compare", "features", "merge", "submit", "verify", "export", "leaderboard", "reproduce")
 EXAMPLE = {"export": "layerboard export latex", "merge": "layerboard merge results-a results-b"}
 
 

@@ -1,0 +1,60 @@
+"""Results as a submission to a results repository: the command `submit` and `layerboard.submit`."""
+
+from dataclasses import KW_ONLY, replace
+from typing import Literal
+
+from layerboard.benchmark.commands.command import command, say
+from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.option import Form, OnePath, Option, Plain
+from layerboard.zoo.errors import InputError, some
+
+Claim = Literal["submitted", "authors"]
+
+
+class SubmitRequest(Form, kw_only=False):
+    """Which results go into which results repository."""
+
+    folder: OnePath = Option(..., "Output folder of a run.")
+    _: KW_ONLY
+    to: OnePath = Option("results-repository", "Folder of the results repository, such as your clone of it.")
+    name: Plain[str | None] = Option(None, "Name of the submission's folder.", usual="its last day")
+    claim: Plain[Claim] = Option("submitted", "Who sends it: authors of all of its backbones, or others.")
+    partial: Plain[bool] = Option(False, "Take results on a part of a dataset, too; they are marked.")
+
+
+@command("submit", SubmitRequest)
+def submit_command(request: SubmitRequest) -> None:
+    """Check an output folder, leave out what is private, and write it as a submission.
+
+    Records, items and arrays are checked and copied; pictures of images are left out, paths become names.
+    Prints the text of the pull request.
+
+    Example: `layerboard submit results --to results-repository`
+    """
+    sent = submit(**vars(request))
+    say(f"wrote {sent.paths[0]}\n\n{sent.notes[0]}")
+
+
+@submit_command.python
+def submit(request: SubmitRequest) -> Files:
+    """``paths`` begin with the manifest, whose folder is the submission; ``notes`` are the pull request.
+
+    Example:
+        >>> import layerboard
+        >>> sent = layerboard.submit("results", to="repository", name="mini")
+        >>> sent.paths[0].as_posix()
+        'repository/submissions/mini/submission.json'
+    """
+    from layerboard.leaderboards.records.files import safe_name
+    from layerboard.leaderboards.submission import MANIFEST, digests_of, public_results, write_submission
+
+    results = public_results(request.folder)
+    partial = [str(result.path) for result, _ in results if result.records["partial"].any()]
+    if partial and not request.partial:
+        raise InputError(f"a part of a dataset is behind {some(partial)}; run in full, or give --partial")
+    name = request.name or max(str(result.records["date"].max())[:10] for result, _ in results)
+    if (folder := request.to / "submissions" / safe_name(name)).exists():
+        raise InputError(f"there is a submission at {folder} already; give another --name, or remove it")
+    text = write_submission(results, folder, request.claim)
+    written = files_of([folder / each for each in (MANIFEST, *digests_of(folder))], f"of submission {name}")
+    return replace(written, notes=(text,))

@@ -1,0 +1,171 @@
+"""Whether a submission's numbers are what its items say: the command `verify` and `layerboard.verify`."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain
+from layerboard.benchmark.request import DATA, Backbones, Cache, Request, cache_option
+
+if TYPE_CHECKING:
+    from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.leaderboards.merge import StoredResult
+
+SHARE = 0.1  # of the results that are measured again
+
+
+class VerifyRequest(Form, kw_only=False):
+    """Which submission to check, and with what to measure some of it again."""
+
+    folder: OnePath = Option(..., "Folder of a submission.")
+    _: KW_ONLY
+    again: Plain[bool] = Option(
+        False, "Measure a drawn tenth of the results again: of the mini suite, or on --data."
+    )
+    data: OptionalPath = Option(None, f"{DATA} With it, a drawn tenth is measured again.")
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
+        (), "Directories or objects of backbones that the registry lacks.", parsers.backbones, also="-b"
+    )
+    seed: Plain[int | None] = Option(None, "Seed of the draw.", least=0, usual="another one each time")
+    cache: Cache = cache_option("Folder of features and rendered data.")
+    device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
+
+
+@command("verify", VerifyRequest)
+def verify_command(request: VerifyRequest) -> int:
+    """Check a submission: its files, and every score, interval and choice from its items.
+
+    With `--again` or `--data`, a tenth of the results, drawn at random, is measured again on this machine.
+    Exit code 1 where something is not as it says.
+
+    Example: `layerboard verify results-repository/submissions/mini --again`
+    """
+    with ended_by_signals("interrupted; nothing was verified") as report:
+        verified = _verified(request, report)
+    say("\n".join([*verified.frame["problem"], *verified.notes]))
+    return int(len(verified.frame) > 0)
+
+
+@verify_command.python
+def verify(request: VerifyRequest) -> Result:
+    """``frame`` has one row for each problem, none where all is as it says; ``notes`` say what was checked.
+
+    Example:
+        >>> import layerboard
+        >>> sent = layerboard.submit("results", to="repository", name="checked")
+        >>> len(layerboard.verify(sent.paths[0].parent).frame)
+        0
+    """
+    from layerboard.benchmark.engines.progress import Silent
+
+    return _verified(request, Silent())
+
+
+def _verified(request: VerifyRequest, report: "Reporter") -> Result:
+    import pandas as pd
+
+    from layerboard.benchmark.scores.rescore import rescore
+    from layerboard.leaderboards.submission import read_submission, weights_of
+
+    results, problems = read_submission(request.folder)
+    rescored = [rescore(result) for result in results]
+    rows = pd.concat([result.records for result in results]) if results else pd.DataFrame({"value": []})
+    problems += [sentence for _, sentences in rescored for sentence in sentences]
+    problems += _other_weights(weights_of(rows)) if results else []
+    scored, numbers = sum(count for count, _ in rescored), int(rows["value"].notna().sum())
+    notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
+    if request.again or request.data:
+        seed = random.SystemRandom().randrange(10**6) if request.seed is None else request.seed
+        known = [result for result in results if _suite_of(result, request)]
+        drawn = random.Random(seed).sample(known, ceil(SHARE * len(known)))  # noqa: S311  # no secret
+        problems += [why for result in drawn if (why := _measured_again(result, request, report))]
+        notes += [f"Measured again, drawn with --seed {seed}: {', '.join(str(each.name) for each in drawn)}."]
+    title = f"{request.folder}: {len(problems) or 'no'} problems"
+    return Result(title=title, frame=pd.DataFrame({"problem": problems}, dtype=object), notes=(*notes, title))
+
+
+def _other_weights(weights: Mapping[str, str]) -> list[str]:
+    """Sentences for backbones whose weights are not those of the registry, if it says them."""
+    from layerboard.zoo.load.backbone import locate
+    from layerboard.zoo.registry import all_specs
+    from layerboard.zoo.spec import entry_name
+
+    specs, problems = {spec.name: spec for spec in all_specs()}, []
+    for name, given in weights.items():
+        if (spec := specs.get(entry_name(name))) is None or spec.is_floor:
+            continue
+        packaged = spec.checkpoint == "packaged"
+        known = locate(spec, None).revision if packaged else spec.revision
+        if known and given != known and (packaged or not given.startswith("sha256:")):
+            problems.append(f"the weights of {name} are {given}, those of the registry {known}")
+    return problems
+
+
+def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
+    """A suite by which this machine can measure a result again; "" where none can.
+
+    It must be of a whole dataset and of single blocks.
+    """
+    from layerboard.benchmark.plan.suites import SUITES
+    from layerboard.tasks.registry import COST
+
+    rows = result.records
+    taps = {*rows.loc[~rows["analysis"], "tap"]}
+    if not taps <= {"block", "final"} or rows["partial"].any() or (rows["task"] == COST).any():
+        return ""
+    suites = [suite.name for suite in SUITES if suite.embedded == (request.data is None)]
+    return next((name for name in result.suites if name in suites), "")
+
+
+def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Reporter") -> str:
+    """What differs where a result is measured again, as a sentence; "" where nothing does."""
+    from layerboard.benchmark.api import carry_out
+    from layerboard.leaderboards.merge import difference
+    from layerboard.leaderboards.records.key import keys_of
+    from layerboard.leaderboards.submission import public_results
+    from layerboard.tasks.protocols import find_protocol
+    from layerboard.zoo.atomic import temporary_folder
+
+    protocol = find_protocol(result.records["protocol"].iloc[0])
+    with temporary_folder(request.cache) as output:
+        done = carry_out(_run_of(result, request, output), report, [protocol]).done
+        if done.failures:
+            return f"{result.name} could not be measured again: {done.failures[0]}"
+        today = {public.name: public.records for _, public in public_results(output)}
+    if (rows := today.get(result.name)) is None:
+        return f"{result.name} was not measured again: a run gives {', '.join(map(str, today))}"
+    keys = {*keys_of(result.records)}
+    reason = difference(result.records, rows[[key in keys for key in keys_of(rows)]])
+    return f"{result.name}, measured again, is another result: {reason}" if reason else ""
+
+
+def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Request:
+    """What to run so that a result is measured again, among other layers perhaps."""
+    from layerboard.leaderboards.submission import public_name
+    from layerboard.zoo.spec import entry_name
+
+    row = result.records.iloc[0]
+    own = {public_name(name): name for name in request.backbones}
+    names = [own.get(name, name) for name in dict.fromkeys((row["backbone"], row["other"])) if name]
+    sized = entry_name(row["backbone"]) != row["backbone"]
+    return Request(
+        names,
+        row["task"],
+        suite=_suite_of(result, request),
+        data=request.data,
+        output=output,
+        cache=request.cache,
+        device=request.device,
+        input_size=() if sized else int(row["input_size"]),
+        interpolation=row["interpolation"] or "auto",
+        dtype=row["dtype"],
+        transform=row["transform"] or (),
+        floor=False,
+        examples=False,
+    )

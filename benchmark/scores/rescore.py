@@ -1,0 +1,53 @@
+"""Scores, intervals and choices of records, computed again from the items that belong to them."""
+
+from collections.abc import Mapping
+from math import nan
+
+import numpy as np
+
+from layerboard.benchmark.scores.records import assess_items
+from layerboard.leaderboards.merge import StoredResult
+from layerboard.leaderboards.records.items import read_items
+from layerboard.leaderboards.scores.frames import is_floor
+from layerboard.tasks.base import Items
+from layerboard.tasks.uncertainty import score_of
+
+CLOSE = 1e-5  # share by which numbers of one machine, whose items are rounded to float32, may differ
+UNCHOSEN = {"ci_low": nan, "ci_high": nan, "chosen": nan, "held_out": nan, "tied": False}
+
+
+def rescore(result: StoredResult) -> tuple[int, list[str]]:
+    """How many records of a result follow from its items, and a sentence for each that says something else.
+
+    Of comparisons, costs and some analyses there are no items; other scores of the leaderboard need some.
+    """
+    rows = result.records
+    metrics = sorted({*rows.loc[rows["primary"] & ~rows["analysis"], "metric"]})
+    items = read_items(result.companion("items")) if "items" in result.companions else {}
+    assessed = {} if is_floor(rows).any() else assess_items(items, metrics[0] if metrics else None)
+    count, problems = 0, []
+    for row in rows.to_dict("records"):
+        layer = row["layer"], row["tap"], row["pooling"]
+        statistic = row["metric"] if row["head"] < 0 else f"{row['metric']} of head {row['head']}"
+        where = f"{result.name}: {row['metric']} of layer {row['layer']} {row['tap']} ({row['pooling']})"
+        measured = items.get(layer)
+        if measured is None or statistic not in measured.statistics:
+            if row["metric"] in metrics and not row["other"] and not np.isnan(row["value"]):
+                problems.append(f"{where} has a score without items")
+            continue
+        count += 1
+        again = {**UNCHOSEN, **_number(measured, statistic), **assessed.get((layer, statistic), {})}
+        problems += [
+            f"{where} has {name} {row[name]:.6g}, its items give {number:.6g}"
+            for name, number in again.items()
+            if not np.isclose(float(row[name]), float(number), rtol=CLOSE, atol=CLOSE / 10, equal_nan=True)
+        ]
+    return count, problems
+
+
+def _number(items: Items, statistic: str) -> Mapping[str, float]:
+    """The value of a metric, and the number of units that it is taken over."""
+    column, over = items.statistics[statistic].column, items.statistics[statistic].over
+    there = ~np.isnan(items.values[column]) if column in items.values else np.ones(len(items.keys), bool)
+    units = {name for name, known in zip(items.clusters, there, strict=True) if known}
+    return {"value": score_of(items, statistic), "n": len(units) if over == "clusters" else int(there.sum())}

@@ -1,0 +1,148 @@
+"""Submissions: the results of runs as files that others can check; `docs/results.md` says their layout."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from layerboard.leaderboards.merge import StoredResult, copy_file, results_of
+from layerboard.leaderboards.records.arrays import read_arrays
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, safe_name
+from layerboard.leaderboards.records.items import read_items
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import InputError
+
+MANIFEST = "submission.json"
+FACTS = {"results_version": int, "weights": dict, "files": dict}  # of the manifest, that are read again
+SHARED = ("items", "arrays")  # examples are left out: they hold small pictures of the images
+PATH = re.compile(  # whose last name is captured
+    r"(?<![\w./\\~:<-])(?:\.{1,2}|~\w*|[A-Za-z]:)?[/\\](?:[^\s/\\,;:'\"]+[/\\])*([^\s/\\,;:'\"]+)[/\\]?"
+)
+REQUEST = """\
+# Results of {backbones}
+
+{count} results of {tasks} on {datasets}; {claim}.
+Scored with layerboard {version}, results version {results_version}.{partial}
+
+{weights}
+
+`submission.json` has SHA-256 `{digest}`.
+`layerboard verify submissions/{name}` scores the items again; `--data DIR` measures a tenth again.
+"""
+Both = tuple[StoredResult, StoredResult]  # a result, and as others may see it
+
+
+def public_results(folder: Path) -> list[Both]:
+    """The results of an output folder, each with what others may see of it: paths are their last names.
+
+    Raises InputError where there are none, a file is not as it was written, items or arrays name a path, or
+    two backbones would have one name.
+    """
+    results = [(result, _public(result)) for result in results_of(folder)]
+    if len({public.name for _, public in results}) < len(results):
+        raise InputError(f"two backbones of {folder} lie in folders of one name; rename one and run it again")
+    return results
+
+
+def public_name(backbone: str) -> str:
+    """The name of a backbone without the folders that it lies in; Hub ids keep their owner."""
+    path = re.match(r"(?:[/\\~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?([^/\\]+)[/\\]*$", backbone)
+    return path[1] if path else backbone
+
+
+def _public(result: StoredResult) -> StoredResult:
+    records, parent = result.records.copy(), str(result.name.parent)
+    for name in {*records["backbone"], *records["other"]} - {""}:
+        parent = parent.replace(safe_name(name), safe_name(public_name(name)))
+    for column in records.select_dtypes(exclude=["number", "bool"]):
+        is_name = column in ("backbone", "other")
+        records[column] = records[column].map(public_name if is_name else lambda text: PATH.sub(r"\1", text))
+    if places := [text for text in _texts(result) if PATH.fullmatch(text)]:
+        raise InputError(f"what belongs to {result.path} names {places[0]}, which is on one machine alone")
+    shared = {kind: digest for kind, digest in result.companions.items() if kind in SHARED}
+    return replace(result, name=Path(parent) / result.name.name, records=records, companions=shared)
+
+
+def _texts(result: StoredResult) -> Iterable[str]:
+    """Texts in the items and arrays of a result."""
+    items = read_items(result.companion("items")) if "items" in result.companions else {}
+    arrays = read_arrays(result.companion("arrays")) if "arrays" in result.companions else {}
+    names = {name for each in items.values() for name in (*each.keys, *each.clusters, *each.strata)}
+    return names.union(*(map(str, array.flat) for array in arrays.values() if array.dtype.kind == "U"))
+
+
+def write_submission(results: Sequence[Both], folder: Path, claim: str) -> str:
+    """Write the public files of some results into a new folder, the manifest last; gives a pull request."""
+    for result, public in results:
+        for kind in public.companions:
+            copy_file(result.companion(kind), public.companion(kind, folder))
+        write_checked(public.records, folder / "records" / public.name, public.companions)
+    rows = pd.concat([public.records for _, public in results])
+    weights, partial = weights_of(rows), bool(rows["partial"].any())
+    facts = {"layerboard": VERSION, "claim": claim, "partial": partial, "results_version": RESULTS_VERSION}
+    manifest = facts | {"weights": weights, "files": digests_of(folder)}
+    write_whole(folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+    return REQUEST.format(
+        backbones=", ".join(weights),
+        count=len(results),
+        tasks=", ".join(sorted({*rows["task"]})),
+        datasets=", ".join(sorted({*rows["dataset"]})),
+        claim="sent by the authors of the backbones" if claim == "authors" else "not sent by the authors",
+        version=VERSION,
+        results_version=RESULTS_VERSION,
+        partial=" Some are of a part of a dataset, as their records say." if partial else "",
+        weights="\n".join(f"- {name}: weights `{revision}`" for name, revision in weights.items()),
+        digest=_sha256(folder / MANIFEST),
+        name=folder.name,
+    )
+
+
+def weights_of(records: pd.DataFrame) -> dict[str, str]:
+    """By backbone the commit or digest of its weights; several, if there are, with commas."""
+    revisions = records.groupby("backbone")["revision"].unique()
+    return {str(name): ", ".join(sorted(each)) for name, each in revisions.items()}
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file below a folder but the manifest, by its path."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
+    return {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_submission(folder: Path) -> tuple[list[StoredResult], list[str]]:
+    """The results of a submission, and a sentence for each file or weights that are not what was submitted.
+
+    Raises InputError where the folder is no submission, or one of another `RESULTS_VERSION`.
+    """
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+        is_whole = all(isinstance(manifest[name], kind) for name, kind in FACTS.items())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise InputError(f"expected a submission with its {MANIFEST} at {folder}; `submit` writes one")
+    if (version := manifest["results_version"]) != RESULTS_VERSION:
+        raise InputError(f"{folder} has results version {version}, this layerboard {RESULTS_VERSION}")
+    problems = _unlike("file", manifest["files"], digests_of(folder))
+    try:
+        results = results_of(folder)
+    except InputError as error:
+        return [], [*problems, str(error)]
+    weights = weights_of(pd.concat([result.records for result in results]))
+    return results, problems + _unlike("weights of", manifest["weights"], weights)
+
+
+def _unlike(what: str, submitted: Mapping[str, str], today: Mapping[str, str]) -> list[str]:
+    names = [name for name in sorted({*submitted, *today}) if submitted.get(name) != today.get(name)]
+    pairs = [(name, submitted.get(name, "nothing"), today.get(name, "nothing")) for name in names]
+    return [f"{what} {name}: {before} was submitted, {now} is there" for name, before, now in pairs]

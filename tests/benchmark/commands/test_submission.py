@@ -1,0 +1,172 @@
+"""Results as data: what a submission holds, and that one changed thing of it is found."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import layerboard
+from layerboard.leaderboards.records import checksum
+from layerboard.leaderboards.records.checksum import companions_of, write_checked
+from layerboard.leaderboards.records.record import read_records
+from layerboard.leaderboards.submission import MANIFEST, PATH, public_name
+from layerboard.zoo.errors import InputError
+from tests.benchmark.conftest import Whole
+from tests.benchmark.runs import command, run
+from tests.campaign.submissions import WAYS, change_once, damage, problems_of
+
+Capture = pytest.CaptureFixture[str]
+TASKS = ("knn.", "cka.", "spair.", "cluster-object.")
+
+
+@pytest.fixture(scope="module")
+def out(whole: Whole, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the whole run."""
+    folder = tmp_path_factory.mktemp("out")
+    for path in (whole.place / "out").rglob("*.*"):
+        if path.is_file() and path.name.startswith(TASKS) and "tables" not in path.parts:
+            target = folder / path.relative_to(whole.place / "out")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    shutil.copytree(whole.place / "out" / "thumbnails", folder / "thumbnails")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def submission(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    repository = tmp_path_factory.mktemp("repository")
+    return layerboard.submit(out, to=repository, name="mine", partial=True).paths[0].parent
+
+
+def test_a_submission_is_an_output_folder_without_pictures(out: Path, submission: Path) -> None:
+    assert {path.name for path in submission.iterdir()} <= {MANIFEST, "records", "items", "arrays"}
+    before, after = (read_records([folder / "records"]) for folder in (out, submission))
+    pd.testing.assert_frame_equal(before, after)
+    manifest = json.loads((submission / MANIFEST).read_text())
+    assert manifest["results_version"] == 1
+    assert manifest["partial"] is True
+    assert sorted(manifest["weights"]) == ["mini-fs", "mini-resnet"]
+    assert problems_of(submission) == []
+
+
+def test_submit_prints_the_text_of_a_pull_request(capsys: Capture, out: Path, tmp_path: Path) -> None:
+    words = ("submit", out, "--to", tmp_path, "--partial", "--name", "x", "--claim", "authors")
+    said = command(capsys, *words)
+    assert said.code == 0
+    for text in (
+        "# Results of mini-fs, mini-resnet",
+        "sent by the authors",
+        "verify submissions/x",
+        "SHA-256",
+    ):
+        assert text in said.out
+    assert "there is a submission at" in command(capsys, *words).error
+
+
+def test_partial_data_are_refused_unless_it_is_said(capsys: Capture, out: Path, tmp_path: Path) -> None:
+    assert "a part of a dataset is behind" in command(capsys, "submit", out, "--to", tmp_path).error
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("name", "public"),
+    [
+        ("/home/me/my net", "my net"),
+        ("./own-vit/", "own-vit"),
+        ("~/nets/a@448px", "a@448px"),
+        ("C:\\nets\\b", "b"),
+        ("facebook/dinov2-base", "facebook/dinov2-base"),
+        ("timm:vit_small", "timm:vit_small"),
+        ("mini-dino", "mini-dino"),
+    ],
+)
+def test_backbones_lose_the_folders_that_they_lie_in(name: str, public: str) -> None:
+    assert public_name(name) == public
+
+
+def test_paths_in_texts_become_their_last_names() -> None:
+    text = "/home/me/net adds no a/b, 3/12 images of ./data/x.png; ~/cache/y and C:\\z\\w"
+    assert PATH.sub(r"\1", text) == "net adds no a/b, 3/12 images of x.png; y and w"
+
+
+def test_no_path_of_the_machine_is_submitted(own_local: Path, tmp_path: Path) -> None:
+    sent = layerboard.submit(own_local, to=tmp_path / "repository", partial=True)
+    folder = sent.paths[0].parent
+    assert {*read_records([folder / "records"])["backbone"]} == {"own-net"}
+    assert all(str(tmp_path).encode() not in path.read_bytes() for path in sent.paths)
+    assert problems_of(folder) == []
+
+
+@pytest.fixture
+def own_local(out: Path, tmp_path: Path) -> Path:
+    """Results of a backbone that lies in a folder of this machine."""
+    name = f"{tmp_path}/nets/own-net"
+    records = out / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
+    folder = tmp_path / "local"
+    rows = pd.read_parquet(records).assign(backbone=name, reason=f"{name} has no attention.")
+    called = layerboard.leaderboards.records.files.safe_name(name)
+    write_checked(rows, folder / "records" / called / records.name, companions_of(records.read_bytes()))
+    for kind, ending in (("items", ".parquet"), ("examples", ".npz")):
+        (folder / kind / called).mkdir(parents=True)
+        source = out / kind / "mini-fs" / records.with_suffix(ending).name
+        shutil.copyfile(source, folder / kind / called / source.name)
+    shutil.copytree(out / "thumbnails", folder / "thumbnails")
+    return folder
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("signed", [False, True])
+def test_one_change_is_found(submission: Path, tmp_path: Path, seed: int, signed: bool) -> None:
+    for number, way in enumerate(way for way in WAYS if not (signed and way is damage)):
+        draw, place = random.Random(100 * seed + number), tmp_path / str(number)
+        shutil.copytree(submission, place)
+        title = change_once(place, draw, way, signed=signed)
+        assert problems_of(place), title
+
+
+def test_verify_says_what_is_wrong_and_where(capsys: Capture, submission: Path, tmp_path: Path) -> None:
+    assert "expected a submission" in command(capsys, "verify", tmp_path).error
+    assert command(capsys, "verify", submission).code == 0
+    place = tmp_path / "changed"
+    shutil.copytree(submission, place)
+    path = next((place / "records" / "mini-fs").glob("knn.*"))
+    rows = pd.read_parquet(path)
+    rows.loc[0, "value"] += 1
+    write_checked(rows, path, companions_of(path.read_bytes()))
+    said = command(capsys, "verify", place)
+    assert said.code == 1
+    assert f"mini-fs/{path.name}: {rows['metric'][0]} of layer 1 block (cls) has value" in said.out
+    assert f"file records/mini-fs/{path.name}" in said.out
+
+
+@pytest.mark.slow
+def test_a_drawn_part_is_measured_again(tmp_path: Path) -> None:
+    run(tmp_path, ["mini-fs"], "knn", "cluster-part", layers="all", limit=None)
+    sent = layerboard.submit(tmp_path / "out", to=tmp_path / "repository", partial=True)
+    folder, options = sent.paths[0].parent, {"again": True, "seed": 0, "cache": tmp_path / "cache"}
+    checked = layerboard.verify(folder, **options)
+    assert [*checked.frame["problem"]] == []
+    assert "Measured again, drawn with --seed 0: mini-fs/" in checked.notes[1]
+    name = checked.notes[1].split(": ")[1].removesuffix(".")
+    path = folder / "records" / name
+    rows = pd.read_parquet(path)
+    rows["value"] = np.minimum(rows["value"] + 1, 100)
+    write_checked(rows, path, companions_of(path.read_bytes()))
+    assert (
+        "measured again, is another result" in layerboard.verify(folder, **options).frame["problem"].iloc[-1]
+    )
+
+
+def test_numbers_of_another_results_version_stand_beside_none(
+    submission: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checksum, "RESULTS_VERSION", 2)
+    with pytest.raises(InputError, match="its numbers have results version 1, those of today 2"):
+        read_records([submission / "records"])
+    monkeypatch.setattr("layerboard.leaderboards.submission.RESULTS_VERSION", 2)
+    with pytest.raises(InputError, match="has results version 1, this layerboard 2"):
+        layerboard.verify(submission)
