@@ -167,7 +167,7 @@ def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Fl
     Shares of hits have those of ``hit_intervals``. Others are Student's, of the linearised standard error,
     and may leave the scores' range. Raises ValueError where the level is outside (0, 1).
 
-    docs/explanation/statistics.md says how often they hold the expected score in simulations. NMI of
+    docs/explanation/simulations.md says how often they hold the expected score in simulations. NMI of
     clusters that hold only a few items of each class is to be taken with care: it falls with their number.
     """
     if not 0 < level < 1:

@@ -1,4 +1,4 @@
-"""The short form of the simulation of docs/explanation/statistics.md.
+"""The short form of the simulation of docs/explanation/simulations.md.
 
 Limits are what it promises, give or take three standard errors.
 """
