@@ -5,6 +5,7 @@ the repository that a page links to, with every link set right.
 """
 
 import inspect
+import json
 import re
 import shutil
 import textwrap
@@ -59,7 +60,9 @@ def page_of(path: Path, wanted: set[Path]) -> str:
     if path.suffix == ".py":
         return f"# {path.relative_to(ROOT)}\n\n```python\n{text}```\n"
     made = {"functions": functions, "metrics": metrics, "tasks": tasks, "commands": commands}
-    return PLACE.sub(lambda found: made[found[1]](), linked(text, path, place_of(path), wanted))
+    text = PLACE.sub(lambda found: made[found[1]](), linked(text, path, place_of(path), wanted))
+    tutorial = path.parent.name == "tutorials"
+    return f"{text}\n[This page as a notebook]({path.stem}.ipynb)\n" if tutorial else text
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -182,6 +185,23 @@ def metrics() -> str:
     return "\n\n".join(f"::: layerboard.tasks.metrics.{name}" for name in names)
 
 
+def notebook(text: str) -> str:
+    """A tutorial as a notebook: its blocks of Python and of commands are cells that run."""
+    cells = []
+    for index, part in enumerate(FENCE.split(text)):
+        block = re.fullmatch(r"```(bash|python)\n(.*?)\n?```", part, flags=re.DOTALL)
+        if block:
+            code = block[2] if block[1] == "python" else re.sub(r"^", "!", block[2], flags=re.MULTILINE)
+            run = {"cell_type": "code", "execution_count": None, "outputs": [], "source": code}
+            cells.append({"id": f"cell-{index}", "metadata": {}, **run})
+        elif part.strip():
+            cells.append(
+                {"id": f"cell-{index}", "metadata": {}, "cell_type": "markdown", "source": part.strip()}
+            )
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
 def pages() -> Iterator[tuple[Path, str | Path]]:
     """Where each page or file stands, and its text, or the file to copy."""
     wanted = {path for path in DOCS.rglob("*") if path.is_file()} | {
@@ -194,6 +214,8 @@ def pages() -> Iterator[tuple[Path, str | Path]]:
             done.add(path)
             page = path.is_dir() or path.suffix in (".md", ".py")
             yield place_of(path), page_of(path, wanted) if page and path != ROOT / "README.md" else path
+    for path in sorted((DOCS / "tutorials").glob("*.md")):
+        yield place_of(path).with_suffix(".ipynb"), notebook(path.read_text(encoding="utf-8"))
     folder = Path("reference/commands")
     yield from ((folder / file_of(each), command_page(each)) for each in COMMANDS)
     rows = "".join(f"- [{each.name}]({file_of(each)})\n" for each in COMMANDS)

@@ -1,6 +1,7 @@
 """The site: every command, function, task and metric has its place, and commands on pages can be typed."""
 
 import inspect
+import json
 import re
 import shlex
 import tomllib
@@ -85,6 +86,15 @@ def test_commands_on_pages_can_be_typed(path: Path) -> None:
             command = command.commands[arguments.pop(0)]
         assert not hasattr(command, "commands") or words == ["COMMAND", "--help"], call
         command.make_context("layerboard", arguments, resilient_parsing=False)
+
+
+def test_tutorials_are_notebooks_of_the_same_steps(laid_out: dict[str, str]) -> None:
+    for name in ("photos", "method", "leaderboard"):
+        cells = json.loads(laid_out[f"tutorials/{name}.ipynb"])["cells"]
+        code = [cell["source"].replace("!layer", "layer") for cell in cells if cell["cell_type"] == "code"]
+        text = (DOCS / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
+        assert code == [block for _, block in re.findall(r"^```(bash|python)\n(.*?)\n```", text, re.M | re.S)]
+        assert f"]({name}.ipynb)" in laid_out[f"tutorials/{name}.md"]
 
 
 def test_the_readme_is_short() -> None:
