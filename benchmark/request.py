@@ -84,7 +84,7 @@ class Request(Form, kw_only=False):
     _: KW_ONLY
     suite: Plain[str | None] = Option(
         None,
-        "Named set of datasets, backbones and protocol; see `list suites`.",
+        "Named set of datasets and backbones; see `list suites`.",
         usual="mini, or standard with --data or --images",
     )
     data: OptionalPath = Option(None, DATA)
@@ -95,7 +95,7 @@ class Request(Form, kw_only=False):
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
         (),
-        "Several devices, one process per device: cuda:0,cuda:1, or all for every GPU of this machine.",
+        "One process on each of several: cuda:0,cuda:1, or all GPUs: all.",
         parsers.listed,
         usual="--device alone",
     )
@@ -129,10 +129,7 @@ class Request(Form, kw_only=False):
         usual="nothing",
     )
     fuse: Words = Option(
-        (),
-        "Sets of layers to score jointly, in addition to single layers: last4, quarters, all, pairs.",
-        parsers.sets,
-        usual="none",
+        (), "Sets of layers to score jointly, too: last4, quarters, all, pairs.", parsers.sets, usual="none"
     )
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
         (),

@@ -4,10 +4,8 @@ import os
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
-from rich.table import Column, Table
-
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.commands.result import rows_text
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
 from layerboard.benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -59,13 +57,10 @@ def check_command(request: CheckRequest) -> int:
         if request.digests:
             say(f"{data}: {check_bytes(str(data))}")
         inspections = [inspect(root, entry) for entry in DATASETS]
-    titles = ("dataset", "state", "what is there")
-    table = Table(*(Column(title, overflow="fold") for title in titles), box=None, pad_edge=False)
     report = Terminal()
     inspections = [_opened(each, report, every=request.all) for each in inspections]
-    for each in inspections:
-        table.add_row(each.name, each.state.value, each.text)
-    PrintableConsole(markup=False).print(table)  # names of files may look like markup
+    rows = [(each.name, each.state.value, each.text) for each in inspections]
+    say(rows_text(["dataset", "state", "what is there"], rows))
     states = {each.state for each in inspections}
     return 2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0
 

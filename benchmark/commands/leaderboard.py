@@ -24,10 +24,7 @@ class LeaderboardRequest(Form):
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
     backbones: Words = Option(
-        (),
-        "With --baseline: names or patterns ('dino-*') to compare.",
-        also="-b",
-        usual="all of the baseline",
+        (), "With --baseline: names or patterns.", also="-b", usual="all of the baseline"
     )
     tolerance: Plain[float | None] = Option(None, "With --baseline: points a score may move.", usual="0.5")
 

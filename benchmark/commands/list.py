@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, fields
 from difflib import get_close_matches
 from pathlib import Path
+from textwrap import fill
 from typing import Literal
-
-from rich.table import Column, Table
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say, say_json
-from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.commands.result import Result, rows_text, screen
 from layerboard.benchmark.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.display import counted
@@ -45,13 +43,11 @@ class BackboneFilters(Form):
 
     family: Words = Option((), "Families of backbones (dino, clip, dinov2, ...).", families, usual="all")
     supervision: Plain[str | None] = Option(
-        None,
-        "Words of the supervision or the training data: images, texts, labels, ImageNet-22k, ...",
-        usual="any",
+        None, "Words of supervision or training data: texts, ImageNet-22k, ...", usual="any"
     )
     licence: Plain[str | None] = Option(
         None,
-        "Words of the licence: apache, mit, cc-by-nc, ...; commercial: only licences whose name permits it.",
+        "Words of the licence: mit, cc-by-nc, ...; commercial: where its name permits that.",
         usual="any",
     )
     max_parameters: Option[str | int | None, int | None] = Option(
@@ -106,7 +102,6 @@ def list_command(request: ListRequest) -> None:
 
     Example: `layerboard list backbones --family dino clip --max-parameters 100M`
     """
-    console = PrintableConsole(highlight=False)
     if request.entry:
         (spec,) = find([str(request.name)], parsers.default_cache())
         say(stub(spec))
@@ -116,20 +111,18 @@ def list_command(request: ListRequest) -> None:
         if request.json:
             say_json(facts(spec))
             return
-        columns = (Column(style="bold", no_wrap=True), Column(overflow="fold"))
-        table = Table(*columns, box=None, pad_edge=False, show_header=False)
         for title, value in details(spec).items():
-            table.add_row(title, str(value))
-        console.print(table)
+            say(fill(f"{title:<14} {value}", screen(), subsequent_indent=" " * 15, break_long_words=False))
         return
     specs = request.select if request.what == "backbones" else ()
     if request.json:
         say_json([facts(spec) for spec in specs] or _rows(request.what))
         return
-    console.print(_table([brief(spec) for spec in specs] or _rows(request.what)))
+    rows = [brief(spec) for spec in specs] or _rows(request.what)
+    say(rows_text([*rows[0]], [row.values() for row in rows]))
     if specs:
         star = "; * gated: its terms must be accepted first" if any(spec.gated for spec in specs) else ""
-        console.print(f"{len(specs)} backbones; 'list backbones NAME' tells all of one{star}")
+        say(f"{len(specs)} backbones; 'list backbones NAME' tells all of one{star}")
 
 
 @called_with(BackboneFilters)
@@ -205,7 +198,6 @@ def brief(spec: BackboneSpec) -> Row:
         "name": spec.name,
         "family": spec.family,
         "blocks": f"{spec.depth}x{spec.width}",
-        "grid": grid(spec),
         "weights": weights(spec.parameters),
         "learned from": teachers(spec),
         "licence": spec.licence.partition(" (")[0] + (" *" if spec.gated else ""),
@@ -326,16 +318,3 @@ def weights(number: int | None) -> str:
         if number >= unit:
             return f"{number / unit:.{0 if number >= 100 * unit else 1}f} {name}"
     return f"{number}"
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in rows[0]:
-        number = title in ("blocks", "grid", "weights")
-        justify: Literal["left", "right"] = "right" if number else "left"
-        longest = max(len(word) for row in rows for word in f"{title} {row[title]}".split())
-        whole = number or title == "name"
-        table.add_column(title, overflow="fold", min_width=longest, no_wrap=whole, justify=justify)
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    return table

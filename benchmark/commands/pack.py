@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.result import rows_text
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
 from layerboard.zoo.errors import InputError, require_known
 
@@ -37,15 +38,13 @@ def pack_command(request: PackRequest) -> None:
 
     Example: `layerboard data pack DATA --to PACK --datasets davis-2017-val`
     """
-    from tabulate import tabulate
-
     with ended_by_signals("interrupted; run again to go on with the shards that are missing") as report:
         packs = _packed(request, report)
     rows = []
     for name, pack in packs.items():
         megabytes = sum(shard.bytes for shard in pack.shards) / 1e6
         rows.append((name, f"{pack.files:,}", f"{megabytes:,.1f}", len(pack.shards), pack.coverage))
-    say(tabulate(rows, headers=["dataset", "files", "MB", "shards", "what is there"], disable_numparse=True))
+    say(rows_text(["dataset", "files", "MB", "shards", "what is there"], rows))
     say(f"read it with --data hf:{request.to}; nothing was uploaded")
 
 

@@ -3,9 +3,10 @@
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -60,40 +61,56 @@ class Result:
 
 
 def table_text(table: "pd.DataFrame") -> str:
-    """A table of texts for a terminal; where it is too wide, its widest columns are wrapped between words.
+    """A table of texts for a terminal, as `rows_text` lays it out."""
+    return rows_text([*map(str, table)], table.itertuples(index=False, name=None))
+
+
+def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table for a terminal; where it is too wide, its widest columns are wrapped between words.
 
     What is too wide even so goes on below, beside the first column. Numbers stay with their margins of error.
     """
-    rows = [[*map(str, table)], *([*map(str, row)] for row in table.itertuples(index=False, name=None))]
-    columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*rows, strict=True)]
-    least = [max(len(word) for text in _padded(own) for word in _WORD.findall(text)) for own in columns]
-    parts: list[list[int]] = [[]]
-    for place, width in enumerate(least):
-        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in parts[-1]) + width > screen():
-            parts.append([0])
-        parts[-1].append(place)
-    texts = [_fitted([columns[each] for each in part], [least[each] for each in part]) for part in parts]
-    return "\n\n".join(texts).replace("\xa0", " ")
+    cells = [[f"{title}  " for title in head], *([*map(str, row)] for row in rows)]
+    columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*cells, strict=True)]
+    if _total(columns, _widest) > screen():
+        columns = [[text.rstrip() for text in column] for column in columns]
+    parts = [columns[:1]]
+    for column in columns[1:]:
+        if len(parts[-1]) > 1 and _total([*parts[-1], column], _longest_word) > screen():
+            parts.append(columns[:1])
+        parts[-1].append(column)
+    return "\n\n".join(map(_drawn, parts)).replace("\xa0", " ")
+
+
+def _total(columns: Sequence[Sequence[str]], width: Callable[[Sequence[str]], int]) -> int:
+    return sum(map(width, columns)) + 2 * len(columns) - 2
+
+
+def _widest(column: Sequence[str]) -> int:
+    return max(map(len, column))
+
+
+def _longest_word(column: Sequence[str]) -> int:
+    return max(len(word) for text in column for word in text.split(" "))
 
 
 _UNBROKEN = re.compile(r"(?<=\d) (±|to) (?=[-\d])")
-_WORD = re.compile(r"[^ ]+ *$|[^ ]*")
 
 
-def _padded(column: Sequence[str]) -> list[str]:
-    return [f"{column[0]}  ", *column[1:]]  # as `tabulate` pads heads
-
-
-def _fitted(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
-    """Columns as a table that is no wider than the screen where their least widths allow it."""
-    from tabulate import tabulate
-
-    widths = [max(map(len, _padded(column))) for column in columns]
-    while sum(widths) + 2 * len(widths) - 2 > screen() and widths != [*least]:
+def _drawn(columns: Sequence[Sequence[str]]) -> str:
+    """Columns as a table that is no wider than the screen where their longest words allow it."""
+    widths, least = ([width(column) for column in columns] for width in (_widest, _longest_word))
+    while sum(widths) + 2 * len(widths) - 2 > screen() and widths != least:
         spare = [width - limit for width, limit in zip(widths, least, strict=True)]
         widths[spare.index(max(spare))] -= 1
-    head, *body = [[*map(wrapped, row, widths)] for row in zip(*columns, strict=True)]
-    return tabulate(body, head, disable_numparse=True)
+    head, *body = (
+        "\n".join(
+            "  ".join(map(str.ljust, line, widths)).rstrip() for line in zip_longest(*texts, fillvalue="")
+        )
+        for row in zip(*columns, strict=True)
+        for texts in [[wrapped(text, width).split("\n") for text, width in zip(row, widths, strict=True)]]
+    )
+    return "\n".join([head, "  ".join("-" * width for width in widths), *body])
 
 
 def screen() -> int:
