@@ -16,7 +16,7 @@ from layerboard.tasks.blocks import Page, said
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import require_known
 
-ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
+ELSEWHERE = "Analyses of attention, residuals and receptive fields are on a page of their own: `{name}`."
 
 # for each ending of a file, what writes a page so
 WRITERS: dict[str, Callable[[Page], str]] = {"csv": csv_page, "md": markdown_page}

@@ -18,16 +18,14 @@ CAPTION = "The best layer of each backbone"
 HONEST_CAPTION = f"{CAPTION} with an honest choice"
 
 READING = """\
-Each row is a backbone: a pretrained vision network that is used as it is, without any further training.
-Each column is a task that is solved with nothing but its features. The features of **every layer** were
-scored; a cell shows the best layer's score and which layer that is: `61.2{half} (9/12)` is 61.2 %, reached
-by the features after block 9 of 12. {sure}Higher is better, 100 is perfect, and the best backbone of each
-column is in **bold**. {tied}An empty cell is a missing score, not a zero; the last section says why it is
-missing."""
+Each row is a frozen, pretrained vision backbone; each column is a task that is solved from its features
+alone. The features of **every layer** were scored; a cell shows the best layer's score and which layer
+that is: `61.2{half} (9/12)` is 61.2 %, reached by the features after block 9 of 12. {sure}Higher is
+better, 100 is perfect, and the best backbone of each column is in **bold**. {tied}An empty cell is a
+missing score, not a zero; the last section gives the reason."""
 
 INTERVAL = """\
-Other test images of the same kind would give a somewhat different score: ± is the 95 % margin of
-error. """
+± is the 95 % margin of error. """
 
 COLUMN_TIES = """\
 `≈` marks backbones that are statistically tied with the best of their column: together with the bold one,
@@ -45,34 +43,34 @@ APART = """\
 Those that were taken over others, such as a smaller part of the data, stand apart in columns of their own,
 named by a digest of what was looked at:"""
 
-BETTER = "↑ marks scores that another kind of feature of the same backbone exceeds, at its own best layer:"
+BETTER = "↑ marks scores that another pooling of the same backbone exceeds, at its own best layer:"
 
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
-FEATURES = "What a layer's features are: {uses}."
+FEATURES = "Features: {uses}."
 
 AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
 
 HONEST = """\
-**The same with an honest choice of the layer.** The layer above is the best on the very data that its score
-is taken on, so luck helps it. Here it is chosen on one random half of the data and scored on the other half:
-the mean over 100 such splits and, in brackets, what that took off the score above."""
+**Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that
+it is scored on, which is optimistic. Here it is chosen on a random half of the test data and scored on
+the other half. Cells show the mean over 100 splits and, in brackets, how much lower it is than the score
+above."""
 
 OPTIMISM = """\
 The best layer is chosen on the same data that its score is reported on, so the scores are a little
 optimistic, most of all where the data are few."""
 
 UNTRAINED_NOTE = """\
-An untrained backbone has the usual blocks but random weights: what the architecture gives without any
-learning."""
+An untrained backbone has random weights: what the architecture alone achieves."""
 
 FLOOR_NOTE = """\
-The random floor is what features of pure noise reach: the mean ± standard deviation over independent
-draws{unlike}. A score near it says that the features hold nothing the task can use. Where pixels that lie
-near each other look alike, as in `davis`, untrained networks, such as `mini-resnet-untrained`, score far
-higher and are the stricter baseline."""
+The random floor is the score of random noise as features: mean ± standard deviation over independent
+draws{unlike}. Features that score near it are useless for the task. Where neighbouring pixels look alike,
+as in `davis`, untrained networks, such as `mini-resnet-untrained`, score far higher and are the stricter
+baseline."""
 
-UNLIKE_INTERVALS = " (here ± is not half an interval)"
+UNLIKE_INTERVALS = " (here ± is not a margin of error)"
 
 
 def best_blocks(board: Board) -> list[Block]:
@@ -103,8 +101,8 @@ def best_blocks(board: Board) -> list[Block]:
         said(OPTIMISM if honest.empty else HONEST),
         *([] if honest.empty else [Table(honest, left=2, caption=HONEST_CAPTION, head=1)]),
         *_floor_notes(board),
-        said("What the columns ask:"),
-        Table(pd.DataFrame(legend), left=3, caption="What the columns ask"),
+        said("What the tasks measure:"),
+        Table(pd.DataFrame(legend), left=3, caption="What the tasks measure"),
     ]
 
 

@@ -13,24 +13,24 @@ from layerboard.tasks.blocks import Block, Heading, Table, said, wrapped
 SHOWN_SHARE = 0.05  # blocks that fewer of the splits chose are not listed
 
 NOTE = """\
-Layer k is the output of block k, before any final norm. The bold score of each row is the one in the table
-above. {tied}{choices}`final` is the last block's output after the network's final norm; it is shown for
-comparison and takes no part in the choice of the best layer. Cells beyond a backbone's last block, and
-`final` where it has no such norm, are empty by nature."""
+Layer k is the output of block k, before any final norm. The bold score of each row is the one in the
+table above. {tied}{choices}`final` is the output of the final norm; it is shown for comparison and is
+never chosen as the best layer. Cells beyond the last block of a backbone, and `final` of a backbone
+without a final norm, are empty."""
 
 TIES = """\
 `≈` marks blocks that are statistically tied with the best of their row: together with the bold one, these
 hold the true best with 95 %. """
 
 CHOICES_NOTE = """\
-A short table follows the first: the honest score, how much lower it is (optimism), and on what share of
-the random halves each block was chosen (from {least} on). """
+A short table follows: the honest score, how much lower it is (optimism), and how often each block was
+chosen over the random halves (if at least {least}). """
 
-CHOICES = "Which block is chosen on random halves of the data:"
+CHOICES = "How often each block is chosen on random halves of the data:"
 
 KINDS = """\
-By kind, at the best layer of all: how far the viewpoints and the sizes of the two objects differ; which
-object is cut off or covered; and points whose target image shows another one that stands for the same."""
+By kind, at the best layer overall: difference of viewpoint and of scale, truncation, occlusion, and
+keypoints whose target image also shows a repeated part that may be confused with them."""
 
 AZIMUTHS = "`azimuth` is how many eighths of a turn lie between the two viewpoints."
 

@@ -11,8 +11,8 @@ from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
 NOTE = """\
-CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is
-the same up to rotation and scale, 0 is unrelated. It says how similar features are, not how good."""
+Linear CKA compares two layers, of one backbone or of two: 1 means equal up to rotation and scale, 0
+unrelated. It measures how similar features are, not how good."""
 
 NO_LAST_BLOCKS = "The last blocks were not compared, only other layers, whose numbers are in the records."
 
@@ -57,11 +57,11 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
     similar, lasts = most_similar(board, table), last_table(board, table)
     if lasts.empty:
         return [said(NO_LAST_BLOCKS)]
-    words = "The last block of each backbone against each other's{units}:"
+    words = "CKA between the last blocks of all backbones{units}:"
     blocks: list[Block] = [said(words, units=units_text(table.rows))]
     blocks += [Table(lasts, caption=f"{title}: last blocks"), partial_line(table.rows)]
     if len(similar):
-        note = said("The most similar blocks of each two backbones:")
+        note = said("The most similar blocks of every two backbones:")
         blocks += [note, Table(similar, caption=f"{title}: most similar blocks")]
     return blocks
 

@@ -16,20 +16,21 @@ from layerboard.tasks.blocks import Block, Heading, Table, said
 from layerboard.zoo.spec import entry_name
 
 CEILING_NOTE = """\
-A layer can say no more than its grid: a keypoint is a pixel or a token, a mask is made of cells. The ceiling
-is what the ground truth itself gets on the best layer's grid: for `spair` the points that lie near enough to
-a place that can be said at all, for `davis` and `segment` the true masks, put on the grid and read off again
-as predicted ones are. A cell shows score, ceiling and how much of it the score is. That of `spair` is a
-bound; true masks may be beaten by soft predictions in rare cases. Larger inputs raise ceilings."""
+The resolution of the feature grid limits the scores of dense tasks. The ceiling is the score of the
+ground truth at the grid of the best layer: for `spair`, keypoints with a grid position within the
+threshold; for `davis` and `segment`, the true masks, downsampled to the grid and upsampled like
+predictions. A cell shows the score, the ceiling, and the score as a share of the ceiling. The ceiling of
+`spair` is an upper bound; in rare cases soft predictions exceed that of masks. Larger inputs raise
+ceilings."""
 
 AREAS = """\
-In brackets for `davis`: the ceiling of masks that tell each cell exactly how much of it each object covers.
-Masks that are seeded on cells say less; soft predictions may come near it."""
+In brackets for `davis`: the ceiling with soft masks, in which a cell holds the share of it that the
+object covers."""
 
 REGIONS = """\
-For `cluster-object` and `cluster-part` the ceiling is the purity where each region is put with the class that
-its cells show most: regions of the same cells cannot be told apart by any feature. Of clusters of whole
-images there is none: each has a vector of its own."""
+For `cluster-object` and `cluster-part` the ceiling is the purity of a classifier that sees only which
+grid cells a region covers: regions with the same cells cannot be separated. `cluster-image` has no
+ceiling."""
 
 CLUSTERINGS = ("cluster-object", "cluster-part")
 

@@ -31,14 +31,12 @@ CHANGES = {
 """How a backbone's name goes on behind that of its reference, in the order of tables, and what it means."""
 
 NOTE = """\
-CKA of each block of `{reference}` with the same block of another training of the same network: 1 where the
-other training makes the same of the images. What another seed reaches is as alike as two trainings get; what
-the untrained network reaches owes nothing to training."""
+CKA of each block of `{reference}` with the same block of another training of the same network. Another seed
+shows how similar two trainings can be; the untrained network shows how much similarity needs no training."""
 
 PARTED = """\
-Without its skip connections a block may part a network in two. `within` is the mean CKA of two blocks on
-one side of that block, `across` of two on different sides; their difference is 1 for two parts that share
-nothing."""
+A block without skip connections may split a network into two parts. `within` is the mean CKA of two
+blocks on the same side of that block, `across` of two on different sides."""
 
 Similarities = Mapping[int, tuple[float, float]]
 """By block, CKA with the same block of another backbone and half its 95 % interval; NaN if not known."""

@@ -26,13 +26,12 @@ from layerboard.zoo.references import find_object
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 INSIDE_NOTE = """\
-These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.
-They **describe and do not rank**: a higher number is not better than a lower one, and none of them counts for
-the leaderboard. ± is the 95 % margin of error: other images of the same kind would give a
-somewhat different number. Layers count from 1; an empty cell is a missing number, not a zero, and the last
-section says why it is missing."""
+Analyses of each layer: attention maps, attention distance, overlap with objects, skip-connection norms,
+receptive fields. They **describe and do not rank**: higher is not better, and none of them counts for the
+leaderboard. ± is the 95 % margin of error. Layers count from 1; an empty cell is a missing number, not a
+zero, and the last section gives the reason."""
 
-RANGES = "The other metrics, each from its lowest layer to its highest, layers in brackets:"
+RANGES = "Other metrics: lowest and highest value over layers, layers in brackets:"
 HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
 NOTHING = "Nothing could be measured; the last section says why."
 
@@ -90,9 +89,9 @@ def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
     entry, rows, known = task_display(analysis.task), evidence.rows, evidence.known
     blocks: list[Block] = [Heading(2, evidence.title)]
     if entry.asks:
-        blocks.append(said("The question: {asks}", asks=entry.asks))
+        blocks.append(said("Question: {asks}", asks=entry.asks))
     if entry.measures:
-        blocks.append(said("The number: {measures}.", measures=entry.measures))
+        blocks.append(said("Metric: {measures}.", measures=entry.measures))
     if rows.empty and evidence.pairs.empty:
         return [*blocks, said(NOTHING), partial_line(analysis.rows)]
     if entry.drawing:

@@ -27,27 +27,23 @@ PIXELS = f"{DISTANCE}-px"
 ENDS = {"lowest block": 0, "highest block": -1, "second lowest": 1, "second highest": -2}
 
 SORTED = """\
-The heads of the two lowest and the two highest blocks, each block's sorted from near to far, in pixels: a
-curve that rises from near to far is of a block that looks both near and far at once (after Raghu et al.,
-NeurIPS 2021, figure 3). """
+Attention distance in pixels of the heads of the first two and last two blocks, sorted within each block:
+a rising curve is a block with both local and global heads (after Raghu et al., NeurIPS 2021, figure 3). """
 
 MOST_HEADS, MOST_IMAGES = 6, 4
 
 CLS = """\
-Where heads look on average over the images, from the class token (after Walmer et al., CVPR 2023,
-figure 2).
+Attention maps of the class token, averaged over images (after Walmer et al., CVPR 2023, figure 2).
 {depths}"""
 
 ALIGNED = """\
-Where heads look seen from the patch that looks, which is the middle of each map: a bright middle is a head
-that looks at the patch itself, a bright spot beside it one that looks to that side (after Walmer et al.,
-CVPR 2023, figure 3).
-{depths}"""
+Attention maps of patch tokens relative to the query patch, which is the centre of each map: a bright
+centre is attention to the patch itself, a bright spot beside it attention to a fixed offset (after
+Walmer et al., CVPR 2023, figure 3). {depths}"""
 
 GALLERY = """\
-What the class token attends to in single images, the mean over heads, in blocks of growing depth, and what
-rollout says reaches it through all of them; without a class token, what patches attend to.
-{depths}"""
+Attention maps of the class token in single images, mean over heads, at several depths, and attention
+rollout through all blocks; of patch tokens where there is no class token. {depths}"""
 
 IOU = "saliency-iou"
 OVERLAPS = {
@@ -60,8 +56,7 @@ OVERLAPS = {
 """Lines of a figure of saliency and their metrics, in the order of the meaning of the source's legend."""
 
 ROLLOUT = """\
-Where rollout says the output comes from, on average over the images, after blocks of growing depth.
-{depths}"""
+Attention rollout, averaged over images, at several depths. {depths}"""
 
 WINDOWS = """\
 Groups of the first block's heads, from those that look near to those that look far: how alike what they
@@ -70,7 +65,7 @@ give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figu
 
 def draw_distance(evidence: Evidence) -> list[Block]:
     """Mean distance over depth, sorted heads, and every head over depth."""
-    rows, title = {"": evidence.select(DISTANCE)}, "How far heads look, on average"
+    rows, title = {"": evidence.select(DISTANCE)}, "Mean attention distance"
     heads = evidence.of_heads(PIXELS)
     points = []
     for backbone in evidence.backbones:
@@ -81,7 +76,7 @@ def draw_distance(evidence: Evidence) -> list[Block]:
             distances = sorted(drawn.loc[drawn["layer"] == block, "value"].tolist())
             points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
     frame, unit = pd.DataFrame(points, columns=PANELS), f"{DISTANCE}, pixels"
-    plot = Plot(frame, "lines", "Heads sorted by how far they look", "head, sorted", unit)
+    plot = Plot(frame, "lines", "Heads sorted by attention distance", "head, sorted", unit)
     return [
         *evidence.depth_panels(rows, title, DISTANCE, "depth"),
         *evidence.explained(SORTED, points, plot, "sorted"),
@@ -91,7 +86,7 @@ def draw_distance(evidence: Evidence) -> list[Block]:
 
 def draw_shares(evidence: Evidence) -> list[Block]:
     """A figure for each kind of token that asks, a panel a metric."""
-    titles = {"patch": "What patch tokens attend to", "cls": "What the class token attends to"}
+    titles = {"patch": "Attention of patch tokens", "cls": "Attention of the class token"}
     return evidence.token_panels(titles, "share, or entropy")
 
 
@@ -100,10 +95,12 @@ def draw_maps(evidence: Evidence) -> list[Block]:
     aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
     grids = {backbone: _on_grid(cls[backbone], maps) for backbone, maps in aligned.items() if backbone in cls}
     of_cls, of_patches = _heads_by_depth(grids), _heads_by_depth(aligned)
-    sides, title = {"": evidence.select("offset-heads")}, "Share of heads that look to one side"
-    seen = Maps(of_patches, "Attention seen from the patch that looks", "attention")
+    sides, title = {"": evidence.select("offset-heads")}, "Share of heads with a fixed offset"
+    seen = Maps(of_patches, "Attention maps relative to the query patch", "attention")
     return [
-        *evidence.explained(CLS, of_cls, Maps(of_cls, "Where the class token looks", "attention"), "cls"),
+        *evidence.explained(
+            CLS, of_cls, Maps(of_cls, "Attention maps of the class token", "attention"), "cls"
+        ),
         *evidence.explained(ALIGNED, of_patches, seen, "aligned"),
         *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),
         *_gallery(evidence),
@@ -145,7 +142,7 @@ def _gallery(evidence: Evidence) -> list[Block]:
             maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
     pixels = {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
     unit = "Brightness follows the root of attention."
-    picture = Gallery(pixels, tuple(maps), "What is looked at in single images", unit)
+    picture = Gallery(pixels, tuple(maps), "Attention maps of single images", unit)
     return evidence.explained(GALLERY, maps, picture, "gallery")
 
 
@@ -155,7 +152,7 @@ def draw_saliency(evidence: Evidence) -> list[Block]:
     for pooling, asking in (("cls", "the class token"), ("patch", "patch tokens")):
         series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
         if any(len(rows) for name, rows in series.items() if name != "uniform map"):
-            title, order = f"How well attention from {asking} marks objects", tuple(series)
+            title, order = f"Overlap of attention from {asking} with objects", tuple(series)
             plot = Plot(backbone_points(evidence.known, series), "lines", title, "block", "IoU", order=order)
             blocks.append(evidence.titled(plot, pooling))
     rollout = evidence.numbers("rollout_map", 2)

@@ -10,19 +10,18 @@ from layerboard.tasks.blocks import Block, Maps, Rgb, SmallMap, said
 from layerboard.tasks.metrics.arrays import Floats
 
 FIELDS = """\
-Which pixels move the middle token's features, by the size of their gradients (after Raghu et al., NeurIPS
-2021, figure 6); colours follow the root of the gradient, so that what is faint can be seen.
-{depths}"""
+Effective receptive field of the central token: gradient magnitude by pixel (after Raghu et al., NeurIPS
+2021, figure 6); colours follow the root of the gradient, so that what is faint can be seen. {depths}"""
 
 MOST_FILTERS, IN_ROW, MOST_POSITIONS = 28, 7, 5
 
 FILTERS = """\
-The principal components of the filters that turn patches of pixels into tokens, the strongest first, row by
-row, each from its lowest number to its highest (after Dosovitskiy et al., ICLR 2021, figure 7, left)."""
+Principal components of the patch embedding filters, the strongest first, row by row, each from its
+lowest number to its highest (after Dosovitskiy et al., ICLR 2021, figure 7, left)."""
 
 POSITIONS = """\
-How alike the position embedding of one patch is to those of all patches (cosine): each map is of the patch
-whose row and column it is named by (after Dosovitskiy et al., ICLR 2021, figure 7 in the centre)."""
+Cosine similarity of the position embedding of one patch with those of all patches; each map is titled by
+the row and column of its patch (after Dosovitskiy et al., ICLR 2021, figure 7 in the centre)."""
 
 
 def draw_fields(evidence: Evidence) -> list[Block]:
@@ -38,7 +37,7 @@ def draw_fields(evidence: Evidence) -> list[Block]:
     for tap, maps in drawn.items():
         picture = Maps(tuple(maps), f"Receptive fields, {tap}", "root of the gradient")
         blocks.append(evidence.titled(picture, f"fields-{tap}"))
-    title = "Radius that holds half of what moves the middle token, as a share of the image's side"
+    title = "Radius with half of the gradient, as a share of the image side"
     blocks += evidence.depth_panels(evidence.views("erf-half-radius"), title, "erf-half-radius", "radius")
     return [*blocks, evidence.lacking("Receptive fields", fields)]
 
@@ -57,8 +56,8 @@ def draw_weights(evidence: Evidence) -> list[Block]:
         for row in evenly(values.shape[0], MOST_POSITIONS)
         for column in evenly(values.shape[1], MOST_POSITIONS)
     ]
-    principal = Maps(tuple(components), "Filters of patches", "")
-    alike = Maps(tuple(cosines), "How alike positions are", "cosine", (-1.0, 1.0))
+    principal = Maps(tuple(components), "Patch embedding filters", "")
+    alike = Maps(tuple(cosines), "Similarity of position embeddings", "cosine", (-1.0, 1.0))
     return [
         *evidence.explained(FILTERS, components, principal, "filters"),
         *evidence.explained(POSITIONS, cosines, alike, "positions"),

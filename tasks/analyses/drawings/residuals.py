@@ -22,9 +22,9 @@ How alike what skips a half of a block (rows) and what a half adds (columns) are
 patch tokens (after Walmer et al., CVPR 2023, figure 23)."""
 
 TERMS = """\
-How many times longer what skips a half of a block is than what the half adds, for each token: light columns
-are blocks that change that token little. The class token is token 0, where there is one (after Raghu et al.,
-NeurIPS 2021, figure 7). """
+Norm of the skip connection over the norm of the branch (attention or MLP), by token: in light columns
+the block changes the token little. The class token is token 0, where there is one (after Raghu et al.,
+NeurIPS 2021, figure 7)."""
 
 
 def draw_residuals(evidence: Evidence) -> list[Block]:
@@ -38,9 +38,9 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
         for row, half in enumerate(evidence.texts(backbone, "half"))
     ]
     span = own_span([panel.values for panel in panels])
-    scale, title = (0.0, min(span[1], HIGHEST)) if span else None, "What skips, against what is added"
+    scale, title = (0.0, min(span[1], HIGHEST)) if span else None, "Skip norm over branch norm, by token"
     picture = HeatMap(tuple(panels), title, "block", "token", RATIO, scale)
-    title = "What skips a half of a block against what the half adds"
+    title = "Skip norm over branch norm"
     cosines = _by_half(evidence, COSINE)
     return [
         *evidence.explained(TERMS, panels, picture, "ratio"),

@@ -10,13 +10,12 @@ from layerboard.tasks.blocks import Block, Maps, SmallMap, own_span, said
 from layerboard.tasks.metrics.arrays import Floats
 
 TOKENS = """\
-How alike one token is to each patch of the images (CKA): a token that knows where it is has one bright spot,
-its own place (after Raghu et al., NeurIPS 2021, figure 9).
-{depths}"""
+CKA of one token with the input patches at every position: a token that keeps its position has one bright
+spot there (after Raghu et al., NeurIPS 2021, figure 9). {depths}"""
 
 POSITION = {
-    "position-r2": "How much of the variance of places is read off tokens",
-    "same-place": "How many tokens match the same place of another image",
+    "position-r2": "Position decoded from tokens (R²)",
+    "same-place": "Tokens matched to the same position in another image",
 }
 """Titles of what is drawn of the position audit, by metric."""
 
@@ -48,11 +47,11 @@ def draw_localisation(evidence: Evidence) -> list[Block]:
             patches = values[:, row * columns + column].reshape(len(values), rows, columns)
             maps += at_depths(panel, backbone.label, patches)
     span = own_span([drawn.values for drawn in maps])
-    picture = Maps(tuple(maps), "Which patches a token is like", "CKA", span)
+    picture = Maps(tuple(maps), "CKA of a token with input patches", "CKA", span)
     panels = evidence.views("localisation", "localisation-top1")
     return [
         *evidence.explained(TOKENS, maps, picture, "tokens"),
-        *evidence.depth_panels(panels, "How well tokens hold their place", "share", "depth"),
+        *evidence.depth_panels(panels, "Localisation of tokens", "share", "depth"),
         evidence.lacking("Maps of tokens", cka),
     ]
 

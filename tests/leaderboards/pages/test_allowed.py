@@ -65,8 +65,8 @@ def test_clusterings_of_regions_have_a_note_of_their_own() -> None:
     )
     text = render_page(rows, "mini")
     assert "40.0 of 80.0: 50 %" in text
-    assert "Of clusters of whole\nimages there is none" in text
-    assert "Of clusters" not in render_page(records(), "mini")
+    assert "`cluster-image` has no\nceiling" in text
+    assert "`cluster-image` has no" not in render_page(records(), "mini")
 
 
 def test_no_section_where_no_ceiling_is_known_or_it_is_nothing() -> None:

@@ -57,7 +57,7 @@ def test_an_analysis_is_nowhere_on_the_leaderboard(tmp_path):
     assert empty_cells(Board.of(records)) == empty_cells(Board.of(without))
     page = render_page(records, "mini")
     sentence = (
-        "What the backbones do inside, which ranks none of them, is on a page of its own: `mini.inside`.\n\n"
+        "Analyses of attention, residuals and receptive fields are on a page of their own: `mini.inside`.\n\n"
     )
     assert page.replace(sentence, "") == render_page(without, "mini")
 
@@ -124,7 +124,7 @@ def test_numbers_are_no_percentages():
 
 def test_the_page_says_what_it_is_and_names_what_is_missing_once():
     text = markdown_page(inside_page(Board.of(both(), "mini")))
-    assert text.startswith("# Inside the backbones: mini\n\nThese numbers describe")
+    assert text.startswith("# Inside the backbones: mini\n\nAnalyses of each layer")
     assert "**describe and do not rank**" in text
     assert f"## {TASK} on mini-imagenet (standard)" in text
     assert "Every layer, n = 400 images:" in text

@@ -39,7 +39,7 @@ def test_the_floor_is_told_apart_from_intervals():
     records = frame(unsure(layers([5.0])), floor([1.0, 3.0]))
     text = render_page(records, "mini")
     assert "2.0 ± 1.4" in text
-    assert "(here ± is not half an interval)" in text
+    assert "(here ± is not a margin of error)" in text
     assert "(here" not in render_page(frame(layers([5.0]), floor([1.0, 3.0])), "mini")
 
 
