@@ -337,7 +337,7 @@ def test_an_empty_file_of_published_numbers(capsys: Capture, tmp_path: Path) -> 
     error = command(
         capsys, "reproduce", "--published", tmp_path / "mine.csv", "-o", _of_records(tmp_path)
     ).error
-    assert "mine.csv, line 1: expected the columns source, table, backbone" in error
+    assert "mine.csv, line 1: expected the columns source, backbone" in error
 
 
 @pytest.mark.parametrize("tap", ["nowhere", "1+x"])
