@@ -1,4 +1,4 @@
-"""Submissions: the results of runs as files that others can check; `docs/results.md` says their layout."""
+"""Submissions: results as files that others can check, in the layout of `docs/how-to/results.md`."""
 
 import hashlib
 import json
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -19,22 +18,10 @@ from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 
 MANIFEST = "submission.json"
-FACTS = {"results_version": int, "weights": dict, "files": dict}  # of the manifest, that are read again
 SHARED = ("items", "arrays")  # examples are left out: they hold small pictures of the images
 PATH = re.compile(  # whose last name is captured
     r"(?<![\w./\\~:<-])(?:\.{1,2}|~\w*|[A-Za-z]:)?[/\\](?:[^\s/\\,;:'\"]+[/\\])*([^\s/\\,;:'\"]+)[/\\]?"
 )
-REQUEST = """\
-# Results of {backbones}
-
-{count} results of {tasks} on {datasets}; {claim}.
-Scored with layerboard {version}, results version {results_version}.{partial}
-
-{weights}
-
-`submission.json` has SHA-256 `{digest}`.
-`layerboard verify submissions/{name}` scores the items again; `--data DIR` measures a tenth again.
-"""
 Both = tuple[StoredResult, StoredResult]  # a result, and as others may see it
 
 
@@ -84,23 +71,23 @@ def write_submission(results: Sequence[Both], folder: Path, claim: str) -> str:
             copy_file(result.companion(kind), public.companion(kind, folder))
         write_checked(public.records, folder / "records" / public.name, public.companions)
     rows = pd.concat([public.records for _, public in results])
-    weights, partial = weights_of(rows), bool(rows["partial"].any())
-    facts = {"layerboard": VERSION, "claim": claim, "partial": partial, "results_version": RESULTS_VERSION}
-    manifest = facts | {"weights": weights, "files": digests_of(folder)}
-    write_whole(folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
-    return REQUEST.format(
-        backbones=", ".join(weights),
-        count=len(results),
-        tasks=", ".join(sorted({*rows["task"]})),
-        datasets=", ".join(sorted({*rows["dataset"]})),
-        claim="sent by the authors of the backbones" if claim == "authors" else "not sent by the authors",
-        version=VERSION,
-        results_version=RESULTS_VERSION,
-        partial=" Some are of a part of a dataset, as their records say." if partial else "",
-        weights="\n".join(f"- {name}: weights `{revision}`" for name, revision in weights.items()),
-        digest=_sha256(folder / MANIFEST),
-        name=folder.name,
-    )
+    facts = {"layerboard": VERSION, "claim": claim, "partial": bool(rows["partial"].any())}
+    facts |= {"results_version": RESULTS_VERSION, "weights": weights_of(rows), "files": digests_of(folder)}
+    write_whole(folder / MANIFEST, json.dumps(facts, indent=2, sort_keys=True) + "\n")
+    tasks, datasets = (", ".join(sorted({*rows[column]})) for column in ("task", "dataset"))
+    weights = "\n".join(f"- {name}: weights `{revision}`" for name, revision in weights_of(rows).items())
+    return f"""\
+# Results of {", ".join(weights_of(rows))}
+
+{len(results)} results of {tasks} on {datasets}.
+Claim: {claim}. Partial: {"some results" if facts["partial"] else "none"}.
+Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
+
+{weights}
+
+`{MANIFEST}` has SHA-256 `{_sha256(folder / MANIFEST)}`.
+`layerboard verify submissions/{folder.name}` scores the items again; `--data DIR` measures a tenth again.
+"""
 
 
 def weights_of(records: pd.DataFrame) -> dict[str, str]:
@@ -122,24 +109,20 @@ def _sha256(path: Path) -> str:
 def read_submission(folder: Path) -> tuple[list[StoredResult], list[str]]:
     """The results of a submission, and a sentence for each file or weights that are not what was submitted.
 
-    Raises InputError where the folder is no submission, or one of another `RESULTS_VERSION`.
+    Raises InputError where it is no submission, one of another `RESULTS_VERSION`, or a file is damaged.
     """
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-        is_whole = all(isinstance(manifest[name], kind) for name, kind in FACTS.items())
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        version, files, weights = manifest["results_version"], {**manifest["files"]}, {**manifest["weights"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        is_whole = False
-    if not is_whole:
-        raise InputError(f"expected a submission with its {MANIFEST} at {folder}; `submit` writes one")
-    if (version := manifest["results_version"]) != RESULTS_VERSION:
+        raise InputError(
+            f"expected a submission with its {MANIFEST} at {folder}; `submit` writes one"
+        ) from None
+    if version != RESULTS_VERSION:
         raise InputError(f"{folder} has results version {version}, this layerboard {RESULTS_VERSION}")
-    problems = _unlike("file", manifest["files"], digests_of(folder))
-    try:
-        results = results_of(folder)
-    except InputError as error:
-        return [], [*problems, str(error)]
-    weights = weights_of(pd.concat([result.records for result in results]))
-    return results, problems + _unlike("weights of", manifest["weights"], weights)
+    results = results_of(folder)
+    today = weights_of(pd.concat([result.records for result in results]))
+    return results, _unlike("file", files, digests_of(folder)) + _unlike("weights of", weights, today)
 
 
 def _unlike(what: str, submitted: Mapping[str, str], today: Mapping[str, str]) -> list[str]:

@@ -75,9 +75,9 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
     results, problems = read_submission(request.folder)
     rescored = [rescore(result) for result in results]
-    rows = pd.concat([result.records for result in results]) if results else pd.DataFrame({"value": []})
+    rows = pd.concat([result.records for result in results])
     problems += [sentence for _, sentences in rescored for sentence in sentences]
-    problems += _other_weights(weights_of(rows)) if results else []
+    problems += _other_weights(weights_of(rows))
     scored, numbers = sum(count for count, _ in rescored), int(rows["value"].notna().sum())
     notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
     if request.again or request.data:
@@ -154,18 +154,8 @@ def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Req
     own = {public_name(name): name for name in request.backbones}
     names = [own.get(name, name) for name in dict.fromkeys((row["backbone"], row["other"])) if name]
     sized = entry_name(row["backbone"]) != row["backbone"]
-    return Request(
-        names,
-        row["task"],
-        suite=_suite_of(result, request),
-        data=request.data,
-        output=output,
-        cache=request.cache,
-        device=request.device,
-        input_size=() if sized else int(row["input_size"]),
-        interpolation=row["interpolation"] or "auto",
-        dtype=row["dtype"],
-        transform=row["transform"] or (),
-        floor=False,
-        examples=False,
-    )
+    same = {name: getattr(request, name) for name in ("data", "cache", "device")}
+    same |= {name: row[name] for name in ("interpolation", "dtype", "transform") if row[name]}
+    same |= {} if sized else {"input_size": int(row["input_size"])}
+    suite = _suite_of(result, request)
+    return Request(names, row["task"], suite=suite, output=output, floor=False, examples=False, **same)

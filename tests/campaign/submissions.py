@@ -37,7 +37,8 @@ def change_record(path: Path, draw: random.Random, *, scored: bool) -> str:
     elif isinstance(before, bool | np.bool_):
         records.loc[row, column] = not before
     else:
-        change = draw.choice([-1, 1]) * (1 if column == "n" else abs(before) * draw.uniform(1e-3, 1) + 0.01)
+        is_whole = isinstance(before, int | np.integer)
+        change = draw.choice([-1, 1]) * (1 if is_whole else abs(before) * draw.uniform(1e-3, 1) + 0.01)
         records.loc[row, column] = 50 if np.isnan(before) else before + type(before)(change)
     write_checked(records, path, companions_of(path.read_bytes()))
     return f"{column} of {path.name}, row {row}: {before}"

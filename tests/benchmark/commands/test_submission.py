@@ -57,12 +57,7 @@ def test_submit_prints_the_text_of_a_pull_request(capsys: Capture, out: Path, tm
     words = ("submit", out, "--to", tmp_path, "--partial", "--name", "x", "--claim", "authors")
     said = command(capsys, *words)
     assert said.code == 0
-    for text in (
-        "# Results of mini-fs, mini-resnet",
-        "sent by the authors",
-        "verify submissions/x",
-        "SHA-256",
-    ):
+    for text in ("# Results of mini-fs, mini-resnet", "Claim: authors", "verify submissions/x", "SHA-256"):
         assert text in said.out
     assert "there is a submission at" in command(capsys, *words).error
 
