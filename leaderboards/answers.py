@@ -123,13 +123,13 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     notes = []
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
-            "Tied with the best: together with the best, these hold the true best with 95 %, all backbones "
-            "and layers tested at once; `compare` tests two backbones alone, and may tell tied ones apart."
+            "Tied with the best: with 95 % confidence the true best is one of these or the best shown; all "
+            "backbones and layers are tested at once. `compare` tests two alone, and may separate tied ones."
         )
     if any(not math.isnan(answer.honest) for answer in answers):
-        notes.append("Honest: the layer chosen on one half of the data and scored on the other.")
+        notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
-        notes.append(f"ms: one image up to that layer, on {devices}.")
+        notes.append(f"ms: latency of one image up to that layer, on {devices}.")
     others = [
         f"{answer.column.heading} {score_text(other.score)} ({other.pooling}, {other.layer}/{other.depth})"
         for answer in answers

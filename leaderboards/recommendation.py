@@ -19,7 +19,7 @@ PICK = [
 ]
 
 COMPROMISE = (
-    "no backbone is shown to lose at most {lost} points in every task, and by its scores this one loses least"
+    "no backbone is shown to lose at most {lost} points in every task; this one loses least by its scores"
 )
 COSTS = ("ms", "parameters")  # what picks are sorted by, where it is known of all of them
 
@@ -181,7 +181,7 @@ class Recommendation:
         texts = [f"{head}{self._compared(pick, column)}" for column, head in heads.items()]
         if len(pick.layers) > 1:
             layers = " and ".join(map(str, pick.layers))
-            texts.append(f"no one of its layers will do for all, take layers {layers}")
+            texts.append(f"no single layer is enough for all tasks, use layers {layers}")
         if pick.compromise:
             texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).may_lose:g}"))
         return "; ".join(texts)
@@ -216,7 +216,7 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
             "ms": ms_text(row["ms"]),
             "weights": count_text(row["parameters"]),
             "dim": fixed(row["dim"], 0),
-            "GB a million": fixed(4 * row["dim"] / 1000, 2),
+            "GB per million vectors": fixed(4 * row["dim"] / 1000, 2),
             "licence": str(row["licence"]),
             "other layers": ", ".join(map(str, pick.others)),
         }

@@ -204,19 +204,19 @@ def _notes(
         yield f"Milliseconds are of one image on {device}, up to the layer."
     if command:
         yield (
-            f"{'Not all' if device else 'No'} times are known: weights are those of whole networks, and what "
-            f"has no time is sorted by them and by depth; `{command}` measures the others."
+            f"{'Not all' if device else 'No'} latencies are known: the others are sorted by parameters of "
+            f"whole networks and by depth; `{command}` measures them."
         )
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
         if choice := column.by_best_pooling.honest.get(name):
             yield (
-                f"{column.heading}: the best layer of {name} was found on what scores it, which is "
-                f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."
+                f"{column.heading}: the best layer of {name} was chosen on the test data, which is "
+                f"optimistic; chosen on half of it and scored on the rest: {score_text(choice.score)}."
             )
         yield from _undecided(column.heading, comparison, first.rows[column])
     if len(columns) > 1:
-        yield f"What is lost at most is said with 95 % for each of the {len(columns)} columns by itself."
+        yield f"The maximum loss holds with 95 % confidence for each of the {len(columns)} tasks by itself."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if commercial:
@@ -230,12 +230,12 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         first = rows.iloc[0]
         near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
         items, needed = counted(int(first["n"]), str(first["unit"])), float(f"{first['needed']:.2g}")
-        decided = f"about {needed:,.0f} would of {first['backbone']} layer {first['layer']}"
-        yield f"{heading}: {near}; {items} cannot show whether more is lost, {decided}."
+        decided = f"about {needed:,.0f} could for {first['backbone']} layer {first['layer']}"
+        yield f"{heading}: {near}; {items} are too few to bound their loss, {decided}."
     if len(untested):
         rivals = zip(untested["backbone"], untested["layer"], strict=True)
         places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in rivals)
-        yield f"{heading}: not tested against the best, for want of the same items: {places}."
+        yield f"{heading}: not tested against the best, since the items differ: {places}."
 
 
 def code_of(pick: "Pick") -> str:

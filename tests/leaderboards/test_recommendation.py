@@ -57,11 +57,11 @@ def test_several_tasks_have_a_reason_each() -> None:
     (reason,) = reasons(found)
     assert reason == (
         "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 "
-        "(31.0 ± 1.0), 4.00 ms against 3.00; no one of its layers will do for all, take layers 4 and 9"
+        "(31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
     )
     (row,) = pick_table(found).to_dict("records")
     assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
-    assert (row["ms"], row["dim"], row["GB a million"]) == ("9.00", "96", "0.38")
+    assert (row["ms"], row["dim"], row["GB per million vectors"]) == ("9.00", "96", "0.38")
     assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes", "loss"]].to_numpy().tolist() == [
         [1, "a", "knn", 9, 9.0, 384.0, 0.0],
         [1, "a", "spair", 4, 4.0, 384.0, 1.0],
@@ -73,8 +73,8 @@ def test_a_compromise_says_that_it_is_one() -> None:
     rows = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9)).rows.assign(loss=[0, math.nan])
     found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=Compared(rows, 2.5))
     assert reasons(found) == [
-        "no backbone is shown to lose at most 2.5 points in every task, and by its scores this one loses "
-        "least; is 3.1 points below b layer 9 (61.0 ± 1.0), layer 9 of 12"
+        "no backbone is shown to lose at most 2.5 points in every task; this one loses least by its "
+        "scores; is 3.1 points below b layer 9 (61.0 ± 1.0), layer 9 of 12"
     ]
 
 

@@ -64,7 +64,7 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert any(line.startswith("1. mini-") for line in lines)
     assert "import layerboard" in lines
     assert "Milliseconds are of one image on Fast CPU, 2 threads, up to the layer." in lines
-    note = r"knn top-1 †: the best layer of mini-\S+ was found on what scores it, .* it has \d+\.\d"
+    note = r"knn top-1 †: the best layer of mini-\S+ was chosen on the test data, .* the rest: \d+\.\d"
     assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
     rows = result["recommended"]
