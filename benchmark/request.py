@@ -104,9 +104,7 @@ class Request(Form, kw_only=False):
         "Where to compute: in this process (local), in several processes, or on a Ray cluster.",
         choices=ENGINES,
     )
-    address: Plain[str | None] = Option(
-        None, "Address of an existing Ray cluster, HOST:PORT.", usual="a new one on this machine"
-    )
+    address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
@@ -152,9 +150,7 @@ class Request(Form, kw_only=False):
         None, "Use fewer images per class, videos, pairs, ... for a trial.", least=1, usual="all data"
     )
     floor: Plain[bool] = Option(True, "Also run a randomly initialised backbone as a lower baseline.")
-    examples: Plain[bool] = Option(
-        True, "Save thumbnails and predictions of a few images, to show successes and failures."
-    )
+    examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
     again: Plain[bool] = Option(False, "Repeat cost measurements that this device already has.")
     protocol: Words = Option(
         (),

@@ -29,9 +29,7 @@ class CkaCall(Form, kw_only=False):
     second: Plain[Any] = Option(..., "Another one, of the same kind.")
     _: KW_ONLY
     output: OnePath = Option("results", "Of backbones: output folder of their run.")
-    dataset: Plain[str | None] = Option(
-        None, "Of backbones: dataset of the images.", usual="the only one there is"
-    )
+    dataset: Plain[str | None] = Option(None, "Of backbones: their dataset.", usual="the only one there is")
     pooling: Plain[str | None] = Option(
         None, "Of backbones: cls, mean or patch.", usual="the first of these that was compared"
     )

@@ -53,9 +53,7 @@ class BackboneFilters(Form):
     max_parameters: Option[str | int | None, int | None] = Option(
         None, "Maximum number of parameters, such as 100M or 1.2G.", parsers.count, usual="any number"
     )
-    gated: Plain[bool | None] = Option(
-        None, "Only backbones whose terms must be accepted on the Hub, or only the others.", usual="both"
-    )
+    gated: Plain[bool | None] = Option(None, "Only those with terms to accept, or only others.", usual="both")
 
     @property
     def select(self) -> tuple[BackboneSpec, ...]:

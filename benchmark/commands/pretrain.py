@@ -18,17 +18,13 @@ class Pretraining(Form):
     """What `pretrain` is asked for."""
 
     objective: Plain[str] = Option(..., "Training objective.", parsers.text, choices=OBJECTIVES)
-    steps: Plain[int | None] = Option(
-        None, "Optimisation steps.", least=1, usual="those of the packaged weights"
-    )
+    steps: Plain[int | None] = Option(None, "Optimisation steps.", least=1, usual="as the packaged weights")
     batch_size: Plain[int] = Option(64, "Images per step.", least=2)
     images: Plain[int] = Option(48_000, "Number of training images to render.", least=2)
     image_size: Plain[int] = Option(96, "Side of the images in pixels, at least 16, before cropping.")
     seed: Plain[int] = Option(0, "Random seed of images, initial weights and augmentations.")
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
-    dtype: Plain[TrainingDtype] = Option(
-        "auto", "Dtype of the forward pass; auto: bfloat16 where the device supports it, else float32."
-    )
+    dtype: Plain[TrainingDtype] = Option("auto", "Dtype of the forward pass; auto: bfloat16 if supported.")
     output: OnePath = Option("results/pretrained", "Parent folder of the written directory.", also="-o")
     cache: Cache = cache_option("Folder of rendered images, which later runs reuse.")
     workers: Workers = Option(

@@ -58,7 +58,7 @@ class KnnRequest(LabelledRequest):
 
     k: Wholes = Option((), "Numbers of neighbours.", usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
-        None, "Temperature of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
+        None, "T of the vote exp(cosine / T).", parsers.positive, usual=OF_PROTOCOL
     )
 
 
@@ -66,9 +66,7 @@ class FewShotRequest(LabelledRequest):
     """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
 
     shots: Wholes = Option((), "Training items per class.", usual=OF_PROTOCOL)
-    penalty: Plain[float | None] = Option(
-        None, "L2 penalty of the probe.", parsers.positive, usual="chosen on held-out shots"
-    )
+    penalty: Plain[float | None] = Option(None, "L2 penalty.", parsers.positive, usual="chosen by validation")
 
 
 class LinearRequest(LabelledRequest):
@@ -81,9 +79,7 @@ class LinearRequest(LabelledRequest):
 class RetrievalRequest(ScoreRequest):
     """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
 
-    ground_truth: OnePath = Option(
-        ..., "gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.", positional=False
-    )
+    ground_truth: OnePath = Option(..., "gnd_roxford5k.pkl, or one like it.", positional=False)
     features: OptionalPath = Option(None, "An .npz with database and queries, compared by cosine.")
     similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
 
@@ -92,9 +88,7 @@ class DavisRequest(ScoreRequest):
     """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
 
     ground_truth: OnePath = Option(..., "DAVIS root, or a folder of <sequence>/*.png.", positional=False)
-    predictions: OnePath = Option(
-        ..., "Folder of <sequence>/*.png, pixel values are object ids.", positional=False
-    )
+    predictions: OnePath = Option(..., "Folder of <sequence>/*.png with object ids.", positional=False)
 
 
 class SpairRequest(ScoreRequest):
@@ -130,7 +124,7 @@ class SegmentRequest(ScoreRequest):
     ignore: Wholes = Option((), "Labels of pixels to ignore.", usual="255")
     k: Plain[int | None] = Option(None, "Number of nearest patches that vote.", least=1, usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
-        None, "Temperature of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
+        None, "T of the vote exp(cosine / T).", parsers.positive, usual=OF_PROTOCOL
     )
     memory: Plain[int | None] = Option(None, "Training patches to keep at most.", least=1, usual=OF_PROTOCOL)
     protocol: Plain[Literal["standard", "hummingbird", "capi"]] = Option(
@@ -168,9 +162,7 @@ class ClusteringRequest(ScoreRequest):
 class CkaRequest(ScoreRequest):
     """Linear CKA of every representation with every other one."""
 
-    features: Paths = Option(
-        ..., "Two or more .npy files of shape [n ...] for the same n samples.", positional=False
-    )
+    features: Paths = Option(..., "Two or more .npy files [n ...] of the same samples.", positional=False)
     estimator: Plain[CkaEstimator] = Option(
         "unbiased", "HSIC estimator; paper: unbiased, of Gram matrices scaled to [0, 1]."
     )

@@ -76,9 +76,9 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
     assert [one.higher for one in found.rows] == [NAMES[0], ""]
     assert conclusion(found).startswith(
         "At 5 %, corrected for 2 comparisons, mini-dino scores higher on knn top-1; no difference shows on "
-        "spair PCK@0.1. Each backbone stands at the layer that scores best on the very items"
+        "spair PCK@0.1. Each backbone is shown at its best layer on the items"
     )
-    assert "may mark two as tied that differ here" in conclusion(found)
+    assert "may show two as tied that differ here" in conclusion(found)
 
 
 def test_the_other_way_round_the_signs_turn(two, tmp_path):
@@ -100,7 +100,7 @@ def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_
     found = match(Board.of(frame(held), items=tmp_path), NAMES, "best", ["knn"])
     assert found.rows[0].held_out == pytest.approx((62.5 + 87.5) / 2 - (50.0 + 37.5) / 2)
     assert found.rows[0].higher == NAMES[0]
-    assert "beside it is the difference when layers are chosen on one half" in conclusion(found)
+    assert "the held-out difference chooses layers on half of the items" in conclusion(found)
     assert match_table(found)["held-out difference"].tolist() == ["+31.2"]
     turned = frame(held).assign(
         held_out=lambda rows: rows["held_out"].where(rows["backbone"] == "mini-dino", 99)

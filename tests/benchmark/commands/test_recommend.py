@@ -167,7 +167,7 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
     notes = said(capsys, place, "--task", "knn", "--licence", "commercial")["notes"]
     assert isinstance(notes, list)
     told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {place}"
-    assert any(told in note and "sorted by them and by depth" in note for note in notes)
+    assert any(told in note and "sorted by parameters of" in note for note in notes)
     assert "What licences allow is read from their names and is no legal advice." in notes
     error = command(capsys, "recommend", "-o", place, "--max-ms", "5").error
     assert "--max-ms needs times, and none were measured" in error
