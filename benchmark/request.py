@@ -94,10 +94,7 @@ class Request(Form, kw_only=False):
     cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
-        (),
-        "One process on each of several: cuda:0,cuda:1, or all GPUs: all.",
-        parsers.listed,
-        usual="--device alone",
+        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="--device alone"
     )
     engine: Plain[str] = Option(
         "auto",

@@ -102,14 +102,7 @@ class Published:
 
 
 COLUMNS = tuple(field.name for field in fields(Published))
-NEEDED = (
-    "source",
-    "backbone",
-    "task",
-    "dataset",
-    "metric",
-    "value",
-)  # other columns of a file may be missing
+NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # of a file; others may be missing
 USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # of empty cells
 
 WHOLE = ("decimals", "layer", "chosen_decimals", "input_size")  # columns of whole numbers

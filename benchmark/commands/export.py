@@ -33,9 +33,8 @@ TIED = (
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 PAIRED = (
-    r"Paired comparison at the best layer of each backbone (layer/depth), in percent points, with 95\,\% "
-    r"intervals; $p$ is corrected for all tasks by Holm's method. In the column of held-out differences the "
-    "layers are chosen on half of the test data and scored on the rest."
+    "Paired comparison at the best layer of each backbone (layer/depth), in points. Held-out differences "
+    "choose the layers on half of the test data and compare on the rest."
 )
 CKA = "Linear CKA between the last blocks:"
 COST = "Cost of a forward pass: latency of one image, throughput at the best batch size. Measured on"

@@ -51,13 +51,8 @@ def merge(request: MergeRequest) -> Files:
     keys = ["backbone", "task", "dataset", "protocol"]
     held = records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"})
     pages = sorted((request.output / "tables").glob("*.*"))
-    return Files(
-        title=title,
-        frame=records,
-        table=held,
-        notes=tuple(line for line in lines if line.startswith("left out")),
-        paths=tuple(pages),
-    )
+    notes = tuple(line for line in lines if line.startswith("left out"))
+    return Files(title=title, frame=records, table=held, notes=notes, paths=tuple(pages))
 
 
 def _merged(request: MergeRequest) -> list[str]:

@@ -36,10 +36,7 @@ class Pretraining(Form):
     narrow: Plain[bool] = Option(False, "fs: a network with 64 channels, for comparisons of variants.")
     fraction: Plain[float] = Option(1.0, "fs, resnet: fraction of the images of each class to train on.")
     learning_rate: Plain[float | None] = Option(
-        None,
-        "Peak learning rate for batches of 256.",
-        partial(parsers.positive, most=1000),
-        usual="the recipe's",
+        None, "Peak learning rate at batch 256.", partial(parsers.positive, most=1000), usual="the recipe's"
     )
     log_every: Plain[int] = Option(50, "Steps between log lines.", least=1)
     checkpoint_every: Plain[int] = Option(500, "Steps between checkpoints.", least=1)

@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
@@ -72,45 +72,33 @@ def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """
     cells = [[f"{title}  " for title in head], *([*map(str, row)] for row in rows)]
     columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*cells, strict=True)]
-    if _total(columns, _widest) > screen():
+    if sum(max(map(len, column)) + 2 for column in columns) > screen() + 2:
         columns = [[text.rstrip() for text in column] for column in columns]
-    parts = [columns[:1]]
-    for column in columns[1:]:
-        if len(parts[-1]) > 1 and _total([*parts[-1], column], _longest_word) > screen():
-            parts.append(columns[:1])
-        parts[-1].append(column)
-    return "\n\n".join(map(_drawn, parts)).replace("\xa0", " ")
-
-
-def _total(columns: Sequence[Sequence[str]], width: Callable[[Sequence[str]], int]) -> int:
-    return sum(map(width, columns)) + 2 * len(columns) - 2
-
-
-def _widest(column: Sequence[str]) -> int:
-    return max(map(len, column))
-
-
-def _longest_word(column: Sequence[str]) -> int:
-    return max(len(word) for text in column for word in text.split(" "))
+    least = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
+    parts = [[0]]
+    for place in range(1, len(columns)):
+        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in (*parts[-1], place)) > screen() + 2:
+            parts.append([0])
+        parts[-1].append(place)
+    drawn = [_drawn([columns[each] for each in part], [least[each] for each in part]) for part in parts]
+    return "\n\n".join(drawn).replace("\xa0", " ")
 
 
 _UNBROKEN = re.compile(r"(?<=\d) (±|to) (?=[-\d])")
 
 
-def _drawn(columns: Sequence[Sequence[str]]) -> str:
-    """Columns as a table that is no wider than the screen where their longest words allow it."""
-    widths, least = ([width(column) for column in columns] for width in (_widest, _longest_word))
+def _drawn(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
+    """Columns as a table that is no wider than the screen where their least widths allow it."""
+    widths = [max(map(len, column)) for column in columns]
     while sum(widths) + 2 * len(widths) - 2 > screen() and widths != least:
         spare = [width - limit for width, limit in zip(widths, least, strict=True)]
         widths[spare.index(max(spare))] -= 1
-    head, *body = (
-        "\n".join(
-            "  ".join(map(str.ljust, line, widths)).rstrip() for line in zip_longest(*texts, fillvalue="")
-        )
-        for row in zip(*columns, strict=True)
-        for texts in [[wrapped(text, width).split("\n") for text, width in zip(row, widths, strict=True)]]
-    )
-    return "\n".join([head, "  ".join("-" * width for width in widths), *body])
+    lines = []
+    for row in zip(*columns, strict=True):
+        texts = [wrapped(text, width).split("\n") for text, width in zip(row, widths, strict=True)]
+        broken = zip_longest(*texts, fillvalue="")
+        lines.append("\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in broken))
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
 def screen() -> int:
