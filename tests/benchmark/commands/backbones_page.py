@@ -13,12 +13,11 @@ PATH = Path(__file__).parents[3] / "docs" / "reference" / "backbones.md"
 _HEAD = """\
 # Backbones
 
-This page is written by `python -m tests.benchmark.commands.backbones_page` from the entries in
-`zoo/entries/`.
-`layerboard list backbones` shows the same and filters it, by `--family`, `--supervision`,
-`--licence`, `--max-parameters` and `--gated`; `layerboard list backbones NAME` tells all of one, and
-`--json` says it to machines. Any other vision backbone of transformers runs by its Hub id:
-`--backbones owner/name`.
+<!-- Written by `python -m tests.benchmark.commands.backbones_page` from `zoo/entries/`. -->
+
+The registry. `layerboard list backbones` shows the same, filtered by `--family`, `--supervision`,
+`--licence`, `--max-parameters` and `--gated`; `layerboard list backbones NAME` shows all that is known of
+one. Any model of the Hub or timm, and your own network, run [without an entry](../how-to/own_backbones.md).
 
 - **blocks** are the layers that are scored, and the width of the last; **grid** is the cells of an image of
   the size in px at which it is evaluated, a side of the first and of the last stage where stages differ;
@@ -30,10 +29,10 @@ This page is written by `python -m tests.benchmark.commands.backbones_page` from
   backbone is loaded, and recorded with the numbers.
 - What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP and gate,
   prefix tokens, class token, final norm, size of training images) and refused where they differ.
-- **Has seen** says what the training has seen of the datasets of tasks: `images` and `labels` of their
+- **Has seen** says what the training has seen of the datasets that tasks use: `images` and `labels` of their
   training split (or of a collection that holds it); images `by a teacher` that it was distilled from;
   `similar images`, which were looked for with the dataset's as queries; `images of its source`, of which some
-  may be the same. Of images of the web nobody can tell. No backbone and no score is left out by it; the
+  may be the same. For images of the web it is unknown. No backbone and no score is left out for it; the
   leaderboards mark it.
 - **gated**: its repository gives the files to those who have accepted its terms and are logged in.
 """
