@@ -74,16 +74,16 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [results_of(output, strict=False), *every]
     results: dict[Path, StoredResult] = {}
-    for found in every:
+    for folder_results in every:
         try:
             results |= {
                 each.name: _newer(results[each.name], each) if each.name in results else each
-                for each in found
+                for each in folder_results
             }
         except DifferentResultsError as error:
             if left_out is None:
                 raise InputError(f"{error}; remove one of them, or leave one out by --skip") from None
-            left_out.append(f"{found[0].folder}: {error}")
+            left_out.append(f"{folder_results[0].folder}: {error}")
     for result in results.values():
         _write(result, output)
     return len(results)

@@ -25,9 +25,7 @@ class VerifyRequest(Form, kw_only=False):
 
     folder: OnePath = Option(..., "Folder of a submission.")
     _: KW_ONLY
-    again: Plain[bool] = Option(
-        False, "Measure a drawn tenth of the results again: of the mini suite, or on --data."
-    )
+    again: Plain[bool] = Option(False, "Measure a drawn tenth again: of the mini suite, or on --data.")
     data: OptionalPath = Option(None, f"{DATA} With it, a drawn tenth is measured again.")
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), "Directories or objects of backbones that the registry lacks.", parsers.backbones, also="-b"
@@ -110,14 +108,15 @@ def _other_weights(weights: Mapping[str, str]) -> list[str]:
 def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
     """A suite by which this machine can measure a result again; "" where none can.
 
-    It must be of a whole dataset and of single blocks.
+    It must be of a whole dataset and of single blocks, and name no Python object: a submission runs no code.
     """
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.registry import COST
 
     rows = result.records
-    taps = {*rows.loc[~rows["analysis"], "tap"]}
-    if not taps <= {"block", "final"} or rows["partial"].any() or (rows["task"] == COST).any():
+    names = {*rows["task"], *rows["backbone"], *rows["other"]} - {*request.backbones}
+    taps = {*rows.loc[~rows["analysis"], "tap"]} - {"block", "final"}
+    if taps or rows["partial"].any() or COST in names or any(":" in name for name in names):
         return ""
     suites = [suite.name for suite in SUITES if suite.embedded == (request.data is None)]
     return next((name for name in result.suites if name in suites), "")
@@ -134,12 +133,10 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 
     protocol = find_protocol(result.records["protocol"].iloc[0])
     with temporary_folder(request.cache) as output:
-        done = carry_out(_run_of(result, request, output), report, [protocol]).done
-        if done.failures:
-            return f"{result.name} could not be measured again: {done.failures[0]}"
-        today = {public.name: public.records for _, public in public_results(output)}
+        failures = carry_out(_run_of(result, request, output), report, [protocol]).done.failures
+        today = {} if failures else {each.name: each.records for _, each in public_results(output)}
     if (rows := today.get(result.name)) is None:
-        return f"{result.name} was not measured again: a run gives {', '.join(map(str, today))}"
+        return f"{result.name} could not be measured again: {failures or [*map(str, today)]}"
     keys = {*keys_of(result.records)}
     reason = difference(result.records, rows[[key in keys for key in keys_of(rows)]])
     return f"{result.name}, measured again, is another result: {reason}" if reason else ""

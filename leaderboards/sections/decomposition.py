@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from layerboard.leaderboards.display import fixed, page_name
-from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.files import RESULTS_VERSION, scored_path, task_key
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.base import Items
@@ -191,6 +191,7 @@ def decomposition_page(
         for heading, caption, chosen in parts:
             blocks += [heading, Table(changes_table(rows[rows["chosen"] == chosen]), left=4, caption=caption)]
     blocks += [Heading(2, "What the protocols are not"), Bullets(tuple(unlike))] if unlike else []
+    blocks.append(said("Results version {version}.", version=str(RESULTS_VERSION)))
     numbers = pd.DataFrame({"task": task, **changed})
     cells = numbers.map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))
     return Page(name, f"{task}: from {first} to {second}", (*blocks, Numbers(cells, name)))

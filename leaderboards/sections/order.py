@@ -16,16 +16,8 @@ from layerboard.tasks.blocks import Block
 # every section in the order of the page, before the one on where the numbers come from: it gives its blocks,
 # none where the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
-    best_blocks,
-    seen_blocks,
-    ceiling_blocks,
-    size_blocks,
-    layer_blocks,
-    set_blocks,
-    transform_blocks,
-    published_blocks,
-    similarity_blocks,
-    variant_blocks,
+    *(best_blocks, seen_blocks, ceiling_blocks, size_blocks, layer_blocks, set_blocks),
+    *(transform_blocks, published_blocks, similarity_blocks, variant_blocks),
 )
 BEYOND = (size_blocks, set_blocks, transform_blocks)  # what single layers at the usual size do not show
 

@@ -22,16 +22,8 @@ from layerboard.zoo.errors import InputError, MissingDataError
 
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
-    IMAGENET,
-    ROXFORD5K,
-    RPARIS6K,
-    DAVIS_2017_VAL,
-    SPAIR_71K_TEST,
-    VOC_2012,
-    VOC_2012_AUG,
-    ADE20K,
-    COCO_VAL2017,
-    PARTIMAGENET,
+    *(IMAGENET, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
+    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET),
 )
 
 

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import layerboard
+from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
+from layerboard.leaderboards.merge import StoredResult
 from layerboard.leaderboards.records import checksum
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.record import read_records
@@ -136,6 +138,15 @@ def test_verify_says_what_is_wrong_and_where(capsys: Capture, submission: Path, 
     assert said.code == 1
     assert f"mini-fs/{path.name}: {rows['metric'][0]} of layer 1 block (cls) has value" in said.out
     assert f"file records/mini-fs/{path.name}" in said.out
+
+
+@pytest.mark.parametrize("column", ["backbone", "task"])
+def test_a_submission_names_no_code_that_is_run(submission: Path, column: str) -> None:
+    rows = read_records([submission / "records" / "mini-fs"]).query("task == 'knn'")
+    rows = rows.assign(partial=False)
+    for names, suite in (({}, "standard"), ({column: "evil:name"}, ""), ({column: "evil:name@448px"}, "")):
+        result = StoredResult(submission, Path("a"), rows.assign(**names), ("standard",), {})
+        assert _suite_of(result, VerifyRequest(submission, data="data")) == suite
 
 
 @pytest.mark.slow
