@@ -53,7 +53,7 @@ def _sure(answer: Answer, labels: Mapping[str, str]) -> list[Fact]:
     elif answer.compared == others:
         facts.append("better than every other backbone, with 95 % confidence")
     elif not answer.compared:
-        facts.append("not compared with the other backbones, for want of measurements of the same images")
+        facts.append("not compared with the other backbones: per-item scores of the same images are missing")
     if answer.untested and answer.compared:
         facts.append(f"not compared with {some(labels[name] for name in answer.untested)}")
     if answer.layers:

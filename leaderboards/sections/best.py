@@ -32,16 +32,14 @@ COLUMN_TIES = """\
 these hold the true best with 95 %. """
 
 UNTESTED = """\
-Not compared with the best of the column, for want of measurements of the same images: {names}."""
+Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
 
 NOTHING_COMPARED = """\
-Which backbones are tied is not marked: measurements of the same images, by which two backbones are compared,
-were not there, or too few, when this page was written."""
+Ties are not marked: per-item scores of the same images, which the test needs, were missing or too few."""
 
 APART = """\
-**Not over the same images.** Only scores over the same images and the same ground truth are ranked together.
-Those that were taken over others, such as a smaller part of the data, stand apart in columns of their own,
-named by a digest of what was looked at:"""
+**Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
+such as a subset, have columns of their own, named by a digest of the data:"""
 
 BETTER = "↑ marks scores that another pooling of the same backbone exceeds, at its own best layer:"
 
@@ -58,8 +56,7 @@ the other half. Cells show the mean over 100 splits and, in brackets, how much l
 above."""
 
 OPTIMISM = """\
-The best layer is chosen on the same data that its score is reported on, so the scores are a little
-optimistic, most of all where the data are few."""
+The best layer is chosen on the test data, so the scores are optimistic, most of all on small datasets."""
 
 UNTRAINED_NOTE = """\
 An untrained backbone has random weights: what the architecture alone achieves."""

@@ -16,10 +16,9 @@ from layerboard.tasks.blocks import Block, Cell
 LEAST = 2  # datasets that a mean is taken over at least
 
 MEANS = """\
-Means over datasets are plain means of a backbone's scores in the columns to their left, each at that
-dataset's own best layer, so no single layer reaches them. They are over the datasets on which every backbone
-with a score in the task has one; ± follows from those of the columns, whose images are independent. Means
-are not compared, and none is marked. What they are over:"""
+Means over datasets average the scores of a backbone in the columns to their left, each at the best layer of
+that dataset, so no single layer reaches them. They include the datasets on which every backbone of the task
+has a score; ± assumes that datasets are independent. Means are not tested for ties. Datasets of each mean:"""
 
 
 MeanScore = tuple[float, float]

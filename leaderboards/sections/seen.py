@@ -10,12 +10,12 @@ COLUMN = "seen"
 UNREMARKABLE = ("", "no")  # marks of a dataset that marks are not about, and of one that was not seen
 
 NOTE = """\
-What each training has seen of a dataset of this page, as its authors say: `images` and `labels` of the
-training split or of a collection that holds it; images `by a teacher` that it was distilled from; `similar
-images`, which were looked for with the dataset's as queries; `images of its source`, of which some may be the
-same; `no`: the training data are known, and the dataset is not among them; `unknown`: images of the web, or
-not public; `with texts`: its images came with texts. Nothing is left out for it, and no score is changed.
-Empty: nobody has said. `layerboard list backbones NAME` tells who says so."""
+Overlap of the training data with the datasets of this page, as the authors report it: `images` and `labels`
+of the training split or of a collection that contains it; images `by a teacher` that was distilled; `similar
+images`, retrieved with images of the dataset as queries; `images of its source`, some of which may be the
+same; `no`: the training data are known and do not contain the dataset; `unknown`: web images, or not public;
+`with texts`: images came with texts. No backbone is left out and no score is changed because of it. Empty:
+not reported. `layerboard list backbones NAME` names the source."""
 
 
 def seen_blocks(board: Board) -> list[Block]:

@@ -84,13 +84,12 @@ def _ceiling_text(ceiling: Ceiling | None) -> str:
 ALIKE = 1.05
 
 NOTE = """\
-The same backbones, shown images of several sizes; views scale with them. In the other tables each size has a
-row of its own, called after it (`@448px`; without one it is the backbone's own). A cell is the best layer at
-that size, `of` what the ground truth itself would get on that layer's grid. `largest less smallest`
-is in points, with its 95 % interval over the same items; the interval is of that difference alone, so of
-twenty about one lies off 0 by chance, and both layers were chosen on the items that score them. `alike`: all
-layers score the same, as they do where the protocol shows images at one size whatever the backbone's. A
-larger image costs more: the tokens grow with the square of its side."""
+The same backbones at several input resolutions. In the other tables each resolution has a row of its own
+(`@448px`; without a suffix it is the backbone's own). A cell is the score of the best layer at that
+resolution, `of` the ceiling of its grid. `largest less smallest` is the difference in points with a paired
+95 % interval, not corrected for multiple comparisons; both layers were chosen on the test data. `alike`: all
+layers score the same, as where the protocol fixes the resolution. Tokens, and so costs, grow with the square
+of the side."""
 
 
 @dataclass(frozen=True, slots=True)

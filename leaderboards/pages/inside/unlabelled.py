@@ -49,33 +49,31 @@ RULES: dict[str, Callable[[int], int]] = {  # they look at nothing: number of bl
 }
 
 READ = """\
-Whoever has no labels has to name a layer by something else. **Regret** is the best score of all layers less
-that of the layer that is named, in points of the score: 0 is the best choice. Two rules look at nothing:
-`last` takes the last block, `two thirds` the one at two thirds of the depth. Criteria are those of
-`label-free`: the layer with the highest number is named, by `spectrum-decay` that nearest to 1; of equal
-layers the mean score counts. `cka-to-last` and `neighbours-to-last` compare with the last block and so name
-it, always: only their rank correlation says something of its own."""
+Without labels a layer has to be chosen by a rule or a criterion. **Regret** is the score of the best layer
+minus the score of the chosen one, in points: 0 is the best choice. Two fixed rules: `last` takes the last
+block, `two thirds` the block at two thirds of the depth. The criteria of `label-free` choose the layer with
+the highest value, `spectrum-decay` the one nearest to 1; ties count by their mean score. `cka-to-last` and
+`neighbours-to-last` compare with the last block and always choose it: only their rank correlation is
+informative."""
 
 HOW = """\
-Criteria are of the images of the scores where there are some, else of those that `label-free` looked at; of
-the class token for scores of it, for all others of the mean of the patch tokens. ± is the 95 % margin of
-error of the mean over {count} trained backbones, as if they were drawn from many like them. The best layer
-is known from the items that score it: any choice keeps some regret."""
+Criteria are computed on the images of the scores if possible, else on those of `label-free`; on the class
+token for scores of it, otherwise on the mean of the patch tokens. ± is the 95 % margin of error of the mean
+over {count} trained backbones, taken as a random sample. The best layer is chosen on the test data, so any
+other choice has some regret."""
 
 CORRELATED = """\
-Rank correlation over layers (Spearman; mean over backbones) of what a criterion likes and the score: 1 where
-it orders layers as the score does, -1 where the other way round."""
+Spearman rank correlation of criterion and score over layers, mean over backbones: 1 where the criterion
+orders layers as the score does."""
 
 BESIDE = """\
-Every criterion beside the rules, over all columns together: its regret less the rule's, in points, below 0
-where it loses less. p: that it loses less than both by chance alone, by turning the signs of the backbones'
-differences, adjusted for all criteria (Holm); {count} backbones can give {least} at least."""
+Regret of every criterion minus the regret of each rule, over all columns, in points: below 0 the criterion
+is better. p: sign-flip test over backbones that it is better than both rules, corrected for all criteria
+(Holm); with {count} backbones the smallest possible p is {least}."""
 
 BEATS = "**Beating both rules**, over all columns together (p below {level}): {names}."
 NONE = "**No criterion beats both rules**, `last` and `two thirds`, over all columns together. {lower}"
-LOWER = (
-    "A lower mean regret than both have {names}, which {count} backbones do not show to be more than chance."
-)
+LOWER = "Lower mean regret than both, but with {count} backbones possibly by chance: {names}."
 NOT_LOWER = "None has a lower mean regret than both."
 IN_COLUMNS = "In single columns, which are not tested, these have a lower mean regret than both: {columns}."
 

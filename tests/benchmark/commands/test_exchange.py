@@ -463,7 +463,7 @@ def test_items_and_arrays_of_others_are_not_used_and_said(
     assert "tokens.svg" not in inside
     assert command(capsys, "export", "latex", "-o", two, "--to", two / "paper").code == 0
     table = " ".join((two / "paper" / "mini.tex").read_text().split())
-    assert "Which backbones are tied is not marked: measurements of the same images" in table
+    assert "Ties are not marked: per-item scores of the same images" in table
     assert "the true best" not in table
 
 

@@ -29,7 +29,7 @@ def test_rows_of_different_images_stand_in_columns_of_their_own():
     rows = {line.split("|")[2].strip(): line for line in page.splitlines() if line.count("|") == 5}
     assert "**50.0 (1/2)**" in rows["mini-clip"]
     assert "**90.0 (2/2)**" in rows["mini-dino"]
-    assert "**Not over the same images.**" in page
+    assert "**Different images.**" in page
     assert "- knn top-1 \\[44444444\\] †: limited to 4 images a class: 8 used" in page
     assert "### knn on mini-imagenet \\[66666666\\] (standard)" in page
     assert empty_cells(Board.of(limited())) == []
@@ -38,7 +38,7 @@ def test_rows_of_different_images_stand_in_columns_of_their_own():
 def test_the_same_images_share_a_column_however_many_of_them_were_scored():
     records = frame(layers([1.0, 2.0], n=400, data="a"), layers([1.0, 3.0], n=398, **CLIP, data="a"))
     assert [column.heading for column in Board.of(records).columns] == ["knn top-1"]
-    assert "Not over the same images" not in render_page(records, "mini")
+    assert "Different images" not in render_page(records, "mini")
 
 
 def test_complete_data_come_first():

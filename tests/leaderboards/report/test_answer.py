@@ -24,7 +24,7 @@ def test_a_lead_is_called_one_only_where_all_were_compared():
     assert "better than" not in card(compared=2, untested=("mini-fs",))
     assert "not compared with mini-fs" in card(compared=2, untested=("mini-fs",))
     assert "better than" not in card(compared=0)
-    assert "for want of measurements of the same images" in card(compared=0)
+    assert "per-item scores of the same images are missing" in card(compared=0)
 
 
 def test_who_cannot_be_told_from_the_best_is_named():
