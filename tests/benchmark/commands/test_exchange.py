@@ -205,7 +205,7 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     head, _, *rows = said.out.partition("\n\n")[0].splitlines()
     assert head.split()[:4] == ["task", "mini-fs", "mini-resnet", "difference"]
     assert len(rows) == 2
-    assert "Each backbone stands at the layer that scores best" in said.out.splitlines()[-1]
+    assert "Each backbone is shown at its best layer" in said.out.splitlines()[-1]
     said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "-t", "knn", "--json")
     found = json.loads(said.out, parse_constant=pytest.fail)
     (row,) = found["comparisons"]

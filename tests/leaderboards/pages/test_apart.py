@@ -94,8 +94,6 @@ def test_measurements_that_are_there_are_not_called_absent(tmp_path):
     write_knn(tmp_path, "mini-dino", [50.0, 70.0])
     write_knn(tmp_path, "mini-clip", [40.0, 60.0], prefix="another ")
     page = render_page(records, "mini", tmp_path)
-    assert "measurements of the same images, by which two backbones are compared, were not there" in " ".join(
-        page.split()
-    )
+    assert "per-item scores of the same images, which the test needs, were missing" in " ".join(page.split())
     write_measured(tmp_path)
-    assert "were not there" not in render_page(uncertain(), "mini", tmp_path)
+    assert "were missing" not in render_page(uncertain(), "mini", tmp_path)
