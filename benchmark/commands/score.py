@@ -54,7 +54,10 @@ class LabelledRequest(ScoreRequest):
 
 
 class KnnRequest(LabelledRequest):
-    """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
+    """Top-1 and top-5 accuracy of weighted k-NN classification by cosine similarity.
+
+    Example: `layerboard score knn --features F.npz --k 10 20`
+    """
 
     k: Wholes = Option((), "Numbers of neighbours.", usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
@@ -63,21 +66,30 @@ class KnnRequest(LabelledRequest):
 
 
 class FewShotRequest(LabelledRequest):
-    """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
+    """Top-1 accuracy of a closed-form linear probe on a few items per class, mean of three draws.
+
+    Example: `layerboard score fewshot --features F.npz --shots 1 5 10`
+    """
 
     shots: Wholes = Option((), "Training items per class.", usual=OF_PROTOCOL)
     penalty: Plain[float | None] = Option(None, "L2 penalty.", parsers.positive, usual="chosen by validation")
 
 
 class LinearRequest(LabelledRequest):
-    """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
+    """Top-1 accuracy of a linear layer trained on all items, on plain and standardised (bn) features.
+
+    Example: `layerboard score linear --features F.npz`
+    """
 
     epochs: Plain[int | None] = Option(None, "Training epochs.", least=1, usual=OF_PROTOCOL)
     seed: Plain[int | None] = Option(None, "Random seed.", least=0, usual=OF_PROTOCOL)
 
 
 class RetrievalRequest(ScoreRequest):
-    """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
+    """Retrieval scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth.
+
+    Example: `layerboard score retrieval --features F.npz --ground-truth gnd_roxford5k.pkl`
+    """
 
     ground_truth: OnePath = Option(..., "gnd_roxford5k.pkl, or one like it.", positional=False)
     features: OptionalPath = Option(None, "An .npz with database and queries, compared by cosine.")
@@ -85,14 +97,20 @@ class RetrievalRequest(ScoreRequest):
 
 
 class DavisRequest(ScoreRequest):
-    """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
+    """J and F of predicted masks, as in the semi-supervised DAVIS-2017 evaluation.
+
+    Example: `layerboard score davis --ground-truth DAVIS --predictions DIR`
+    """
 
     ground_truth: OnePath = Option(..., "DAVIS root, or a folder of <sequence>/*.png.", positional=False)
     predictions: OnePath = Option(..., "Folder of <sequence>/*.png with object ids.", positional=False)
 
 
 class SpairRequest(ScoreRequest):
-    """PCK of keypoints that are matched by features, or were predicted."""
+    """PCK of keypoints matched by features, or of predicted keypoints.
+
+    Example: `layerboard score spair --dataset SPair-71k --features GRIDS`
+    """
 
     dataset: OnePath = Option(..., "SPair-71k root (PairAnnotation, JPEGImages).", positional=False)
     features: OptionalPath = Option(
@@ -113,7 +131,10 @@ class SpairRequest(ScoreRequest):
 
 
 class SegmentRequest(ScoreRequest):
-    """Mean IoU of a vote of labelled cells, or of predicted masks."""
+    """Mean IoU of k-NN segmentation by labelled patches, or of predicted masks.
+
+    Example: `layerboard score segment --features F.npz`
+    """
 
     features: OptionalPath = Option(
         None, "An .npz with train and test [n h w dim], train_masks and test_masks [n H W]."
@@ -150,7 +171,10 @@ class SegmentRequest(ScoreRequest):
 
 
 class ClusteringRequest(ScoreRequest):
-    """Purity, NMI and ARI of k-means clusters, or of finished ones."""
+    """Purity, NMI and ARI of k-means clusters, or of given clusters.
+
+    Example: `layerboard score clustering --features F.npz`
+    """
 
     features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
     assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
@@ -160,7 +184,10 @@ class ClusteringRequest(ScoreRequest):
 
 
 class CkaRequest(ScoreRequest):
-    """Linear CKA of every representation with every other one."""
+    """Linear CKA of every representation with every other one.
+
+    Example: `layerboard score cka --features A.npy B.npy`
+    """
 
     features: Paths = Option(..., "Two or more .npy files [n ...] of the same samples.", positional=False)
     estimator: Plain[CkaEstimator] = Option(

@@ -31,12 +31,13 @@ from tests.leaderboards.planted import records as planted
 
 Capture = pytest.CaptureFixture[str]
 COMMANDS = ("compare", "features", "merge", "submit", "verify", "export", "leaderboard", "reproduce")
+COMMANDS += tuple(f"score {name}" for name in ("knn", "spair", "cka"))
 EXAMPLE = {"export": "layerboard export latex", "merge": "layerboard merge results-a results-b"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(capsys: Capture, name: str) -> None:
-    said = command(capsys, name, "--help")
+    said = command(capsys, *name.split(), "--help")
     assert said.code == 0
     assert EXAMPLE.get(name, f"layerboard {name}") in said.out.split("Example:")[1]
 
