@@ -134,10 +134,12 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
         {name for name in names if name not in COLUMNS or names.count(name) > 1},
     )
     if missing or unknown:
-        found = f"without {', '.join(sorted(missing))}" if missing else f"with {', '.join(sorted(unknown))}"
+        difference = (
+            f"without {', '.join(sorted(missing))}" if missing else f"with {', '.join(sorted(unknown))}"
+        )
         raise InputError(
             f"{path}, line 1: expected the columns {', '.join(NEEDED)}, further ones once each "
-            f"(docs/reference/columns.md); found {found}"
+            f"(docs/reference/columns.md); found {difference}"
         )
     numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}

@@ -100,7 +100,7 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
         texts = _both(first, second, column)
         if texts[0] != texts[1]:
             parts = _both(first, second, "coverage") if column == "data" else texts
-            notes = [re.findall(r"limited to [^;,]+", text) for text in parts]
+            notes = [re.findall(r"limited to [^;,:]+", text) for text in parts]
             if notes[0] != notes[1]:
                 first_note, second_note = (note[0] if note else "not limited" for note in notes)
                 return f"the first is {first_note}, the second is {second_note}"

@@ -264,13 +264,13 @@ def details(spec: BackboneSpec) -> Row:
 
 def stub(spec: BackboneSpec) -> str:
     """An entry of the registry as Python; what no configuration tells is marked, for its author to say."""
-    told = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    values = {each.name: getattr(spec, each.name) for each in fields(spec)}
     if spec not in all_specs():  # what is inferred of these is a placeholder
-        told |= dict.fromkeys(WANTED, ...) | {"name": Path(spec.name).name.lower()}
+        values |= dict.fromkeys(WANTED, ...) | {"name": Path(spec.name).name.lower()}
     lines = [
-        f"    {each.name}={'...,  # to be filled in' if told[each.name] is ... else f'{told[each.name]!r},'}"
+        f"    {each.name}={'...,  # to be filled in' if values[each.name] is ... else f'{values[each.name]!r},'}"
         for each in fields(spec)
-        if told[each.name] != each.default
+        if values[each.name] != each.default
     ]
     return "\n".join(["BackboneSpec(", *lines, ")"])
 

@@ -76,10 +76,10 @@ def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
         columns = [[text.rstrip() for text in column] for column in columns]
     least = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
     parts = [[0]]
-    for place in range(1, len(columns)):
-        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in (*parts[-1], place)) > screen() + 2:
+    for number in range(1, len(columns)):
+        if len(parts[-1]) > 1 and sum(least[each] + 2 for each in (*parts[-1], number)) > screen() + 2:
             parts.append([0])
-        parts[-1].append(place)
+        parts[-1].append(number)
     drawn = [_drawn([columns[each] for each in part], [least[each] for each in part]) for part in parts]
     return "\n\n".join(drawn).replace("\xa0", " ")
 
