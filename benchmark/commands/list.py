@@ -267,11 +267,11 @@ def stub(spec: BackboneSpec) -> str:
     values = {each.name: getattr(spec, each.name) for each in fields(spec)}
     if spec not in all_specs():  # what is inferred of these is a placeholder
         values |= dict.fromkeys(WANTED, ...) | {"name": Path(spec.name).name.lower()}
-    lines = [
-        f"    {each.name}={'...,  # to be filled in' if values[each.name] is ... else f'{values[each.name]!r},'}"
-        for each in fields(spec)
-        if values[each.name] != each.default
-    ]
+    texts = {
+        name: "...,  # to be filled in" if value is ... else f"{value!r}," for name, value in values.items()
+    }
+    names = [each.name for each in fields(spec) if values[each.name] != each.default]
+    lines = [f"    {name}={texts[name]}" for name in names]
     return "\n".join(["BackboneSpec(", *lines, ")"])
 
 
