@@ -47,7 +47,7 @@ def check_command(request: CheckRequest) -> int:
     data = request.data
     require_fitting(data, request.images, request.labels)
     if request.digests and not str(data or "").startswith(PREFIX):
-        raise InputError("--digests goes with --data hf:PACK; a folder has no digests")
+        raise InputError("--digests needs --data hf:PACK; a folder has no digests")
     if request.images:
         inspections = [inspect_images(location, request.labels) for location in request.images]
     elif data is None:

@@ -167,12 +167,12 @@ def export(request: ExportRequest) -> Files:
     from layerboard.zoo.atomic import write_whole
 
     if request.benchmarks and request.form != "hub":
-        raise InputError(f"--benchmarks is for hub; leave it out of {request.form}")
+        raise InputError(f"--benchmarks is an option of hub, not of {request.form}")
     records = chosen(records_of(request.output), request.backbones)
     folder = request.to or request.output / "export"
     files = dict(FORMS[request.form](records, request))
     if not files:
-        raise InputError("there is nothing to export: no backbone has a score of a task that ranks")
+        raise InputError("nothing to export: no backbone has a score of a task that ranks")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
     return files_of([folder / name for name in files], f"for {request.form}")

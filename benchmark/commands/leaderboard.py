@@ -44,9 +44,9 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     from layerboard.leaderboards.records.record import read_records
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
-        raise InputError("--backbones and --tolerance say what may move; give --check --baseline DIR, too")
+        raise InputError("--backbones and --tolerance need --check --baseline DIR")
     if request.baseline is not None and not request.check:
-        raise InputError("--baseline is what is compared with; give --check, too")
+        raise InputError("--baseline needs --check")
     output = request.output
     records = read_records([output / "records"])
     if request.baseline is not None:

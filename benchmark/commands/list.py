@@ -91,7 +91,7 @@ class ListRequest(BackboneFilters, kw_only=False):
         if self.name is not None and self.what != "backbones":
             raise InputError(f"Only backbones are shown by name; leave out {self.name!r}.")
         if self.entry and (self.name is None or self.json):
-            raise InputError("--entry goes with 'list backbones NAME', without --json.")
+            raise InputError("--entry needs 'list backbones NAME', without --json.")
 
 
 @command("list", ListRequest)

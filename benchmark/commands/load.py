@@ -94,9 +94,9 @@ def _view(request: LoadRequest) -> "View":
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
     if not rules.speaks_of(task.name):
-        raise InputError(f"the protocol {rules.name} speaks of {', '.join(rules.tasks or ())} alone")
+        raise InputError(f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
     if task.role == "weights":
-        raise InputError(f"{task.name} shows no images; name a task that does, such as knn")
+        raise InputError(f"{task.name} uses no images; name a task that does, such as knn")
     choice = rules.choice(IMAGES) if task.role == "classification" else config_of(rules, task.name)
     view: View = choice.view
     return view

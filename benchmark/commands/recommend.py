@@ -151,7 +151,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     compared_columns = {key: compared(rows, key, items, may_lose) for key, rows in candidates.items()}
     picks = picks_of(compared_columns) or tuple(filter(None, [least_loss(compared_columns)]))
     if not picks:
-        raise InputError("no backbone within the limits has a score in every task; name fewer with --task")
+        raise InputError("no backbone within the limits has a score in every task; name fewer tasks")
     return Recommendation(
         picks,
         compared_columns,

@@ -74,5 +74,5 @@ def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tup
         if names:
             chosen = tuple(each for each in chosen if any(fits(getattr(each, what), name) for name in names))
     if not chosen:
-        raise InputError("no published number is of all that was named together; leave some of it out")
+        raise InputError("no published number passes all filters; leave one out")
     return chosen

@@ -37,7 +37,7 @@ class RunForm(Request):
 
     def __post_init__(self) -> None:
         if self.json and not self.plan:
-            raise InputError("--json goes with --plan; `show --json` gives what a run has found")
+            raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

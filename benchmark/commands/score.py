@@ -160,7 +160,7 @@ class SegmentRequest(ScoreRequest):
         judged = segment.Judged(self.classes, self.ignore or (255,))
         if name == "predictions":
             if self.ground_truth is None:
-                raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
+                raise InputError("--predictions needs --ground-truth, a folder of masks with the same names")
             return segment.score_predictions(self.ground_truth, path, judged)
         if self.protocol == "capi" and self.temperature is not None:
             raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")

@@ -90,7 +90,7 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
     answered = {name: each for name, each in answered.items() if len(each.frame)}
     answered = {name: each for name, each in answered.items() if "task" in each.frame} or answered
     if not answered:
-        raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
+        raise InputError("no backbone has a score; analyses have pages of their own, in the folder tables")
     return answered
 
 

@@ -192,7 +192,7 @@ def choose_suite(request: Request) -> Suite:
 def require_fitting(data: Path | None, images: Sequence[str], labels: Path | None) -> None:
     """Raise InputError for data and images together, and for labels of none or several folders of images."""
     if data is not None and images:
-        raise InputError("--data and --images exclude each other: the one replaces the other")
+        raise InputError("give --data or --images, not both")
     if labels is None:
         return
     if not images:

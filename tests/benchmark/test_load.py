@@ -105,7 +105,7 @@ def test_the_page_of_costs_is_right() -> None:
         ({"layer": True}, "--layer takes the number of a block"),
         ({"pooling": "max"}, "--pooling takes auto, cls, mean, grid or patchwise; found 'max'"),
         ({"task": "knm"}, "there is no task 'knm'"),
-        ({"task": "cost"}, "cost shows no images; name a task that does, such as knn"),
+        ({"task": "cost"}, "cost uses no images; name a task that does, such as knn"),
         ({"protocol": "mine"}, "there is no protocol 'mine'"),
         ({"device": "tpu"}, "device"),
         ({"name": "mini-resnet", "layer": "final"}, "mini-resnet has no final norm, and so no layer"),

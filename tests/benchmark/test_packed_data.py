@@ -119,7 +119,7 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
             "ade20k-val is missing and was not",
         ),
         (("data", "pack", "hf:{data}", "--to", "{tmp}/p"), "expected the datasets' folder at"),
-        (("check", "--data", "{data}", "--digests"), "--digests goes with --data hf:PACK"),
+        (("check", "--data", "{data}", "--digests"), "--digests needs --data hf:PACK"),
         (("check", "--data", "hf:{tmp}/none"), "expected a folder of parquet files at"),
         (("check", "--data", "hf:{data}"), "an official layout is given without hf:"),
         (("run", "--data", "hf:"), "expected hf:ID"),

@@ -79,7 +79,7 @@ def test_one_that_is_not_there_is_wrong_usage_before_any_work(folders: list[Path
     assert not list(out.rglob("*.parquet"))
     with pytest.raises(InputError, match="--images takes a word"):
         layerboard.run("mini-fs", "knn", images=[folders[0], ""], output=out, cache=cache)
-    with pytest.raises(InputError, match="--data and --images exclude each other"):
+    with pytest.raises(InputError, match="give --data or --images, not both"):
         layerboard.run("mini-fs", "knn", images=folders, data=folders[0], output=out, cache=cache)
 
 

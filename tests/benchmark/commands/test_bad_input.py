@@ -61,7 +61,7 @@ def records(tmp_path: Path) -> pd.DataFrame:
         (["--data", "{data}", "--suite", "minni"], "did you mean 'mini'?"),
         (["--data", "{data}", "--suite", "mini"], "the suite 'mini' brings its own data"),
         (["--suite", "standard"], "needs the real datasets; give --data DIR"),
-        (["--data", "{data}", "--images", "{data}"], "--data and --images exclude each other"),
+        (["--data", "{data}", "--images", "{data}"], "give --data or --images, not both"),
         (["--data", "{data}", "-b", "owner/name"], "the Hub cannot be reached"),
         (["--images", "nowhere"], "nowhere, which does not exist"),
         (["--images", "{data}/imagenet", "-t", "davis", "knn"], "davis: needs more than the class labels"),

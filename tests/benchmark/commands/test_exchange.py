@@ -332,7 +332,7 @@ def test_sigterm_ends_export_with_a_sentence_and_whole_files(
         (("hub", "--benchmarks", "imagenet=x"), "DATASET=OWNER/NAME:TASK; found 'x'"),
         (("hub", "--benchmarks", "imagenet=../x:y"), "DATASET=OWNER/NAME:TASK; found '../x:y'"),
         (("hub", "--benchmarks", "coco=a/b:c"), "there are no scores on the dataset 'coco'"),
-        (("latex", "--benchmarks", "imagenet=a/b:c"), "--benchmarks is for hub; leave it out of latex"),
+        (("latex", "--benchmarks", "imagenet=a/b:c"), "--benchmarks is an option of hub, not of latex"),
     ],
 )
 def test_export_refuses_in_a_sentence(  # type: ignore[no-untyped-def]
@@ -364,8 +364,8 @@ def test_a_baseline_guards_a_model(capsys: Capture, again: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--baseline", "x"), "--baseline is what is compared with; give --check, too"),
-        (("--check", "--tolerance", "1"), "give --check --baseline DIR, too"),
+        (("--baseline", "x"), "--baseline needs --check"),
+        (("--check", "--tolerance", "1"), "need --check --baseline DIR"),
         (("--check", "--baseline", "nowhere"), "expected a baseline"),
         (("--check", "--baseline", "{out}", "--tolerance", "-1"), "at least 0; found -1"),
         (("--check", "--baseline", "{out}", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),

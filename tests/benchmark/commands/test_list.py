@@ -149,7 +149,7 @@ def test_everything_can_be_shown(spec: BackboneSpec) -> None:
         (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),
         (("backbones", "dino-b16", "--licence", "mit"), "Filters are for 'list backbones' without a name"),
         (("tasks", "knn"), "Only backbones are shown by name; leave out 'knn'"),
-        (("backbones", "--entry"), "--entry goes with 'list backbones NAME'"),
+        (("backbones", "--entry"), "--entry needs 'list backbones NAME'"),
     ],
 )
 def test_bad_input(capsys: Capture, arguments: tuple[str, ...], message: str) -> None:

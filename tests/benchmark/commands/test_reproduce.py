@@ -148,7 +148,7 @@ def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
         (("-b", "zzz*"), "of the backbone 'zzz*'; there are aim-1b, "),
         (("-t", "knm"), "of the task 'knm'; did you mean 'knn'?"),
         (("--source", "dinov2-reedme"), "did you mean 'dinov2-readme'?"),
-        (("-b", "fs-b16", "--source", "dino"), "is of all that was named together"),
+        (("-b", "fs-b16", "--source", "dino"), "passes all filters"),
     ],
 )
 def test_wrong_usage_is_one_sentence(capsys: Capture, tmp_path: Path, options, words: str) -> None:  # type: ignore[no-untyped-def]

@@ -43,7 +43,7 @@ def test_for_machines(capsys: Capture, whole: Whole) -> None:
     [
         (("--suite", "standrd"), "did you mean 'standard'?"),
         (("-t", "kn"), "did you mean 'knn'?"),
-        (("-t", "cka"), "there is no score of a backbone"),
+        (("-t", "cka"), "no backbone has a score"),
     ],
 )
 def test_wrong_names(capsys: Capture, whole: Whole, options: tuple[str, ...], sentence: str) -> None:

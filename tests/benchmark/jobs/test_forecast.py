@@ -113,6 +113,6 @@ def test_words_for_times_and_sizes() -> None:
 
 
 def test_json_goes_with_plan() -> None:
-    with pytest.raises(InputError, match="--json goes with --plan"):
+    with pytest.raises(InputError, match="--json needs --plan"):
         RunForm(json=True)
     assert RunForm("a", plan=True, json=True).request == Request("a")
