@@ -110,6 +110,7 @@ def command_page(command: Command[..., Any]) -> str:
     """The page of a command: its help and every option."""
     said = inspect.cleandoc(command.carry_out.__doc__ or "")
     said = re.sub(r"Example: `(.*)`", r"```bash\n\1\n```", said)
+    said = re.sub(r"^(?! *[-*] )(\S.*)\n(?= *[-*] )", r"\1\n\n", said, flags=re.MULTILINE)  # or it is no list
     return f"# layerboard {command.name}\n\n{said}\n\n{options(command)}\n"
 
 

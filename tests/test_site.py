@@ -38,6 +38,7 @@ def test_every_command_has_a_page_with_every_option(laid_out: dict[str, str]) ->
         flags = [name for one in command.params for name in one.opts if name.startswith("-")]
         assert [name for name in flags if f"`{name}`" not in page and name != "--help"] == []
         assert f"]({each.name.replace(' ', '-')}.md)" in laid_out["reference/commands/SUMMARY.md"]
+        assert re.search(r"^[^-\s].*\n- ", page, re.MULTILINE) is None  # a list begins behind an empty line
 
 
 def test_functions_tasks_and_metrics_have_their_places(laid_out: dict[str, str]) -> None:
