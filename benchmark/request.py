@@ -83,9 +83,7 @@ class Request(Form, kw_only=False):
     tasks: Words = Option((), "Tasks, see `list tasks`.", also="-t", usual="all that the data allows")
     _: KW_ONLY
     suite: Plain[str | None] = Option(
-        None,
-        "Named set of datasets and backbones; see `list suites`.",
-        usual="mini, or standard with --data or --images",
+        None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
@@ -97,9 +95,7 @@ class Request(Form, kw_only=False):
         (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="--device alone"
     )
     engine: Plain[str] = Option(
-        "auto",
-        "Where to compute: in this process (local), in several processes, or on a Ray cluster.",
-        choices=ENGINES,
+        "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
     )
     address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
