@@ -1,11 +1,6 @@
-"""Keypoints of a category of pairs; a frame of mask propagation beside its products; J and F of masks.
+"""Keypoints of a category of pairs; a frame of mask propagation beside its products; J and F of masks."""
 
-Of J and F the official rule is stated again here: davisvideochallenge/davis2017-evaluation takes
-whole frames, one object after the other, and dilates boundaries by a disk with OpenCV.
-"""
-
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, permutations
@@ -13,7 +8,6 @@ from itertools import cycle, permutations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import ndimage
 from torch import Tensor
 
 from layerboard.tasks.base import Measurer
@@ -27,6 +21,7 @@ from layerboard.tasks.registry import config_of
 from layerboard.zoo.spec import Layer
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, nothings
+from tests.tasks.metrics.official_davis import dilated_by_opencv, dilated_by_scipy, official_scores
 
 POINTS = 12
 
@@ -113,19 +108,13 @@ def covered(length: int, radius: int) -> int:
     return sum(min(length, cell + radius + 1) - max(0, cell - radius) for cell in range(length))
 
 
-Labels = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
-Dilate = Callable[[Mask, Mask], Mask]
-
-
 def region_rows(setting: Setting) -> Iterator[Row]:
     """J and F of drawn objects that move, in frames of DAVIS's size."""
     size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
     truths, predictions = (drawn(size, frames, objects, shift) for shift in (0, size[0] // 60))
     with_opencv = find_spec("cv2") is not None
-    official = partial(
-        official_scores, predictions, truths, objects, _by_opencv if with_opencv else ndimage.binary_dilation
-    )
+    dilated = dilated_by_opencv if with_opencv else dilated_by_scipy
+    official = partial(official_scores, predictions, truths, objects, dilated)
 
     def ours() -> NDArray[np.float64]:
         scores = score_video(predictions, truths)
@@ -140,7 +129,7 @@ def region_rows(setting: Setting) -> Iterator[Row]:
     yield rounds.row(what, ("official", "ours"), budget, note)
 
 
-def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[Labels]:
+def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[NDArray[np.uint8]]:
     """Label maps of ellipses with wavy borders that move to the right."""
     rows, columns = np.mgrid[: size[0], : size[1]]
     every = []
@@ -153,48 +142,3 @@ def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[
             labels[down**2 + (across / 1.5) ** 2 < reach**2] = number
         every.append(labels)
     return every
-
-
-def official_scores(
-    predictions: list[Labels], truths: list[Labels], objects: int, dilate: Dilate
-) -> NDArray[np.float64]:
-    """J and F, [2 objects frames], of all frames but the first and the last."""
-    scores = np.empty((2, objects, len(truths) - 2))
-    for column, (prediction, true) in enumerate(zip(predictions[1:-1], truths[1:-1], strict=True)):
-        for number in range(objects):
-            mask, truth = prediction == number + 1, true == number + 1
-            scores[:, number, column] = _region(mask, truth), _contour(mask, truth, dilate)
-    return scores
-
-
-def _region(mask: Mask, truth: Mask) -> float:
-    union = np.sum(mask | truth)
-    return float(np.sum(mask & truth) / union) if union else 1.0
-
-
-def _contour(mask: Mask, truth: Mask, dilate: Dilate) -> float:
-    radius = math.ceil(0.008 * math.hypot(*mask.shape))
-    down, across = np.mgrid[-radius : radius + 1, -radius : radius + 1]
-    disk = down**2 + across**2 <= radius**2
-    own, wanted = _border(mask), _border(truth)
-    near_wanted, near_own = dilate(wanted, disk), dilate(own, disk)
-    count, total = np.sum(own), np.sum(wanted)
-    if not count or not total:
-        precision, recall = float(not count), float(not total)
-    else:
-        precision, recall = np.sum(own & near_wanted) / count, np.sum(wanted & near_own) / total
-    return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
-
-
-def _border(mask: Mask) -> Mask:
-    """Pixels that differ from the right, the lower or the lower right neighbour; at the edge from one."""
-    padded = np.pad(mask, (0, 1), mode="edge")
-    border: Mask = (mask ^ padded[:-1, 1:]) | (mask ^ padded[1:, :-1]) | (mask ^ padded[1:, 1:])
-    return border
-
-
-def _by_opencv(mask: Mask, disk: Mask) -> Mask:
-    import cv2
-
-    wide: NDArray[np.uint8] = cv2.dilate(mask.astype(np.uint8), disk.astype(np.uint8))
-    return wide.astype(bool)

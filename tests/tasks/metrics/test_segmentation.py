@@ -19,6 +19,7 @@ from layerboard.tasks.metrics.segmentation import (
     tolerance,
 )
 from tests.tasks.metrics.agreement import segmentation as agreement
+from tests.tasks.metrics.official_davis import border, dilated_by_scipy, official_scores
 
 
 def obvious_boundary(mask):
@@ -64,12 +65,21 @@ def test_boundary_f_equals_the_obvious_one(seed, height, width, threshold):
     assert boundary_f(both(prediction, truth), radius) == obvious_f(prediction, truth, radius)
 
 
+def test_videos_have_the_official_scores():
+    rng = np.random.default_rng(0)
+    shape, objects = (5, 60, 90), 2
+    predictions, truths = (
+        [sum(random_mask(rng, *shape[1:]).astype(np.uint8) for _ in range(objects)) for _ in range(shape[0])]
+        for _ in range(2)
+    )
+    scores = score_video(predictions, truths)
+    expected = official_scores(predictions, truths, objects, dilated_by_scipy)
+    assert (np.stack([scores.j, scores.f]) == expected).all()
+
+
 def official_counts(prediction, truth, radius):
     """Boundaries by shifted copies and the distance to the nearest boundary pixel of the other mask."""
-    edges = []
-    for mask in (prediction, truth):
-        beyond = np.pad(mask, (0, 1), mode="edge")
-        edges.append((mask ^ beyond[:-1, 1:]) | (mask ^ beyond[1:, :-1]) | (mask ^ beyond[1:, 1:]))
+    edges = [border(mask) for mask in (prediction, truth)]
     near = [ndimage.distance_transform_edt(~edge) <= radius if edge.any() else edge for edge in edges]
     one, two = edges
     return tuple(int(array.sum()) for array in (one, two, one & near[1], two & near[0]))
