@@ -111,14 +111,8 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=(), choices=[*TOPICS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small shapes, one round")
     parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument(
-        "--save",
-        nargs="?",
-        type=Path,
-        const=RESULTS,
-        metavar="DIR",
-        help="write to DIR, or to perf/results, named by the device",
-    )
+    saved = "write to DIR, or to perf/results"
+    parser.add_argument("--save", nargs="?", type=Path, const=RESULTS, metavar="DIR", help=saved)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--batch", type=int, default=8, help="images of a batch of a pass")

@@ -6,7 +6,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 
 import torch
 
@@ -67,9 +66,6 @@ def engine_rows(setting: Setting) -> Iterator[Row]:
         what, budget = f"{name}: throughput of two workers over one", Budget(1.8, at_least=True)
         if processors() < 2:
             yield Row(what, None, budget=budget, note="one processor")
-            continue
-        if name == "ray" and find_spec("ray") is None:
-            yield Row(what, None, budget=budget, note="Ray is not installed")
             continue
         seconds: dict[str, list[float]] = {"one": [], "two": []}
         for _ in range(max(1, setting.rounds // 2)):

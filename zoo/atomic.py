@@ -82,49 +82,41 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
                         path.unlink()
 
 
-if sys.platform == "win32":
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock on a temporary file or folder, by which others see that its writer lives.
 
-    @contextmanager
-    def _locked(path: Path) -> Iterator[None]:
-        """Nothing: nobody but its writer can lock a file there without being in its way."""
+    Not on Windows, where a lock is in the way of its own writer: there it is the age that tells.
+    """
+    if sys.platform == "win32":
         yield
-
-    def _is_leftover(path: Path) -> bool:
-        """Whether a file is so old that its writer cannot live any more."""
-        try:
-            return not path.is_symlink() and time.time() - path.lstat().st_mtime > _DAY
-        except OSError:
-            return False
-
-else:
-
-    @contextmanager
-    def _locked(path: Path) -> Iterator[None]:
-        """Hold a lock on a temporary file or folder, by which others see that its writer lives."""
-        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-        try:
-            # A file system without locks: then it is the age that tells.
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        finally:
-            os.close(handle)
-
-    def _is_leftover(path: Path) -> bool:
-        """Whether nobody holds a lock on a file or folder that is not new."""
-        try:
-            age = time.time() - path.lstat().st_mtime
-            if age < _GRACE or path.is_symlink():
-                return False
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        except OSError:
-            return False
-        try:
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        # A file system without locks: then it is the age that tells, too.
+        with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_leftover(path: Path) -> bool:
+    try:
+        age = time.time() - path.lstat().st_mtime
+        if age < _GRACE or path.is_symlink():
             return False
-        except OSError:
+        if sys.platform == "win32":
             return age > _DAY
-        finally:
-            os.close(handle)
-        return True
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return age > _DAY
+    finally:
+        os.close(handle)
+    return True

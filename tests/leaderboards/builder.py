@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from layerboard.tasks.base import Items, Over, Statistic
 NAN = float("nan")
 
 
-def record(**changes) -> Record:
+def record(**changes: Any) -> Record:
     usual = Record(
         suite="mini",
         backbone="mini-dino",
@@ -45,7 +46,7 @@ def record(**changes) -> Record:
     return replace(usual, **changes)
 
 
-def layers(values: Sequence[float], final: float | None = None, **changes) -> list[Record]:
+def layers(values: Sequence[float], final: float | None = None, **changes: Any) -> list[Record]:
     """One record a layer, from layer 1; a NaN value gets a reason."""
 
     def one(layer: int, value: float, tap: str) -> Record:
@@ -57,11 +58,12 @@ def layers(values: Sequence[float], final: float | None = None, **changes) -> li
     return found if final is None else [*found, one(len(values), final, "final")]
 
 
-def floor(values: Sequence[float], **changes) -> list[Record]:
-    return layers(values, **({"backbone": "random", "family": "random", "trained": False} | changes))
+def floor(values: Sequence[float], **changes: Any) -> list[Record]:
+    usual: dict[str, Any] = {"backbone": "random", "family": "random", "trained": False}
+    return layers(values, **(usual | changes))
 
 
-def pair(first: str, layer: int, second: str, other_layer: int, value: float, **changes) -> Record:
+def pair(first: str, layer: int, second: str, other_layer: int, value: float, **changes: Any) -> Record:
     usual = {
         "backbone": first,
         "layer": layer,
@@ -201,7 +203,7 @@ def _facts(task: Task, metric: str) -> dict[str, object]:
     }
 
 
-def _scores(random: np.random.Generator, task: Task, **base) -> list[Record]:
+def _scores(random: np.random.Generator, task: Task, **base: Any) -> list[Record]:
     found = []
     mean_only = base["family"] == "ResNet"
     for pooling in ("grid",) if task.dense else ("mean",) if mean_only else ("cls", "mean"):
