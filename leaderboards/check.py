@@ -9,7 +9,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed
-from layerboard.leaderboards.pages.csv import SUMS, file_digest, read_numbers, sums_text
+from layerboard.leaderboards.pages.csv import SUMS, read_numbers, sums_text, text_digest
 from layerboard.leaderboards.pages.figures import figure_differences
 from layerboard.leaderboards.pages.tidy import TIDY, numbers_of, tidy_frame
 from layerboard.leaderboards.records.key import (
@@ -66,7 +66,7 @@ def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]
         return [*sentences, str(error)]
     if page not in absent:
         text = page.read_text(encoding="utf-8")
-        if file_digest(numbers.read_text(encoding="utf-8")) not in text:
+        if text_digest(numbers.read_text(encoding="utf-8")) not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
         sentences += figure_differences(text, folder, today.name)
     return sentences + [f"{numbers.name}: {each}" for each in differences(committed, today.frame, tolerance)]
@@ -213,9 +213,9 @@ def cut_files(folder: Path) -> list[str]:
         path = folder / name
         text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
         page = folder / f"{name.removesuffix('.csv')}.md"
-        said = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else file_digest(text)
+        said = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else text_digest(text)
         same = sums_text({name: text})
-        if not text.endswith("\n") or named.get(name, same) != same or file_digest(text) not in said:
+        if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
             sentences.append(f"{path} has fewer numbers than expected, or others than were written")
     return sentences
 

@@ -1,6 +1,5 @@
 """Submissions: results as files that others can check, in the layout of `docs/how-to/results.md`."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, safe_name
 from layerboard.leaderboards.records.items import read_items
-from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.atomic import file_sha256, write_whole
 from layerboard.zoo.errors import InputError
 
 MANIFEST = "submission.json"
@@ -85,7 +84,7 @@ Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
 
 {weights}
 
-`{MANIFEST}` has SHA-256 `{_sha256(folder / MANIFEST)}`.
+`{MANIFEST}` has SHA-256 `{file_sha256(folder / MANIFEST)}`.
 `layerboard verify submissions/{folder.name}` scores the items again; `--data DIR` measures a tenth again.
 """
 
@@ -99,11 +98,7 @@ def weights_of(records: pd.DataFrame) -> dict[str, str]:
 def digests_of(folder: Path) -> dict[str, str]:
     """SHA-256 of every file below a folder but the manifest, by its path."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
-    return {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return {path.relative_to(folder).as_posix(): file_sha256(path) for path in paths}
 
 
 def read_submission(folder: Path) -> tuple[list[StoredResult], list[str]]:

@@ -9,7 +9,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from layerboard.zoo.atomic import temporary_folder
+from layerboard.zoo.atomic import file_sha256, temporary_folder
 from layerboard.zoo.entries.mini import ENTRIES
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec
@@ -42,8 +42,7 @@ def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
 
 def _sums(folder: Path) -> bytes:
     paths = [folder / name for name in ("model.safetensors", "config.json", "preprocessor_config.json")]
-    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-    return "".join(f"{digest}  {path.name}\n" for digest, path in zip(digests, paths, strict=True)).encode()
+    return "".join(f"{file_sha256(path)}  {path.name}\n" for path in paths).encode()
 
 
 def install(folder: Path, name: str) -> Path:

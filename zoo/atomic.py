@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import sys
@@ -51,6 +52,12 @@ def write_whole(path: Path, content: str | bytes | bytearray) -> None:
     """Write a file, text in UTF-8, as `whole_file` does."""
     with whole_file(path) as draft:
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def inert(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
 
 
-def file_digest(text: str) -> str:
+def text_digest(text: str) -> str:
     """First digits of a CSV's SHA-256, by which a page names the numbers that it was written with."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import counted, task_rank
-from layerboard.leaderboards.pages.csv import csv_text, file_digest
+from layerboard.leaderboards.pages.csv import csv_text, text_digest
 from layerboard.leaderboards.pages.tidy import numbers_of
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.leaderboards.sections.gaps import empty_cells
@@ -18,7 +18,7 @@ def provenance_blocks(board: Board) -> list[Block]:
     """The last sections of the page of a board, or of a part of it: what stands behind it, and what lacks."""
     records, numbers = board.records if board.part else board.plain, numbers_of(board)
     words = "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}."
-    file, digest, run = f"{numbers.name}.csv", file_digest(csv_text(numbers)), run_sentence(records)
+    file, digest, run = f"{numbers.name}.csv", text_digest(csv_text(numbers)), run_sentence(records)
     blocks = [
         Heading(2, "Where the numbers come from"),
         said(words, run=run, file=file, digest=digest),

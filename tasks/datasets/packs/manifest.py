@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -53,12 +53,6 @@ def rows_digest(shards: Sequence[Shard]) -> str:
         rows = zip(shard.paths, shard.sizes.tolist(), shard.digests.tolist(), strict=True)
         state.update("".join(f"{path}\0{size}\0{digest.decode()}\n" for path, size, digest in rows).encode())
     return state.hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

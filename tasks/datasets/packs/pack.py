@@ -24,6 +24,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     read_manifest,
 )
 from layerboard.tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
+from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_answers, offline_unless
 
@@ -197,7 +198,7 @@ def check_bytes(name: str) -> str:
     shards = [shard for dataset in location.manifest.values() for shard in dataset.shards]
     for shard in shards:
         file = _whole(location.folder, shard)
-        if (digest := manifests.file_sha256(file)) != shard.sha256:
+        if (digest := file_sha256(file)) != shard.sha256:
             raise InputError(
                 f"expected {file} to have the SHA-256 {shard.sha256}, found {digest}; fetch it again"
             )

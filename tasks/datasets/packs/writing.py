@@ -18,7 +18,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     read_manifest,
 )
 from layerboard.tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
-from layerboard.zoo.atomic import PARTIAL, remove_leftovers, write_whole
+from layerboard.zoo.atomic import PARTIAL, file_sha256, remove_leftovers, write_whole
 from layerboard.zoo.errors import InputError
 
 
@@ -148,7 +148,7 @@ def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
     """What the manifest says of a dataset whose shards are there."""
     shards = [read_shard(target / name) for name in plan.shards]
     files = tuple(
-        PackedShard(name, len(shard.paths), shard.file.stat().st_size, manifests.file_sha256(shard.file))
+        PackedShard(name, len(shard.paths), shard.file.stat().st_size, file_sha256(shard.file))
         for name, shard in zip(plan.shards, shards, strict=True)
     )
     rows = sum(shard.rows for shard in files)

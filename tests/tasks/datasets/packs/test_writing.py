@@ -10,9 +10,10 @@ from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.packs import shards, writing
-from layerboard.tasks.datasets.packs.manifest import CARD, MANIFEST, file_sha256, read_manifest
+from layerboard.tasks.datasets.packs.manifest import CARD, MANIFEST, read_manifest
 from layerboard.tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
 from layerboard.tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
+from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.tasks.datasets.helpers import copy_shuffled
