@@ -27,9 +27,7 @@ HONEST = (
     "The layer is chosen on half of the test data and scored on the rest; "
     "in brackets, what that takes off the score of the best layer."
 )
-TIED = (
-    r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%, all backbones tested at once."
-)
+TIED = r"$^{\approx}$: tied with the best (95\,\%, corrected for the number of backbones)."
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 PAIRED = (

@@ -1,4 +1,4 @@
-"""Tables of cells to LaTeX, as papers want them: booktabs, the best in bold, ties marked."""
+"""Tables of cells to LaTeX for papers: booktabs, no wider than the page, the best in bold, ties marked."""
 
 import re
 from collections.abc import Sequence
@@ -20,13 +20,14 @@ _SPECIAL = {letter: rf"\{letter}" for letter in "{}$&#%_"} | {
     "†": r"\dag{}",
 }
 _ANY = re.compile("|".join(map(re.escape, _SPECIAL)))
+_MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")  # not the hyphen of a name or a range
 
 TIED = r"$^{\approx}$"
 
 
 def escaped(text: str) -> str:
     """Text on one line that LaTeX prints as it is; letters beyond ASCII need UTF-8, today's default."""
-    return _ANY.sub(lambda found: _SPECIAL[found[0]], " ".join(text.split()))
+    return _MINUS.sub("$-$", _ANY.sub(lambda found: _SPECIAL[found[0]], " ".join(text.split())))
 
 
 def latex_cell(cell: Cell | str) -> str:
@@ -42,11 +43,12 @@ def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: s
     columns = "".join("l" if position < left else "r" for position in range(len(frame.columns)))
     rows = [" & ".join(map(latex_cell, row)) + r" \\" for row in frame.itertuples(index=False, name=None)]
     lines = [
-        "% needs \\usepackage{booktabs}",
+        "% needs \\usepackage{adjustbox,booktabs}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{' '.join(filter(None, caption))}}}",
         rf"\label{{tab:{re.sub(r'[^A-Za-z0-9:-]+', '-', label)}}}",
+        r"\begin{adjustbox}{max width=\linewidth}",  # many tasks are wider than a page
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
         " & ".join(escaped(str(column)) for column in frame.columns) + r" \\",
@@ -54,6 +56,7 @@ def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: s
         *rows,
         r"\bottomrule",
         r"\end{tabular}",
+        r"\end{adjustbox}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

@@ -20,6 +20,7 @@ from tests.leaderboards.report.boards import cost
         (r"\input{/etc/passwd}", r"\textbackslash{}input\{/etc/passwd\}"),
         ("a^2 ~ $1 #3", r"a\textasciicircum{}2 \textasciitilde{} \$1 \#3"),
         ("1.0 ± 0.5 ↑ †", r"1.0 $\pm$ 0.5 $\uparrow$ \dag{}"),
+        ("-2.5 to 1.0; 3-5; vit-16; (-0.2)", r"$-$2.5 to 1.0; 3-5; vit-16; ($-$0.2)"),
         ("a <b> |c|\n d", r"a \textless{}b\textgreater{} \textbar{}c\textbar{} d"),
     ],
 )
@@ -41,6 +42,7 @@ def test_a_table_is_whole() -> None:
         r"\centering",
         r"\caption{One. Two.}",
         r"\label{tab:mini-x-}",
+        r"\begin{adjustbox}{max width=\linewidth}",
         r"\begin{tabular}{lr}",
         r"\toprule",
         r"backbone & knn top-1 \dag{} \\",
@@ -49,6 +51,7 @@ def test_a_table_is_whole() -> None:
         r"c &  \\",
         r"\bottomrule",
         r"\end{tabular}",
+        r"\end{adjustbox}",
         r"\end{table}",
     ]
     plain = re.sub(r"\\[\\{}$&#%_]", "", text)
