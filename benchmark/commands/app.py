@@ -106,7 +106,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         require_working_folder()
-        app(spread(sys.argv[1:]))
+        app(spread(sys.argv[1:]), prog_name="layerboard")
     except (InputError, WorkerDiedError) as error:
         sentence, code = str(error), 2 if isinstance(error, InputError) else 1
     except (OSError, MemoryError, RuntimeError) as error:
