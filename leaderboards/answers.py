@@ -36,6 +36,46 @@ class Answer(Side):
     device: str  # that it was measured on; "" where it was not
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One layer of a backbone that is good enough for several columns."""
+
+    backbone: str
+    layer: int
+    depth: int
+    losses: Mapping[Column, float]  # by how many points it stays below the best of each column
+
+
+def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
+    """Few layers that are together good enough for all columns, the one for most columns first.
+
+    A layer is good enough for a column if its backbone is the best or tied with the best, and the layer is
+    that backbone's best or tied with it. Each next one is that for most of the columns that are left
+    (a greedy cover); of several the one that loses least.
+    """
+    left, choices = {answer.column: _fitting(answer) for answer in answers}, list[Choice]()
+    while left:
+        options: dict[tuple[str, int, int], dict[Column, float]] = {}
+        for column, losses in left.items():
+            for option, loss in losses.items():
+                options.setdefault(option, {})[column] = loss
+        chosen = min(options, key=lambda each: (-len(options[each]), sum(options[each].values())))
+        choices.append(Choice(*chosen, options[chosen]))
+        left = {column: losses for column, losses in left.items() if column not in options[chosen]}
+    return tuple(choices)
+
+
+def _fitting(answer: Answer) -> dict[tuple[str, int, int], float]:
+    """The layers that are good enough for a column, by backbone, number and depth, and what they lose."""
+    rows = answer.column.candidates
+    rows = rows[rows["backbone"].isin([answer.backbone, *answer.rivals])]
+    rows = rows[
+        rows["tied"].astype(bool) | (rows["value"] == rows.groupby("backbone")["value"].transform("max"))
+    ]
+    fields = rows[["backbone", "layer", "depth", "value"]].itertuples(index=False, name=None)
+    return {(str(name), int(layer), int(depth)): answer.score - value for name, layer, depth, value in fields}
+
+
 def answers_of(board: Board) -> tuple[Answer, ...]:
     """The answer to every column of a leaderboard that has a score, in their order.
 

@@ -30,6 +30,12 @@ def page_name(suite: str) -> str:
     return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
 
 
+def plain_name(name: str) -> str:
+    """A suite, or a dataset, as people call it: of own images the folders, without what tells two apart."""
+    named = re.sub(r"-[0-9a-f]{8}(?![0-9A-Za-z])", "", name.removeprefix("images-"))
+    return named.replace("+", " and ") if named != name else name
+
+
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Sort key by which ``k=9`` comes before ``k=10``."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", text))

@@ -13,6 +13,7 @@ class Facts:
     licence: str = ""  # SPDX id or name of its weights' licence; "" where not known
     parameters: float = nan  # weights of the whole network; NaN where nobody has counted them
     widths: tuple[int, ...] = ()  # length of a vector after each block, from block 1; empty where not known
+    toy: bool = False  # whether it is one of this package's small networks for synthetic images
 
 
 UNKNOWN = Facts()  # what is known of a backbone of somebody's own

@@ -1,15 +1,15 @@
-"""The answer first: for each task the best backbone and layer, how sure that is, and what it costs."""
+"""The answer first: which backbone and layer to take, how sure that is, and what it costs."""
 
 import math
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
 from markupsafe import Markup
 
-from layerboard.leaderboards.answers import Answer
+from layerboard.leaderboards.answers import Answer, Choice, fewest_choices
 from layerboard.leaderboards.display import (
     fixed,
     ms_text,
+    plain_name,
     pooling_name,
     ranges_text,
     score_text,
@@ -17,73 +17,135 @@ from layerboard.leaderboards.display import (
 )
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.html import filled
+from layerboard.leaderboards.scores.column import Column
 from layerboard.tasks.blocks import Strong, Text
 from layerboard.zoo.errors import some
 
-NAMED = 6  # backbones that a card names at most of those that are tied with the best
+NAMED = 3  # backbones that a card names at most of those that are tied with the best
+EXCEPTIONS = 3  # choices that the verdict names beside the first
 HONEST = "if the layer is chosen on half of the test data and scored on the rest"
-
-Fact = str | tuple[Strong, str]
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
-    """A card for each column that has a score."""
+    """One sentence for all columns that have a score, and a card for each."""
     labels, cards = report.board.labels, []
     for answer in answers:
-        column, label = answer.column, labels[answer.backbone]
-        facts = [*_sure(answer, labels), *_values(answer), *_cost(answer, label, report.costs)]
-        score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
-        layer = f"layer {answer.layer} of {answer.depth}, {pooling_name(answer.pooling)}"
-        title = task_display(column.task).title
-        card = {"title": title, "heading": column.heading, "dataset": column.dataset_name}
-        card |= {"backbone": label, "layer": layer, "score": score, "spread": spread}
-        cards.append(card | {"facts": [Text((fact,) if isinstance(fact, str) else fact) for fact in facts]})
-    return filled("answer", cards=cards)
+        column, half = answer.column, (answer.ci_high - answer.ci_low) / 2
+        score, _, spread = score_text(answer.score, half).partition(" ± ")
+        card: dict[str, object] = {"title": _title(column, answers), "asks": task_display(column.task).asks}
+        card |= {"backbone": labels[answer.backbone], "layer": f"layer {answer.layer} of {answer.depth}"}
+        card |= {"score": score, "spread": spread, "sure": _sure(answer, labels), "low": answer.ci_low}
+        card |= {"high": answer.ci_high, "baselines": _baselines(answer, report)}
+        cards.append(card | {"facts": _details(answer, report)})
+    return filled("answer", verdict=_verdict(answers, report), cards=cards)
 
 
-def _sure(answer: Answer, labels: Mapping[str, str]) -> list[Fact]:
-    """The backbones and layers that are tied with the best, as far as they were compared."""
-    facts: list[Fact] = []
+def _title(column: Column, answers: Sequence[Answer]) -> str:
+    """A task, and its column's heading where it has several columns."""
+    title = task_display(column.task).title
+    return (
+        f"{title}: {column.heading}"
+        if sum(each.column.task == column.task for each in answers) > 1
+        else title
+    )
+
+
+def _verdict(answers: Sequence[Answer], report: Report) -> list[Text]:
+    """Which layer of which backbone to take for what, what that costs, and what one for all would lose."""
+    first, *others = fewest_choices(answers)
+    pieces: list[str | Strong] = ["Take ", _named(first, report)]
+    costs = [text for text in _cost(first.backbone, first.layer, report) if "vectors" not in text]
+    pieces.append(f" ({', '.join(costs)})" if costs else "")
+    for each in others[:EXCEPTIONS]:
+        *titles, last = (_title(column, answers) for column in each.losses)
+        tasks = f"{', '.join(titles)} and {last}" if titles else last
+        pieces += [f"; for {tasks} ", _named(each, report)]
+    rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
+    pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
+    most = max(loss for each in (first, *others) for loss in each.losses.values())
+    sure = "Each is the best of its tasks or statistically tied with the best (95 %)"
+    sure += f", at most {most:.1f} points below it." if round(most, 1) else "."
+    return [Text(tuple(pieces)), Text((f"{sure} {_loss(first, answers, report)}".strip(),))]
+
+
+def _named(choice: Choice, report: Report) -> Strong:
+    return Strong(f"{report.board.labels[choice.backbone]}, layer {choice.layer}")
+
+
+def _loss(choice: Choice, answers: Sequence[Answer], report: Report) -> str:
+    """What a choice loses in the column where it loses most; no words where it was not scored in all."""
+    losses = {}
+    for answer in answers:
+        rows = answer.column.candidates
+        row = rows[(rows["backbone"] == choice.backbone) & (rows["layer"] == choice.layer)]
+        losses[_title(answer.column, answers)] = answer.score - float(row["value"].max())
+    if len(choice.losses) == len(answers) or any(math.isnan(loss) for loss in losses.values()):
+        return ""
+    worst = max(losses, key=losses.__getitem__)
+    name = report.board.labels[choice.backbone]
+    return (
+        f"{name}, layer {choice.layer} for everything would lose up to {losses[worst]:.1f} points ({worst})."
+    )
+
+
+def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
+    """The backbones that are tied with the best, as far as they were compared."""
     others = len(answer.column.best) - 1
     if not others:
-        facts.append("the only backbone with a score here")
-    elif answer.rivals:
-        rivals = some((labels[name] for name in answer.rivals), NAMED)
-        facts.append((Strong("tied with the best:"), f" {rivals}"))
-    elif answer.compared == others:
-        facts.append("better than every other backbone, with 95 % confidence")
-    elif not answer.compared:
-        facts.append("not compared with the other backbones: per-item scores of the same images are missing")
-    if answer.untested and answer.compared:
-        facts.append(f"not compared with {some(labels[name] for name in answer.untested)}")
+        return Text(("the only backbone with a score here",))
+    if answer.rivals:
+        many = len(answer.rivals) == others > 1
+        rivals = f"all {others} others" if many else some((labels[name] for name in answer.rivals), NAMED)
+        return Text((Strong("tied with the best:"), f" {rivals}"))
+    if answer.compared == others:
+        return Text(
+            (f"better than all {others} others (95 %)" if others > 1 else "better than the other (95 %)",)
+        )
+    return Text((f"not compared with {'all' if answer.compared else 'the'} other backbones",))
+
+
+def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:
+    """Scores that anything useful exceeds: of random features, and of the best untrained network."""
+    baselines = [("random features", float(floor)) for floor in answer.column.floors["mean"][:1]]
+    untrained = {each.name: each.label for each in report.board.plain_backbones if not each.trained}
+    rows = answer.column.best[answer.column.best["backbone"].isin(untrained)].nlargest(1, "value")
+    scores = zip(rows["backbone"], rows["value"], strict=True)
+    return baselines + [(untrained[str(name)], float(value)) for name, value in scores]
+
+
+def _details(answer: Answer, report: Report) -> list[str]:
+    """What a card says when it is opened."""
+    column, labels = answer.column, report.board.labels
+    dataset = plain_name(column.dataset_name)
+    facts = [f"scored by {column.heading} on {dataset}", f"features: {pooling_name(answer.pooling)}"]
+    if len(answer.rivals) > NAMED:
+        facts.append(f"tied with the best: {', '.join(labels[name] for name in answer.rivals)}")
+    if answer.untested:
+        names = some(labels[name] for name in answer.untested)
+        facts.append(f"not compared with {names}: per-item scores of the same images are missing")
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
         facts.append(f"tied with its {several} {ranges_text(list(answer.layers))}")
-    return facts
-
-
-def _values(answer: Answer) -> list[str]:
-    """Other scores that the best one is read against."""
-    facts = []
     if not math.isnan(answer.honest):
         facts.append(f"{fixed(answer.honest, 1)} % {HONEST}")
     facts += [
         f"{fixed(other.score, 1)} % from another pooling: {pooling_name(other.pooling)}, layer {other.layer}"
         for other in answer.others
     ]
-    facts += [f"random features reach {fixed(floor, 1)} %" for floor in answer.column.floors["mean"][:1]]
-    return facts
+    costs = _cost(answer.backbone, answer.layer, report)
+    return [*facts, *([", ".join(costs)] if costs else [])]
 
 
-def _cost(answer: Answer, label: str, costs: pd.DataFrame) -> list[str]:
-    """What the backbone costs where it is cut behind the layer."""
-    device = f" on {answer.device}" if answer.device else ""
-    words = [] if math.isnan(answer.milliseconds) else [f"{ms_text(answer.milliseconds)} ms an image{device}"]
-    rows = costs[(costs["backbone"] == label) & (costs["layer"] == answer.layer)]
+def _cost(backbone: str, layer: int, report: Report) -> list[str]:
+    """What a backbone costs where it is cut behind a layer."""
+    words = []
+    costs = report.costs
+    rows = costs[(costs["backbone"] == report.board.labels[backbone]) & (costs["layer"] == layer)]
     for row in rows.head(1).to_dict("records"):
+        guessed = math.isnan(row["ms"])
+        words += [] if guessed else [f"{ms_text(row['ms'])} ms an image on {report.device}"]
         words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,}-dimensional vectors"]
-        about = "about " if math.isnan(row["ms"]) else ""
         if not math.isnan(count := row["parameters"]):
             millions = f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
-            words.append(f"{about}{millions} M parameters")
-    return [", ".join(words)] if words else []
+            words.append(f"{'about ' * guessed}{millions} M parameters")
+    return words

@@ -16,6 +16,7 @@ from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.costs import find_device, layer_costs
 from layerboard.leaderboards.scores.differences import Ties
 from layerboard.leaderboards.scores.frames import BoardBackbone
+from layerboard.leaderboards.scores.ranks import MeanRank, mean_ranks
 from layerboard.tasks.blocks import Numbers
 from layerboard.zoo.spec import entry_name
 
@@ -91,6 +92,11 @@ class Report:
         return self._labelled(parts, BEST)
 
     @cached_property
+    def ranks(self) -> dict[str, MeanRank]:
+        """Mean ranks of backbones by label; none unless all have a score in each of several columns."""
+        return {self.board.labels[name]: rank for name, rank in mean_ranks(self.board.columns).items()}
+
+    @cached_property
     def layers(self) -> pd.DataFrame:
         """Columns `LAYERS`: every block in its backbone's primary pooling; best, tied or neither."""
         return self._labelled([_layers(column) for column in self.board.columns], LAYERS)
@@ -119,10 +125,15 @@ class Report:
         return rows.assign(backbone=rows["backbone"].map(dict(self.board.labels)))[[*names]]
 
     @cached_property
+    def device(self) -> str | None:
+        """The device on which costs were measured last; None where none were."""
+        return find_device(self.board.costs.records)
+
+    @cached_property
     def measured_costs(self) -> pd.DataFrame:
-        """Columns `COST`: what each block costs on the device that was measured last."""
-        records, labels = self.board.costs.records, dict(self.board.labels)
-        costs = layer_costs(records, find_device(records))
+        """Columns `COST`: what each block costs on that device."""
+        labels = dict(self.board.labels)
+        costs = layer_costs(self.board.costs.records, self.device)
         costs = costs.assign(backbone=costs["backbone"].map(labels), bytes=costs["dim"] * BYTES)
         return costs.loc[costs["backbone"].isin(self.labels), [*COST]]
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from layerboard.leaderboards.answers import answers_of
 from layerboard.leaderboards.charts.engine import library
 from layerboard.leaderboards.charts.style import looks
+from layerboard.leaderboards.display import plain_name
 from layerboard.leaderboards.pages.csv import csv_text
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.leaderboards.report import charts
@@ -46,7 +47,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     )
     page = filled(
         "page",
-        suite=report.board.suite,
+        suite=_title(report.board.suite),
         policy=policy,
         style=Markup(style),  # noqa: S704 - our own file
         lead=_lead(report),
@@ -58,14 +59,28 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     return printable(page)
 
 
+def _title(suite: str) -> str:
+    """What a suite is called above its page; own images are called by their folders."""
+    name = plain_name(suite)
+    return name if name != suite else f"{suite} suite"
+
+
 def _lead(report: Report) -> str:
     if report.best.empty:
         return "This suite has no scores; what its analyses found is below."
-    layers = int(report.backbones["depth"].sum())
+    layers, count = int(report.backbones["depth"].sum()), len(report.backbones)
+    toys = sum(facts.toy for backbone, facts in report.known if backbone in report.board.plain_backbones)
+    small = "small networks trained on synthetic images"
+    kind = (
+        small
+        if toys == count
+        else f"frozen backbones, {toys} of them {small}"
+        if toys
+        else "frozen backbones"
+    )
     return (
-        f"{len(report.backbones)} frozen backbones, every one of their {layers:,} layers, "
-        f"{len(report.columns)} tasks. Higher is better, 100 is perfect; ± is the 95 % margin of error; "
-        "backbones statistically tied with the best are listed with it."
+        f"{count} {kind}; every one of their {layers:,} layers on {len(report.columns)} tasks. "
+        "Scores are percent, higher is better; ± is the 95 % margin of error."
     )
 
 
@@ -75,7 +90,9 @@ def _scored_sections(report: Report) -> list[PageSection]:
     task = filled("task", tasks=[*report.columns["column"]])
     sections = [
         PageSection("answer", "answer", "The answer", answer_html(answers_of(report.board), report)),
-        PageSection("best", "best layers", "The best layer of each backbone", best_table(report)),
+        PageSection(
+            "best", "best layers", "The best layer of each backbone in each task", best_table(report)
+        ),
         PageSection("task-section", "one task", "One task, layer by layer", task),
     ]
     if report.axes:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from layerboard.leaderboards.display import fixed, score_text
 from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
 from layerboard.leaderboards.report.html import filled
+from layerboard.leaderboards.scores.ranks import MeanRank
 
 FACTS = {  # that stand behind the scores
     "family": "family",
@@ -16,34 +17,51 @@ FACTS = {  # that stand behind the scores
     "supervision": "learned from",
     "licence": "licence",
 }
+RANK = "mean rank"
 
 _SortedCell = dict[str, str | bool]  # what `tables.html` takes of a cell; ``value`` is what it is sorted by
 
 
 def best_table(report: Report) -> Markup:
-    """The best layer of each backbone in each column, with filters above, and the random floor at the end."""
+    """The best layer of each backbone in each column, with filters above, and the random floor at the end.
+
+    Rows come by mean rank where every backbone has a score in every column, else by the first column.
+    """
     facts = [key for key in FACTS if key == "family" or _known(report.backbones[key])]
-    columns = [str(name) for name in report.columns["column"]]
-    heads = [("backbone", "words"), *((name, "numbers") for name in columns)]
-    heads += [(FACTS[key], "numbers" if key == "parameters" else "words") for key in facts]
-    scores = {(row["backbone"], row["column"]): row for row in report.best.to_dict("records")}
+    columns, ranks = [str(name) for name in report.columns["column"]], report.ranks
+    kinds = {"backbone": "words"} | ({RANK: "rank"} if ranks else {}) | dict.fromkeys(columns, "numbers")
+    kinds |= {FACTS[key]: "numbers" if key == "parameters" else "words" for key in facts}
+    scores = _shaded(report.best)
     rows = []
     for backbone in report.backbones.to_dict("records"):
-        cells = [_fact("backbone", backbone["backbone"])]
-        cells += [_score(scores.get((backbone["backbone"], name))) for name in columns]
+        name = str(backbone["backbone"])
+        cells = [_fact("backbone", name), *([_rank(ranks[name])] if ranks else [])]
+        cells += [_score(scores.get((name, column))) for column in columns]
         cells += [_fact(key, backbone[key]) for key in facts]
-        known = {name: str(backbone[name]) for name in ("backbone", "family", "supervision", "licence")}
-        known["parameters"] = fixed(backbone["parameters"], 0)
         # what filters ask for are attributes of the row
-        rows.append({"cells": cells, "attributes": {f"data-{name}": value for name, value in known.items()}})
+        known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence")}
+        known["parameters"] = fixed(backbone["parameters"], 0)
+        attributes = {f"data-{key}": value for key, value in known.items()}
+        rows.append((float(cells[1]["value"] or "-inf"), {"cells": cells, "attributes": attributes}))
+    rows.sort(key=lambda row: row[0], reverse=not ranks)
+    now = {RANK: "ascending"} if ranks else {columns[0]: "descending"}
     floors = zip(report.columns["floor"], report.columns["deviation"], strict=True)
-    foot = ["random floor, ± s.d.", *(score_text(floor, deviation) for floor, deviation in floors)]
+    foot = ["random floor, ± s.d.", *([""] if ranks else []), *(score_text(*floor) for floor in floors)]
     return filled(
         "best",
-        heads=[{"text": text, "sort": sort} for text, sort in heads],
-        rows=rows,
+        heads=[{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()],
+        rows=[row for _, row in rows],
         foot=[*foot, *[""] * len(facts)] if _known(report.columns["floor"]) else [],
+        ranked=bool(ranks),
     )
+
+
+def _shaded(best: pd.DataFrame) -> dict[tuple[str, str], dict[Hashable, Any]]:
+    """Scores by backbone and column, each with its ``shade``: 1 for the column's best, 0 for its lowest."""
+    values = best.groupby("column")["value"]
+    low, high = values.transform("min"), values.transform("max")
+    rows = best.assign(shade=((best["value"] - low) / (high - low)).fillna(1.0)).to_dict("records")
+    return {(row["backbone"], row["column"]): row for row in rows}
 
 
 def _known(values: "pd.Series[Any]") -> bool:
@@ -57,6 +75,12 @@ def _fact(key: str, value: Any) -> _SortedCell:  # noqa: ANN401  # a word, or a 
     return {"text": fixed(value / 1e6, 1 if value < 1e8 else 0), "value": fixed(value, 0), "left": False}
 
 
+def _rank(rank: MeanRank) -> _SortedCell:
+    """A mean rank with its interval in smaller letters."""
+    note = f"{rank.low:.1f} to {rank.high:.1f}" if rank.low == rank.low else ""
+    return {"text": f"{rank.value:.1f}", "value": f"{rank.value:.4f}", "left": False, "note": note}
+
+
 def _score(row: Mapping[Hashable, Any] | None) -> _SortedCell:
     """A score with its layer in smaller letters; empty where there is none."""
     if row is None:
@@ -64,4 +88,5 @@ def _score(row: Mapping[Hashable, Any] | None) -> _SortedCell:
     mark = {FIRST: "best", MAYBE: "tied"}.get(row["group"], "none")
     value, layer = row["value"], f"{row['layer']}/{row['depth']}"
     text = score_text(value, (row["ci_high"] - row["ci_low"]) / 2)
-    return {"text": text, "value": f"{value:.4f}", "left": False, "mark": mark, "note": layer}
+    shade = f"--shade:{row['shade']:.2f}"
+    return {"text": text, "value": f"{value:.4f}", "left": False, "mark": mark, "note": layer, "style": shade}

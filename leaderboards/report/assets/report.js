@@ -359,7 +359,7 @@
     button.addEventListener("click", () => {
       const words = button.dataset.kind === "words";
       const now = head.getAttribute("aria-sort");
-      const up = now === "none" ? words : now === "descending";
+      const up = now === "none" ? button.dataset.kind !== "numbers" : now === "descending";
       for (const other of heads) other.setAttribute("aria-sort", "none");
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const body = table.tBodies[0];
@@ -373,6 +373,19 @@
       body.append(...rows);
     });
   });
+
+  // On a phone the table shows one task, the one that is chosen.
+  const narrow = () => {
+    for (const line of table ? table.rows : [])
+      [...line.cells].forEach((place, at) => place.classList.toggle("off", at > 0 && at !== taskPlace()));
+  };
+  const taskPlace = () => heads.findIndex((head) => one("button", head).textContent === state.task);
+  const more = (box) => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  const boxes = new ResizeObserver((entries) => entries.forEach((entry) => more(entry.target)));
+  for (const box of all(".scroll")) {
+    boxes.observe(box);
+    box.addEventListener("scroll", () => more(box), { passive: true });
+  }
 
   const form = one("#filters");
   const choose = (select, options) =>
@@ -401,8 +414,9 @@
   const filter = () => {
     state.shown = new Set(frames.backbones.filter(passes).map((row) => row.backbone));
     for (const row of table.tBodies[0].rows) row.hidden = !state.shown.has(row.dataset.backbone);
-    const none = state.shown.size ? "" : "; no backbone matches all filters: clear one";
-    one("#count").textContent = `${state.shown.size} of ${labels.length} backbones${none}`;
+    one("#count").textContent = `${state.shown.size} of ${labels.length} backbones`;
+    one("#nothing").hidden = state.shown.size > 0;
+    one("#best .scroll").hidden = !state.shown.size;
     for (const label of all("#pick fieldset label")) label.hidden = !state.shown.has(label.dataset.backbone);
     repick();
     redraw("ranking", "curves", "depth_map", "tradeoff");
@@ -447,6 +461,7 @@
     select.addEventListener("change", () => {
       state.task = select.value;
       for (const other of tasks) other.value = state.task;
+      narrow();
       redraw("ranking", "curves", "depth_map", "tradeoff");
     });
   }
@@ -509,8 +524,13 @@
   if (form) {
     form.addEventListener("input", filter);
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("reset", () => setTimeout(filter));
+    form.addEventListener("reset", () => setTimeout(() => {
+      for (const select of tasks) select.value = state.task;
+      filter();
+    }));
     filter();
+    narrow();
+    root.classList.add("ready");
   }
   for (const figure of all(".view")) watcher.observe(figure);
   redraw(...Object.keys(views).filter((name) => name !== "best"));

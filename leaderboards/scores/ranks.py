@@ -1,0 +1,46 @@
+"""The mean rank of backbones over the columns of a leaderboard."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from layerboard.leaderboards.scores.column import Column
+
+DRAWS, SEED = 2_000, 0
+SIGMAS = 1.959964  # standard errors in half of a 95 % interval
+
+
+class MeanRank(NamedTuple):
+    """The mean of a backbone's ranks, 1 for the best, and the ends of its 95 % interval, NaN for none."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_ranks(columns: Sequence[Column]) -> dict[str, MeanRank]:
+    """The mean rank of each backbone's best layer; none unless all have a score in each of several columns.
+
+    Equal scores share the mean of their ranks. Intervals are percentiles of `DRAWS` draws of every score from
+    a normal distribution as wide as its own interval, as if scores were independent; as the images are the
+    same for all backbones, the true intervals are rather narrower.
+    """
+    tables = [column.best.set_index("backbone")[["value", "ci_low", "ci_high"]] for column in columns]
+    names = sorted({str(name) for table in tables for name in table.index})
+    if len(tables) < 2 or len(names) < 2 or any(len(table) < len(names) for table in tables):
+        return {}
+    values, low, high = np.stack([table.loc[names].to_numpy(float) for table in tables], axis=-1).swapaxes(
+        0, 1
+    )
+    errors = (high - low) / (2 * SIGMAS)
+    drawn = np.random.default_rng(SEED).normal(values, np.nan_to_num(errors), (DRAWS, *values.shape))
+    ranks = rankdata(-values, axis=0).mean(axis=1)
+    ends = np.percentile(rankdata(-drawn, axis=1).mean(axis=2), [2.5, 97.5], axis=0)
+    if np.isnan(errors).any():
+        ends = np.full_like(ends, np.nan)
+    return {
+        name: MeanRank(*map(float, each))
+        for name, each in zip(names, zip(ranks, *ends, strict=True), strict=True)
+    }
