@@ -30,7 +30,8 @@ def csv_text(numbers: Numbers) -> str:
 
 def inert(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame in which an apostrophe, which `read_numbers` takes off, stands before formulas."""
-    return frame.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
+    cells = frame.astype(object)  # else whole numbers beside missing ones become fractions
+    return cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
 
 
 def text_digest(text: str) -> str:

@@ -118,7 +118,9 @@ def test_layers_and_transforms_are_steps_whose_last_is_the_score_of_a_run(
     changed, _, place = transformed
     options = {"transform": "debias:4", "layers": "1,2,final", "limit": 2}
     plain = run(place, ["mini-dino"], "spair", data=data, protocol="standard,paper", **options)
-    scored = plain[plain["primary"].astype(bool)].set_index(["protocol", "transform", "tap"])["value"]
+    scored = (
+        plain[plain["primary"].astype(bool)].set_index(["protocol", "transform", "tap"]).sort_index()["value"]
+    )
     for chosen in ("best", "fixed"):
         rows = by(changed, chosen)
         assert rows[0].before == scored["standard", "", "block"].max()

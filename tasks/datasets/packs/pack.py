@@ -207,12 +207,16 @@ def check_bytes(name: str) -> str:
 
 def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
     """Folder of a commit of a dataset of the Hub, with some files where it has them; raises InputError."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
 
     try:
         with offline_unless(hub_answers()):
             fetched = snapshot_download(
-                spec.location, repo_type="dataset", revision=spec.revision, allow_patterns=list(names)
+                spec.location,
+                repo_type="dataset",
+                revision=spec.revision,
+                allow_patterns=list(names),
+                local_files_only=constants.HF_HUB_OFFLINE,
             )
     except (OSError, ValueError, RuntimeError) as error:
         raise MissingDataError(

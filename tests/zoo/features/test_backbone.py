@@ -135,10 +135,13 @@ def test_missing_device(cache: Path) -> None:
 
 
 def test_float32_settings_are_put_back() -> None:
-    before = torch.backends.cuda.matmul.fp32_precision
+    matmul = torch.backends.cuda.matmul
+    newer = hasattr(matmul, "fp32_precision")  # since torch 2.9
+    name, exact = ("fp32_precision", "ieee") if newer else ("allow_tf32", False)
+    before = getattr(matmul, name)
     with exact_float32():
-        assert torch.backends.cuda.matmul.fp32_precision == "ieee"
-    assert torch.backends.cuda.matmul.fp32_precision == before
+        assert getattr(matmul, name) == exact
+    assert getattr(matmul, name) == before
 
 
 def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Callable[[str], Reduced]) -> None:
