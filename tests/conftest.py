@@ -27,6 +27,7 @@ TOGETHER = (
     "benchmark/test_sets.py",
     "benchmark/test_several_datasets.py",
     "benchmark/test_transforms.py",
+    "benchmark/test_tutorials.py",
     "leaderboards/report/test_browser.py",
     "mini/render/test_layouts.py",
     "mini/training/test_train.py",

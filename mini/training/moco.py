@@ -25,8 +25,7 @@ from layerboard.mini.training.network import (
 from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine, follow
 from layerboard.zoo.spec import BackboneSpec
 
-# Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time
-# (docs/explanation/mini.md).
+# Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time.
 _FIRST = TrainingView(side=32, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
 

@@ -1,78 +1,75 @@
-"""The tutorials do what they say: each is run from its own text, in an empty folder."""
+"""The tutorials do what they say: each notebook is made from its page and executed in an empty folder."""
 
+import os
 import re
-import shlex
+import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from tests import fakes
-from tests.benchmark.runs import command
-
-TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
-CALL = "layerboard "
-
-Capture = pytest.CaptureFixture[str]
+from tests.site import DOCS, notebook
 
 
-def steps(name: str) -> list[tuple[str, str]]:
-    """The blocks of a page that are in a language, in order."""
-    text = (TUTORIALS / f"{name}.md").read_text()
-    return re.findall(r"^```(bash|python)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-
-
-def follow(capsys: Capture, name: str) -> str:
-    """Do what a page says; gives all that was printed."""
-    names: dict[str, object] = {}
-    said = []
-    for language, block in steps(name):
-        if language == "python":
-            exec(compile(block, f"{name}.md", "exec"), names)
-            said.append(capsys.readouterr().out)
-            continue
-        for line in block.splitlines():
-            assert line.startswith(CALL), line
-            done = command(capsys, *shlex.split(line.removeprefix(CALL)))
-            assert done.code == 0, (line, done.err)
-            said.append(done.out)
-    return "\n".join(said)
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rendered images and features of all tutorials."""
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, where the commands of this environment are found."""
+    monkeypatch.setenv("LAYERBOARD_CACHE", str(cache))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("IPYTHONDIR", str(cache / "ipython"))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     return tmp_path
 
 
+def execute(name: str, folder: Path) -> str:
+    """Execute the notebook of a page; gives all that its cells show. A command that fails ends it."""
+    text = (DOCS / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
+    made = nbformat.reads(notebook(text), as_version=4)
+    for cell in made.cells:
+        if cell.cell_type == "code":
+            cell.source = re.sub(r"^(!.*)$", r"\1\nassert _exit_code == 0", cell.source, flags=re.MULTILINE)
+    NotebookClient(made, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    shown = (output for cell in made.cells for output in cell.get("outputs", ()))
+    return "\n".join(output.get("text") or output.data["text/plain"] for output in shown)
+
+
 def test_every_tutorial_is_run() -> None:
-    assert {path.stem for path in TUTORIALS.glob("*.md")} == {"photos", "method", "leaderboard"}
+    assert {path.stem for path in (DOCS / "tutorials").glob("*.md")} == {"photos", "method", "leaderboard"}
 
 
 @pytest.mark.slow
-def test_photos(capsys: Capture, folder: Path) -> None:
+def test_photos(folder: Path) -> None:
     made = fakes.write_fake_class_folders(folder / "photos", classes=2, images=14)
     for old, new in zip(sorted(made.iterdir()), ("cat", "dog"), strict=True):
         old.rename(made / new)
     next((made / "cat").iterdir()).rename(made / "cat" / "IMG_0001.jpg")
-    said = follow(capsys, "photos")
-    assert "tied with the best" in said
-    assert 'layerboard.load("' in said
+    shown = execute("photos", folder)
+    assert "tied with the best" in shown
+    assert 'layerboard.load("' in shown
     assert [*(folder / "results" / "report").glob("*.html")]
 
 
 @pytest.mark.slow
-def test_method(capsys: Capture, folder: Path) -> None:
-    said = follow(capsys, "method")
-    assert "3 blocks" in said
+def test_method(folder: Path) -> None:
+    shown = execute("method", folder)
+    assert "3 blocks" in shown
     assert [*(folder / "results" / "export").glob("*.tex")]
     assert [*folder.rglob("*.svg")]
 
 
 @pytest.mark.slow
-def test_leaderboard(capsys: Capture, folder: Path) -> None:
-    said = follow(capsys, "leaderboard")
-    assert "mini-clip" in (folder / "results" / "tables" / "mini.md").read_text()
-    assert "mini-dino" in (folder / "results" / "tables" / "mini.md").read_text()
+def test_leaderboard(folder: Path) -> None:
+    shown = execute("leaderboard", folder)
+    table = (folder / "results" / "tables" / "mini.md").read_text(encoding="utf-8")
+    assert "mini-clip" in table
+    assert "mini-dino" in table
     assert (folder / "site" / "index.html").is_file()
-    assert "published numbers" in said
+    assert "published numbers" in shown
