@@ -35,6 +35,7 @@ LONGEST_FOLDER = 30  # characters of the folder for temporary files: names of Ra
 PATIENCE = 60  # after so many pauses without an actor it is said that one is waited for
 WAITING = "a worker waits for room on the Ray cluster"
 ANSWER = 10  # seconds that a cluster elsewhere has to answer; Ray would wait for two minutes
+SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # the frame by which both sides of HTTP/2 begin, empty
 ATTEMPTS = 2  # to start a cluster of this machine: a busy machine may take longer than Ray waits
 
 
@@ -197,7 +198,7 @@ def _connect(request: Request, folder: Path | None) -> None:
     if folder is None:
         try:
             if at := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d+)", str(request.address)):
-                socket.create_connection((at[1], int(at[2])), ANSWER).close()
+                _require_http2(at[1], int(at[2]))
             ray.init(address=request.address, **options)
         except (OSError, OverflowError, RuntimeError, ValueError, RayError) as error:
             raise InputError(
@@ -213,6 +214,22 @@ def _connect(request: Request, folder: Path | None) -> None:
             ray.shutdown()
             if not left:
                 raise WorkerDiedError(f"Ray does not start on this machine: {_last_line(error)}") from error
+
+
+def _require_http2(host: str, port: int) -> None:
+    """Raise OSError where nobody answers within `ANSWER`, or what does is no HTTP/2 server, as Ray's all are.
+
+    Ray itself would wait for minutes. A server of a cluster with TLS is not asked.
+    """
+    with socket.create_connection((host, port), ANSWER) as connection:
+        if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+            return
+        head = b""
+        with suppress(OSError):
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS)
+            head = connection.recv(len(SETTINGS))
+        if head[3:4] != SETTINGS[3:4]:  # the kind of a frame
+            raise OSError("what listens there is not Ray, or takes TLS alone, which needs RAY_USE_TLS=1")
 
 
 def _short_folder() -> Path:

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,44 @@ def test_an_address_of_nobody_is_answered_soon(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}': 'Connection refused'"):
         RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
     assert time.monotonic() - begin < engine.ANSWER
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of a server that gives everybody one answer, and is silent then."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connections: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connections.append(server.accept()[0])
+                    connections[-1].sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        for each in connections:
+            each.close()
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_what_listens_and_is_not_ray_is_told_soon(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(engine, "ANSWER", 0.5)
+    with answering(answer) as address, pytest.raises(InputError, match="what listens there is not Ray"):
+        RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
+
+
+@pytest.mark.parametrize(("answer", "tls"), [(engine.SETTINGS, ""), (b"", "1")])
+def test_what_may_be_ray_is_connected_to(monkeypatch: pytest.MonkeyPatch, answer: bytes, tls: str) -> None:
+    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(engine, "ANSWER", 0.5)
+    monkeypatch.setenv("RAY_USE_TLS", tls)
+
+    def init(**options: object) -> None:
+        raise ConnectionError(f"asked {options['address']}")
+
+    monkeypatch.setattr(engine.ray, "init", init)
+    with answering(answer) as address, pytest.raises(InputError, match=f"asked {address}"):
+        RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
