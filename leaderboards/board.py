@@ -10,6 +10,7 @@ import pandas as pd
 from layerboard.leaderboards.display import page_name
 from layerboard.leaderboards.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import of_suite
 from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
 from layerboard.leaderboards.scores.column import BEST, Column, columns_of
@@ -128,6 +129,15 @@ class Board:
     @cached_property
     def labels(self) -> Mapping[str, str]:
         return {backbone.name: backbone.label for backbone in self.backbones}
+
+    @cached_property
+    def claims(self) -> Mapping[str, str]:
+        """By whom each backbone was measured, by its name; empty where all were by the same."""
+        if self.records["claim"].nunique() < 2:
+            return {}
+        texts = self.records["claim"].map(lambda claim: CLAIMS.get(claim, claim))
+        by_backbone = texts.groupby(self.records["backbone"]).unique()
+        return {str(name): ", ".join(sorted(each)) for name, each in by_backbone.items()}
 
     @cached_property
     def scored_backbones(self) -> tuple[BoardBackbone, ...]:

@@ -3,7 +3,7 @@
 import math
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +13,7 @@ import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
+from layerboard.leaderboards.records.manifest import claim_of
 from layerboard.leaderboards.records.record import UNREADABLE, add_suite, companion, read_frame, suites_of
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from layerboard.tasks.registry import DEPENDS_ON_LOAD
@@ -38,8 +39,8 @@ class StoredResult:
     folder: Path
     name: Path  # below ``folder/records``
     records: pd.DataFrame
-    suites: tuple[str, ...]
     companions: Mapping[str, str]  # folders of what belongs to them, and digests of the files
+    changed: bool = False  # whether records say more than their file: further suites, who measured them
 
     @property
     def path(self) -> Path:
@@ -47,6 +48,10 @@ class StoredResult:
 
     def companion(self, kind: str, folder: Path | None = None) -> Path:
         return (folder or self.folder) / kind / self.name.with_suffix(COMPANIONS[kind])
+
+    @property
+    def suites(self) -> list[str]:
+        return suites_of(self.records)
 
     @cached_property
     def pictures(self) -> list[str]:
@@ -64,15 +69,29 @@ class StoredResult:
 def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | None = None) -> int:
     """Put the records, items, arrays and examples of output folders into one, beside what that has already.
 
-    A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
-    copied as they are, so their checksums stay; nothing is written unless all can be. Gives how many results
-    the output has. Raises InputError where a folder has no records, a file is damaged, or two files are
-    different results of one backbone, task, dataset and protocol; with a list to name them in, a folder that
-    contradicts the output or an earlier folder is left out instead.
+    Files are copied as they are, so their checksums stay, but those of a submission then say who measured
+    them. Nothing is written unless all can be. Gives how many results the output has. Raises InputError where
+    a folder has no records, a file is damaged or of another results version, or `merged` does.
     """
     every = [results_of(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [results_of(output, strict=False), *every]
+    results = merged(every, left_out)
+    for path in paths_of(output):
+        if path.relative_to(output / "records") not in results:
+            read_frame(path)  # which raises: it would stay
+    write_results(results.values(), output)
+    return len(results)
+
+
+def merged(
+    every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None
+) -> dict[Path, StoredResult]:
+    """The results of several folders by name; one that several have once, the newest, in the suites of all.
+
+    Raises InputError for two different results of one backbone, task, dataset and protocol; with a list to
+    name them in, a folder that contradicts an earlier one is left out instead.
+    """
     results: dict[Path, StoredResult] = {}
     for folder_results in every:
         try:
@@ -84,9 +103,7 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
             if left_out is None:
                 raise InputError(f"{error}; remove one of them, or leave one out by --skip") from None
             left_out.append(f"{folder_results[0].folder}: {error}")
-    for result in results.values():
-        _write(result, output)
-    return len(results)
+    return results
 
 
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
@@ -127,17 +144,23 @@ def _both(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[str]:
 
 def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
     """All results of an output folder; unless strict there may be none, and damaged ones are left out."""
-    paths = [path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith(".")]
-    if strict and not paths:
+    if strict and not paths_of(folder):
         raise InputError(
             f"expected an output folder with records (*.parquet) at {folder}, found none; "
             "`layerboard run --output` writes one"
         )
-    results = []
-    for path in sorted(paths):
+    results, claim = [], claim_of(folder)
+    for path in paths_of(folder):
         with nullcontext() if strict else suppress(InputError):
-            results.append(_result(folder, path))
+            result = _result(folder, path)
+            claimed = replace(result, records=result.records.assign(claim=claim), changed=True)
+            results.append(claimed if claim else result)
     return results
+
+
+def paths_of(folder: Path) -> list[Path]:
+    """The files of records of an output folder, sorted."""
+    return sorted(path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith("."))
 
 
 def _result(folder: Path, path: Path) -> StoredResult:
@@ -147,7 +170,7 @@ def _result(folder: Path, path: Path) -> StoredResult:
         raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
     records = read_frame(path)
     companions = companions_of(path.read_bytes())
-    result = StoredResult(folder, name, records, tuple(suites_of(records)), companions)
+    result = StoredResult(folder, name, records, companions)
     for kind in companions:
         if kind not in COMPANIONS:
             raise InputError(
@@ -169,23 +192,24 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     if reason := difference(first.records, second.records):
         raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
-    return replace(newer, suites=tuple(sorted({*first.suites, *second.suites})))
+    for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
+        newer = replace(newer, records=add_suite(newer.records, suite), changed=True)
+    return newer
 
 
-def _write(result: StoredResult, output: Path) -> None:
-    """Copy a result, its records last; these are written again where they belong to further suites."""
-    for kind in result.companions:
-        copy_file(result.companion(kind), result.companion(kind, output))
-    for picture in result.pictures:
-        if not is_whole(output / FOLDER / picture):
-            copy_file(result.folder / FOLDER / picture, output / FOLDER / picture)
-    target, records = output / "records" / result.name, result.records
-    if set(result.suites) == set(suites_of(records)):
-        copy_file(result.path, target)
-        return
-    for suite in result.suites:
-        records = add_suite(records, suite)
-    write_checked(records, target, result.companions)
+def write_results(results: Iterable[StoredResult], output: Path) -> None:
+    """Copy results into an output folder, the records of each after what belongs to them."""
+    for result in results:
+        for kind in result.companions:
+            copy_file(result.companion(kind), result.companion(kind, output))
+        for picture in result.pictures:
+            if not is_whole(output / FOLDER / picture):
+                copy_file(result.folder / FOLDER / picture, output / FOLDER / picture)
+        target = output / "records" / result.name
+        if result.changed:
+            write_checked(result.records, target, result.companions)
+        else:
+            copy_file(result.path, target)
 
 
 def copy_file(source: Path, target: Path) -> None:

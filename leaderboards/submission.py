@@ -1,9 +1,9 @@
 """Submissions: results as files that others can check, in the layout of `docs/how-to/results.md`."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +13,10 @@ from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, safe_name
 from layerboard.leaderboards.records.items import read_items
-from layerboard.zoo.atomic import file_sha256, write_whole
-from layerboard.zoo.errors import InputError
+from layerboard.leaderboards.records.manifest import DATE, MANIFEST, Manifest, read_manifest
+from layerboard.zoo.atomic import file_sha256
+from layerboard.zoo.errors import InputError, some
 
-MANIFEST = "submission.json"
 SHARED = ("items", "arrays")  # examples are left out: they hold small pictures of the images
 PATH = re.compile(  # whose last name is captured
     r"(?<![\w./\\~:<-])(?:\.{1,2}|~\w*|[A-Za-z]:)?[/\\](?:[^\s/\\,;:'\"]+[/\\])*([^\s/\\,;:'\"]+)[/\\]?"
@@ -27,10 +27,12 @@ Both = tuple[StoredResult, StoredResult]  # a result, and as others may see it
 def public_results(folder: Path) -> list[Both]:
     """The results of an output folder, each with what others may see of it: paths are their last names.
 
-    Raises InputError where there are none, a file is not as it was written, items or arrays name a path, or
-    two backbones would have one name.
+    Raises InputError where there are none, a file is not as it was written, somebody submitted one before,
+    items or arrays name a path, or two backbones would have one name.
     """
     results = [(result, _public(result)) for result in results_of(folder)]
+    if submitted := [str(result.path) for result, _ in results if result.records["claim"].any()]:
+        raise InputError(f"{some(submitted)} came by a submission; submit what you measured yourself alone")
     if len({public.name for _, public in results}) < len(results):
         raise InputError(f"two backbones of {folder} lie in folders of one name; rename one and run it again")
     return results
@@ -63,23 +65,31 @@ def _texts(result: StoredResult) -> Iterable[str]:
     return names.union(*(map(str, array.flat) for array in arrays.values() if array.dtype.kind == "U"))
 
 
-def write_submission(results: Sequence[Both], folder: Path, claim: str) -> str:
+def write_submission(results: Sequence[Both], folder: Path, claim: str, replaces: str = "") -> str:
     """Write the public files of some results into a new folder, the manifest last; gives a pull request."""
     for result, public in results:
         for kind in public.companions:
             copy_file(result.companion(kind), public.companion(kind, folder))
         write_checked(public.records, folder / "records" / public.name, public.companions)
     rows = pd.concat([public.records for _, public in results])
-    facts = {"layerboard": VERSION, "claim": claim, "partial": bool(rows["partial"].any())}
-    facts |= {"results_version": RESULTS_VERSION, "weights": weights_of(rows), "files": digests_of(folder)}
-    write_whole(folder / MANIFEST, json.dumps(facts, indent=2, sort_keys=True) + "\n")
+    manifest = Manifest(
+        results_version=RESULTS_VERSION,
+        layerboard=VERSION,
+        claim=claim,
+        date=datetime.now(UTC).strftime(DATE),
+        replaces=replaces,
+        partial=bool(rows["partial"].any()),
+        weights=weights_of(rows),
+        files=digests_of(folder),
+    )
+    manifest.write(folder)
     tasks, datasets = (", ".join(sorted({*rows[column]})) for column in ("task", "dataset"))
-    weights = "\n".join(f"- {name}: weights `{revision}`" for name, revision in weights_of(rows).items())
+    weights = "\n".join(f"- {name}: weights `{revision}`" for name, revision in manifest.weights.items())
     return f"""\
-# Results of {", ".join(weights_of(rows))}
+# Results of {", ".join(manifest.weights)}
 
 {len(results)} results of {tasks} on {datasets}.
-Claim: {claim}. Partial: {"some results" if facts["partial"] else "none"}.
+Claim: {claim}. Partial: {"some results" if manifest.partial else "none"}. Replaces: {replaces or "none"}.
 Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
 
 {weights}
@@ -101,23 +111,35 @@ def digests_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): file_sha256(path) for path in paths}
 
 
-def read_submission(folder: Path) -> tuple[list[StoredResult], list[str]]:
-    """The results of a submission, and a sentence for each file or weights that are not what was submitted.
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """A submission as it is found."""
 
-    Raises InputError where it is no submission, one of another `RESULTS_VERSION`, or a file is damaged.
+    folder: Path
+    manifest: Manifest
+    results: Sequence[StoredResult]
+    problems: Sequence[str]  # a sentence for each file, or weights, that are not what was submitted
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+
+def read_submission(folder: Path) -> Submission:
+    """Read a submission with all of its records.
+
+    Raises InputError where it is none, one of another `RESULTS_VERSION`, or a file is damaged.
     """
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        version, files, weights = manifest["results_version"], {**manifest["files"]}, {**manifest["weights"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    manifest = read_manifest(folder)
+    if manifest.results_version != RESULTS_VERSION:
         raise InputError(
-            f"expected a submission with its {MANIFEST} at {folder}; `submit` writes one"
-        ) from None
-    if version != RESULTS_VERSION:
-        raise InputError(f"{folder} has results version {version}, this layerboard {RESULTS_VERSION}")
+            f"{folder} has results version {manifest.results_version}, this layerboard {RESULTS_VERSION}"
+        )
     results = results_of(folder)
-    today = weights_of(pd.concat([result.records for result in results]))
-    return results, _unlike("file", files, digests_of(folder)) + _unlike("weights of", weights, today)
+    weights = weights_of(pd.concat([result.records for result in results]))
+    problems = _unlike("file", manifest.files, digests_of(folder))
+    problems += _unlike("weights of", manifest.weights, weights)
+    return Submission(folder, manifest, results, problems)
 
 
 def _unlike(what: str, submitted: Mapping[str, str], today: Mapping[str, str]) -> list[str]:

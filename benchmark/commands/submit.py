@@ -6,7 +6,7 @@ from typing import Literal
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, Plain
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, require_known, some
 
 Claim = Literal["submitted", "authors"]
 
@@ -19,6 +19,7 @@ class SubmitRequest(Form, kw_only=False):
     to: OnePath = Option("results-repository", "Folder of the results repository, such as your clone of it.")
     name: Plain[str | None] = Option(None, "Name of the submission's folder.", usual="its last day")
     claim: Plain[Claim] = Option("submitted", "Who sends it: authors of all of its backbones, or others.")
+    replaces: Plain[str | None] = Option(None, "Earlier submission that it corrects and that counts no more.")
     partial: Plain[bool] = Option(False, "Take results on a part of a dataset, too; they are marked.")
 
 
@@ -46,15 +47,19 @@ def submit(request: SubmitRequest) -> Files:
         'repository/submissions/mini/submission.json'
     """
     from layerboard.leaderboards.records.files import safe_name
-    from layerboard.leaderboards.submission import MANIFEST, digests_of, public_results, write_submission
+    from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS
+    from layerboard.leaderboards.submission import digests_of, public_results, write_submission
 
     results = public_results(request.folder)
     partial = [str(result.path) for result, _ in results if result.records["partial"].any()]
     if partial and not request.partial:
         raise InputError(f"a part of a dataset is behind {some(partial)}; run in full, or give --partial")
     name = request.name or max(str(result.records["date"].max())[:10] for result, _ in results)
-    if (folder := request.to / "submissions" / safe_name(name)).exists():
+    if request.replaces:
+        known = [path.parent.name for path in (request.to / SUBMISSIONS).glob(f"*/{MANIFEST}")]
+        require_known("submission", [request.replaces], known)
+    if (folder := request.to / SUBMISSIONS / safe_name(name)).exists():
         raise InputError(f"there is a submission at {folder} already; give another --name, or remove it")
-    text = write_submission(results, folder, request.claim)
+    text = write_submission(results, folder, request.claim, request.replaces or "")
     written = files_of([folder / each for each in (MANIFEST, *digests_of(folder))], f"of submission {name}")
     return replace(written, notes=(text,))

@@ -12,6 +12,7 @@ from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain
 from layerboard.benchmark.request import DATA, Backbones, Cache, Request, cache_option
+from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -29,6 +30,9 @@ class VerifyRequest(Form, kw_only=False):
     data: OptionalPath = Option(None, f"{DATA} With it, a drawn tenth is measured again.")
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), "Directories or objects of backbones that the registry lacks.", parsers.backbones, also="-b"
+    )
+    mark: Plain[bool] = Option(
+        False, "If measured again without a problem, say so in the repository: verified/NAME.json."
     )
     seed: Plain[int | None] = Option(None, "Seed of the draw.", least=0, usual="another one each time")
     cache: Cache = cache_option("Folder of features and rendered data.")
@@ -69,12 +73,16 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     import pandas as pd
 
     from layerboard.benchmark.scores.rescore import rescore
+    from layerboard.leaderboards.records.manifest import mark_verified
     from layerboard.leaderboards.submission import read_submission, weights_of
 
-    results, problems = read_submission(request.folder)
+    if request.mark and not (request.again or request.data):
+        raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")
+    submission = read_submission(request.folder)
+    results = submission.results
     rescored = [rescore(result) for result in results]
     rows = pd.concat([result.records for result in results])
-    problems += [sentence for _, sentences in rescored for sentence in sentences]
+    problems = [*submission.problems, *(sentence for _, sentences in rescored for sentence in sentences)]
     problems += _other_weights(weights_of(rows))
     scored, numbers = sum(count for count, _ in rescored), int(rows["value"].notna().sum())
     notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
@@ -83,7 +91,10 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
         known = [result for result in results if _suite_of(result, request)]
         drawn = random.Random(seed).sample(known, ceil(SHARE * len(known)))  # noqa: S311  # no secret
         problems += [why for result in drawn if (why := _measured_again(result, request, report))]
-        notes += [f"Measured again, drawn with --seed {seed}: {', '.join(str(each.name) for each in drawn)}."]
+        names = [each.name.as_posix() for each in drawn]
+        notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none; none can be'}."]
+        if request.mark and names and not problems:
+            notes += [f"wrote {mark_verified(request.folder, names)}"]
     title = f"{request.folder}: {len(problems) or 'no'} problems"
     return Result(title=title, frame=pd.DataFrame({"problem": problems}, dtype=object), notes=(*notes, title))
 

@@ -65,6 +65,7 @@ class Record:
     other: str = ""  # for comparisons, the second backbone
     other_layer: int = -1
     other_tap: str = ""
+    claim: str = ""  # who measured it, see `leaderboards.records.manifest.CLAIMS`; "": whoever has the folder
     dtype: str
     device: str
     fingerprint: str  # identity of the features and of the scoring
@@ -115,7 +116,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     """The records of a parquet file; raises InputError where it is damaged, or a table of something else."""
     try:
         if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
-            frame = pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
+            frame = with_defaults(pd.read_parquet(BytesIO(read_checked(path))))
             for tap in {*frame["tap"], *frame["other_tap"]} - {""}:
                 Layer.of_record(1, tap)
             return frame

@@ -20,7 +20,7 @@ from layerboard.leaderboards.scores.ranks import MeanRank, mean_ranks
 from layerboard.tasks.blocks import Numbers
 from layerboard.zoo.spec import entry_name
 
-BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
+BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
 COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
@@ -68,7 +68,9 @@ class Report:
     def backbones(self) -> pd.DataFrame:
         """Columns `BACKBONES`: those with scores, in the order of the tables, without the random floor."""
         rows = [
-            {"backbone": backbone.label} | asdict(backbone) | asdict(facts)
+            asdict(backbone)
+            | asdict(facts)
+            | {"backbone": backbone.label, "claim": self.board.claims.get(backbone.name, "")}
             for backbone, facts in self.known
             if backbone in self.board.plain_backbones
         ]

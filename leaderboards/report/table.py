@@ -16,6 +16,7 @@ FACTS = {  # that stand behind the scores
     "parameters": "parameters, M",
     "supervision": "learned from",
     "licence": "licence",
+    "claim": "measured",
 }
 RANK = "mean rank"
 

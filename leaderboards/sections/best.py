@@ -49,6 +49,10 @@ FEATURES = "Features: {uses}."
 
 AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
 
+CLAIMED = """\
+The column `measured` says who measured a backbone: `here` is whoever wrote this page, others sent a
+submission; of those marked `verified here`, a drawn tenth was measured again."""
+
 HONEST = """\
 **Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that
 it is scored on, which is optimistic. Here it is chosen on a random half of the test data and scored on
@@ -89,6 +93,7 @@ def best_blocks(board: Board) -> list[Block]:
         wrapped(reading),
         Heading(2, CAPTION),
         Table(with_means(main_table(board), board), left=2, caption=CAPTION, head=1),
+        wrapped(CLAIMED if board.claims else ""),
         _pooling_note(board),
         *_better_blocks(board),
         *mean_blocks(board),

@@ -36,15 +36,19 @@ def mark_of(*, best: bool, tied: bool) -> Mark:
 def main_table(board: Board) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
-    Each column's best is marked, what is tied with it, and where another pooling is better. The random
-    floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
+    Each column's best is marked, what is tied with it, and where another pooling is better. Where backbones
+    were measured by several, a column says by whom. The random floor's row is last, its cells are
+    ``mean ± s.d.``, and it is never marked.
     """
 
     def cells(column: Column) -> dict[str, Cell]:
         tied = board.ties.get(column.key, Ties()).tied
         return _floor_cells(column.floors) | _best_cells(column.best, tied, column.better_poolings)
 
-    return board_table(board, cells)
+    table = board_table(board, cells)
+    if board.claims:
+        table.insert(2, "measured", [board.claims[backbone.name] for backbone in board.scored_backbones])
+    return table
 
 
 def board_table(

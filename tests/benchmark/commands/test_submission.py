@@ -14,8 +14,9 @@ from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
 from layerboard.leaderboards.merge import StoredResult
 from layerboard.leaderboards.records import checksum
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
+from layerboard.leaderboards.records.manifest import MANIFEST
 from layerboard.leaderboards.records.record import read_records
-from layerboard.leaderboards.submission import MANIFEST, PATH, public_name
+from layerboard.leaderboards.submission import PATH, public_name
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
@@ -145,7 +146,7 @@ def test_a_submission_names_no_code_that_is_run(submission: Path, column: str) -
     rows = read_records([submission / "records" / "mini-fs"]).query("task == 'knn'")
     rows = rows.assign(partial=False)
     for names, suite in (({}, "standard"), ({column: "evil:name"}, ""), ({column: "evil:name@448px"}, "")):
-        result = StoredResult(submission, Path("a"), rows.assign(**names), ("standard",), {})
+        result = StoredResult(submission, Path("a"), rows.assign(**names), {})
         assert _suite_of(result, VerifyRequest(submission, data="data")) == suite
 
 

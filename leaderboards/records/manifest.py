@@ -1,0 +1,72 @@
+"""The manifest of a submission, and who measured the results that lie beside it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from layerboard.leaderboards.records.files import VERSION
+from layerboard.zoo.atomic import file_sha256, write_whole
+from layerboard.zoo.errors import InputError
+
+MANIFEST = "submission.json"
+SUBMISSIONS, VERIFIED = "submissions", "verified"  # folders of a results repository
+# who measured a result, as pages say it: "" in the field ``claim`` of records that no submission brought
+CLAIMS = {"": "here", "verified": "verified here", "authors": "by the authors", "submitted": "by others"}
+DATE = "%Y-%m-%dT%H:%M:%S+00:00"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a submission says of itself; `docs/how-to/results.md` explains the fields."""
+
+    results_version: int
+    layerboard: str  # version of this package that wrote it
+    claim: str  # ``authors`` or ``submitted``
+    date: str  # UTC, of `submit`, as `DATE`
+    replaces: str  # name of an earlier submission that it corrects; "" for none
+    partial: bool
+    weights: Mapping[str, str]  # revisions by backbone
+    files: Mapping[str, str]  # SHA-256 by path
+
+    def write(self, folder: Path) -> None:
+        write_whole(folder / MANIFEST, json.dumps(asdict(self), indent=2, sort_keys=True) + "\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a submission; InputError where there is none, or it is something else."""
+    try:
+        manifest = Manifest(**json.loads((folder / MANIFEST).read_bytes()))
+        datetime.strptime(manifest.date, DATE)
+        texts = [manifest.replaces, *manifest.weights.values(), *manifest.files.values()]
+        if manifest.claim in ("authors", "submitted") and all(isinstance(text, str) for text in texts):
+            return manifest
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        pass
+    raise InputError(f"expected a submission with its {MANIFEST} at {folder}; `submit` writes one")
+
+
+def claim_of(folder: Path) -> str:
+    """Who measured the results of a submission, a name of `CLAIMS`; "" for a folder that is none."""
+    if not (folder / MANIFEST).is_file():
+        return ""
+    manifest = read_manifest(folder)
+    try:
+        measured = json.loads(_mark_of(folder).read_bytes())["manifest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return manifest.claim
+    return "verified" if measured == file_sha256(folder / MANIFEST) else manifest.claim
+
+
+def mark_verified(folder: Path, measured: Sequence[str]) -> Path:
+    """Say in the repository of a submission which results were measured again there; gives the file."""
+    facts = {"manifest": file_sha256(folder / MANIFEST), "date": datetime.now(UTC).strftime(DATE)}
+    facts |= {"layerboard": VERSION, "measured": [*measured]}
+    write_whole(path := _mark_of(folder), json.dumps(facts, indent=2, sort_keys=True) + "\n")
+    return path
+
+
+def _mark_of(folder: Path) -> Path:
+    folder = folder.resolve()
+    return folder.parents[1] / VERIFIED / f"{folder.name}.json"
