@@ -1,23 +1,32 @@
 """What was measured, to look at: the command `report` and `layerboard.report`."""
 
-from typing import Literal
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
 from layerboard.zoo.errors import InputError
 
+if TYPE_CHECKING:
+    from layerboard.leaderboards.repository import Repository
+
 
 class ReportRequest(Form):
     """What to look at, and in which form."""
 
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    output: OnePath = Option("results", "Output folder of a run, or a results repository.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the folder's suites.", usual="all, one page per suite")
     to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/report")
     figures: Plain[Literal["svg", "pdf", "both"] | None] = Option(
         None, "Also write the charts as files.", usual="none"
     )
     site: OptionalPath = Option(None, "Also write a folder for a static host or Hugging Face Space.")
+    since: Plain[str | None] = Option(
+        None, "Of a repository: day or submission since when changes are listed.", usual="the last but one"
+    )
     published: Paths = Option(
         (), "CSV files of published numbers to mark in the charts: docs/how-to/published.md."
     )
@@ -28,7 +37,8 @@ def report_command(request: ReportRequest) -> None:
     """Write one HTML page for each suite of an output folder: charts, filters and tables in one file.
 
     The page works offline. `--figures` also writes the charts as files for papers, `--site` a folder for a
-    static web host.
+    static web host. Of a results repository the site has the leaderboards over all submissions, what changed
+    since an earlier one, and a page for each.
 
     Example: `layerboard report --figures pdf`
     """
@@ -45,17 +55,34 @@ def report(request: ReportRequest) -> Files:
         >>> [path.suffix for path in layerboard.report(output="results", to="pages").paths]
         ['.html']
     """
+    from layerboard.leaderboards.merge import write_results
+    from layerboard.leaderboards.repository import Repository, is_repository
+
+    if not is_repository(request.output):
+        if request.since is not None:
+            raise InputError(f"--since needs a results repository; {request.output} has no submissions")
+        return _report(request, request.output)
+    if request.site is None:
+        raise InputError(f"{request.output} is a results repository; give the folder of its site by --site")
+    repository = Repository.read(request.output, request.since)
+    with TemporaryDirectory() as folder:
+        write_results(repository.results(len(repository.submissions)).values(), Path(folder))
+        return _report(replace(request, to=request.to or request.site), Path(folder), repository)
+
+
+def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
+    """Write the report of an output folder, and the site of the results repository that it was made of."""
     from layerboard.benchmark.plan.facts import known_facts, with_seen
     from layerboard.leaderboards.literature import all_published, read_published
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
+    from layerboard.leaderboards.report.history import history_pages
     from layerboard.leaderboards.report.page import report_page
     from layerboard.leaderboards.report.site import write_site
     from layerboard.zoo.atomic import write_whole
 
     further = [number for path in request.published for number in read_published(path, own=True)]
-    output = request.output
     published = (*all_published(), *further)
     records = with_seen(records_of(output))
     boards = boards_of(records, output, request.suite, published)
@@ -71,5 +98,6 @@ def report(request: ReportRequest) -> Files:
         formats = FORMATS if request.figures == "both" else (request.figures,)
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
     if request.site is not None:
-        paths += write_site(pages, reports, request.site)
-    return files_of(paths, "to look at")
+        history = history_pages(repository, boards, request.since or "") if repository else {}
+        paths += write_site(pages, reports, request.site, history)
+    return files_of([*dict.fromkeys(paths)], "to look at")

@@ -1,8 +1,10 @@
 """From a request to jobs: what each backbone still has to do, and what is still to be compared."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
+from pathlib import Path
 
 import torch
 
@@ -18,6 +20,10 @@ from layerboard.benchmark.plan.sizes import shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.scores.records import ResultFiles, is_current
+from layerboard.leaderboards.merge import paths_of
+from layerboard.leaderboards.records.checksum import results_version
+from layerboard.leaderboards.records.files import RESULTS_VERSION
+from layerboard.leaderboards.records.record import UNREADABLE
 from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
@@ -88,7 +94,25 @@ def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.devic
     if request.again and not of_device:
         raise InputError("--again measures costs again, but cost is not among the tasks; add --tasks cost")
     costs = tuple(job for setup in setups for job in _stale(setup, of_device, current, again=request.again))
-    return Prepared(plan, suite, devices, backbones, comparisons, costs, tuple(failures), tuple(current))
+    prepared = Prepared(plan, suite, devices, backbones, comparisons, costs, tuple(failures), tuple(current))
+    _require_results_version(prepared, request.output)
+    return prepared
+
+
+def _require_results_version(prepared: Prepared, output: Path) -> None:
+    """Raise InputError where records of another results version would stay beside those of the run."""
+    jobs = [*prepared.costs, *(job for each in prepared.backbones for job in (*each.scores, *each.questions))]
+    pairs = [pair for _, members in prepared.comparisons for pair in product(members, repeat=2)]
+    written = {job.kept.records for job in jobs} | {one.files_with(other).records for one, other in pairs}
+    for path in {*paths_of(output)} - written:
+        known = RESULTS_VERSION
+        with suppress(*UNREADABLE):
+            known = results_version(path.read_bytes())
+        if known != RESULTS_VERSION:
+            raise InputError(
+                f"{path} has results version {known}, this layerboard {RESULTS_VERSION}, and this run does "
+                "not measure it again; remove that file, or give another --output"
+            )
 
 
 def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:

@@ -54,7 +54,7 @@ def read_checked(path: Path) -> bytes:
     end = start + _DIGITS
     if _digest(content[:start] + _BLANK + content[end:]).encode() != content[start:end]:
         raise ValueError("its bytes are not those that were written")
-    if (known := int(_metadata(content).get(RESULTS, b"1"))) != RESULTS_VERSION:
+    if (known := results_version(content)) != RESULTS_VERSION:
         raise ValueError(f"its numbers have results version {known}, those of today {RESULTS_VERSION}")
     return content
 
@@ -68,6 +68,11 @@ def companions_of(content: bytes) -> dict[str, str]:
     """Digests of the files that belong to some records, by name; empty where there are none."""
     companions: dict[str, str] = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
     return companions
+
+
+def results_version(content: bytes) -> int:
+    """The results version of some records."""
+    return int(_metadata(content).get(RESULTS, b"1"))
 
 
 def _metadata(content: bytes) -> dict[bytes, bytes]:

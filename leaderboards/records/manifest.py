@@ -61,8 +61,8 @@ def claim_of(folder: Path) -> str:
 
 def mark_verified(folder: Path, measured: Sequence[str]) -> Path:
     """Say in the repository of a submission which results were measured again there; gives the file."""
-    facts = {"manifest": file_sha256(folder / MANIFEST), "date": datetime.now(UTC).strftime(DATE)}
-    facts |= {"layerboard": VERSION, "measured": [*measured]}
+    date, digest = datetime.now(UTC).strftime(DATE), file_sha256(folder / MANIFEST)
+    facts = {"manifest": digest, "date": date, "layerboard": VERSION, "measured": [*measured]}
     write_whole(path := _mark_of(folder), json.dumps(facts, indent=2, sort_keys=True) + "\n")
     return path
 

@@ -30,15 +30,21 @@ Written by `layerboard report --site`.
 """
 
 
-def write_site(pages: Mapping[str, str], reports: Sequence[Report], folder: Path) -> list[Path]:
-    """Write the page of each suite, by its name, and its numbers; others in the folder stay."""
+def write_site(
+    pages: Mapping[str, str], reports: Sequence[Report], folder: Path, history: Mapping[str, str]
+) -> list[Path]:
+    """Write the page of each suite, by its name, and its numbers; other files in the folder stay.
+
+    ``history`` are the `history_pages` of a results repository, if it is one.
+    """
     names = {suite: page_name(suite) for suite in pages}
-    single = len(pages) == 1
+    single = len(pages) == 1 and not history
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
     texts |= {f"{numbers.name}.csv": csv_text(numbers) for report in reports for numbers in report.numbers}
     listed = ", ".join(names.values())
+    texts |= history
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")
     texts["README.md"] = CARD.format(title=title, what=f"{what} {listed}")
     for name, text in texts.items():

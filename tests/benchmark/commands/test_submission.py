@@ -12,12 +12,10 @@ import pytest
 import layerboard
 from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
 from layerboard.leaderboards.merge import StoredResult
-from layerboard.leaderboards.records import checksum
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.manifest import MANIFEST
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.submission import PATH, public_name
-from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
 from tests.campaign.submissions import WAYS, change_once, damage, problems_of
@@ -166,14 +164,3 @@ def test_a_drawn_part_is_measured_again(tmp_path: Path) -> None:
     assert (
         "measured again, is another result" in layerboard.verify(folder, **options).frame["problem"].iloc[-1]
     )
-
-
-def test_numbers_of_another_results_version_stand_beside_none(
-    submission: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checksum, "RESULTS_VERSION", 2)
-    with pytest.raises(InputError, match="its numbers have results version 1, those of today 2"):
-        read_records([submission / "records"])
-    monkeypatch.setattr("layerboard.leaderboards.submission.RESULTS_VERSION", 2)
-    with pytest.raises(InputError, match="has results version 1, this layerboard 2"):
-        layerboard.verify(submission)

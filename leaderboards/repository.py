@@ -1,0 +1,93 @@
+"""A results repository: its submissions in the order of their dates, and what changed between them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+
+from layerboard.leaderboards.check import tidy_records
+from layerboard.leaderboards.merge import StoredResult, merged
+from layerboard.leaderboards.pages.tidy import TIDY
+from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS
+from layerboard.leaderboards.submission import Submission, read_submission
+from layerboard.zoo.errors import InputError, shortened, some
+
+COLUMN = ["backbone", "task", "dataset", "protocol", "data", "metric"]  # a backbone's cell of the leaderboard
+EVERY = [*COLUMN, "layer", "tap", "pooling"]  # every score behind them
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is laid out as a results repository."""
+    return (folder / SUBMISSIONS).is_dir()
+
+
+@dataclass(frozen=True, eq=False)
+class Repository:
+    """The submissions of a results repository, the earliest first."""
+
+    submissions: Sequence[Submission]
+    start: int  # so many of them came before what is told as changes
+
+    @classmethod
+    def read(cls, folder: Path, since: str | None = None) -> "Repository":
+        """Read all submissions, to tell what changed since a day or a submission; usually, by the last one.
+
+        Raises InputError where there is none of that name, or one is not as it was submitted.
+        """
+        paths = sorted((folder / SUBMISSIONS).glob(f"*/{MANIFEST}"))
+        submissions = [read_submission(path.parent) for path in paths]
+        for each in submissions:
+            if each.problems:
+                raise InputError(f"{each.folder} is not as it was submitted: {each.problems[0]}")
+        if not submissions:
+            raise InputError(
+                f"expected submissions in {folder / SUBMISSIONS}, found none; `submit` writes one"
+            )
+        submissions.sort(key=lambda each: (each.manifest.date, each.name))
+        names = [each.name for each in submissions]
+        if since is None or since in names:
+            return cls(submissions, len(names) - 1 if since is None else names.index(since) + 1)
+        try:
+            day = date.fromisoformat(since).isoformat()
+        except ValueError:
+            expected = f"a day such as 2026-01-31, or one of {some(names[::-1])}"
+            raise InputError(f"--since takes {expected}; found {shortened(since)}") from None
+        return cls(submissions, sum(each.manifest.date < day for each in submissions))
+
+    def results(self, count: int, left_out: list[str] | None = None) -> dict[Path, StoredResult]:
+        """What the first submissions say together, without what one of them replaces.
+
+        One that contradicts an earlier one is left out, and named in a list.
+        """
+        first = self.submissions[:count]
+        replaced = {each.manifest.replaces for each in first}
+        counted = (each.results for each in first if each.name not in replaced)
+        return merged(counted, [] if left_out is None else left_out)
+
+    def changes(self, start: int, stop: int, keys: Sequence[str] = COLUMN) -> pd.DataFrame:
+        """Scores that are new, gone or moved after ``stop`` submissions, and were not after ``start``.
+
+        One row for each set of values of the keys: of `COLUMN` with the best layer of each backbone, of
+        `EVERY` with all layers. Further columns are ``change``, and ``value`` and ``layer`` with ``_before``
+        and ``_now``, as text that is "" where there is none.
+        """
+        before, now = self.results(start), self.results(stop)
+        frames = []
+        for these, others in ((before, now), (now, before)):
+            frame = _scores([each.records for name, each in these.items() if others.get(name) is not each])
+            frame = frame if "layer" in keys else frame[frame["best"] == "True"]
+            frames.append(frame[[*dict.fromkeys([*keys, "layer", "value"])]])
+        rows = frames[0].merge(
+            frames[1], "outer", on=[*keys], suffixes=("_before", "_now"), indicator="change"
+        )
+        words = {"left_only": "gone", "right_only": "new", "both": "moved"}
+        rows = rows.assign(change=rows["change"].map(words).astype(str)).fillna("")
+        return rows[rows["value_before"] != rows["value_now"]].reset_index(drop=True)
+
+
+def _scores(records: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Scores of single layers, columns `TIDY`, as text."""
+    tidy = tidy_records(pd.concat(records)) if records else pd.DataFrame(columns=TIDY, dtype=str)
+    return tidy[tidy["other"] == ""]
