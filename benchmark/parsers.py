@@ -197,6 +197,11 @@ def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mappin
     return {text(name): parse(given) for name, given in value.items()}
 
 
+def weights(value: object) -> Mapping[str, Path]:
+    """Files or folders of weights by the name of the backbone."""
+    return by_name(path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", value)
+
+
 def default_cache() -> Path:
     """Folder for vectors, measurements and the mini suite's data, below the user's cache folder.
 

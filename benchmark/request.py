@@ -5,7 +5,6 @@ The command ``run`` and ``layerboard.run`` are made from it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
@@ -29,6 +28,14 @@ IMAGES = (
     "val; or images with a metadata.csv or --labels; or images without labels; or hf:DATASET from the Hub."
 )
 DATA = "Folder of the official datasets, or hf:PACK, a folder or Hub dataset that `data pack` wrote."
+BACKBONES = (
+    "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
+    "objects (module:function) or timm models (timm:NAME); from Python also results of from_module."
+)
+WEIGHTS = (
+    "NAME=PATH: weights of a backbone, as a directory in Hugging Face format or the authors' checkpoint "
+    "(.safetensors, .pth)."
+)
 LABELS = (
     "CSV file with the labels of --images DIR: columns file (relative to DIR), label and optionally split; "
     "none: folder names are not labels."
@@ -38,6 +45,7 @@ FOLDERS = "DIR/metadata.csv, or the folder names"
 ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
 Images = Option[str | Path | Sequence[str | Path], tuple[str, ...]]
+Weights = Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]]
 Cache = Option[str | Path | None, Path]
 Workers = Option[int | None, int]
 
@@ -73,12 +81,7 @@ class Request(Form, kw_only=False):
     }
 
     backbones: Option[Backbones, tuple[str, ...]] = Option(
-        (),
-        "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
-        "objects (module:function) or timm models (timm:NAME); from Python also results of from_module.",
-        parsers.backbones,
-        also="-b",
-        usual="the suite's",
+        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
     )
     tasks: Words = Option((), "Tasks, see `list tasks`.", also="-t", usual="all that the data allows")
     _: KW_ONLY
@@ -152,12 +155,7 @@ class Request(Form, kw_only=False):
         parsers.listed,
         usual="the suite's",
     )
-    weights: Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]] = Option(
-        (),
-        "NAME=PATH: weights of a backbone, as a directory in Hugging Face format or the authors' checkpoint "
-        "(.safetensors, .pth).",
-        partial(parsers.by_name, parsers.path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"),
-    )
+    weights: Weights = Option((), WEIGHTS, parsers.weights)
 
     @property
     def request(self) -> "Request":

@@ -17,6 +17,7 @@ from layerboard.benchmark.commands.features import features
 from layerboard.benchmark.commands.from_module import from_module
 from layerboard.benchmark.commands.list import list_backbones
 from layerboard.benchmark.commands.load import load
+from layerboard.benchmark.commands.look import look
 from layerboard.benchmark.commands.merge import merge
 from layerboard.benchmark.commands.recommend import recommend
 from layerboard.benchmark.commands.report import report
@@ -44,6 +45,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "verify",
     "export",
     "report",
+    "look",
     "InputError",
     "__version__",
 ]

@@ -22,6 +22,7 @@ TOGETHER = (
     "benchmark/commands/test_docstrings.py",
     "benchmark/commands/test_result.py",
     "benchmark/test_extending.py",
+    "benchmark/test_look.py",
     "benchmark/test_own_images.py",
     "benchmark/test_resume.py",
     "benchmark/test_sets.py",
@@ -29,6 +30,7 @@ TOGETHER = (
     "benchmark/test_transforms.py",
     "benchmark/test_tutorials.py",
     "leaderboards/report/test_browser.py",
+    "leaderboards/report/test_look_browser.py",
     "mini/render/test_layouts.py",
     "mini/training/test_train.py",
 )

@@ -1,0 +1,134 @@
+"""Pictures through every layer, to look at: the command `look` and `layerboard.look`."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain
+from layerboard.benchmark.request import (
+    BACKBONES,
+    WEIGHTS,
+    Backbones,
+    Cache,
+    Dtype,
+    Request,
+    Weights,
+    cache_option,
+)
+
+if TYPE_CHECKING:
+    from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.leaderboards.report.look import BackboneMaps
+
+USUAL = ("mini-fs", "mini-dino", "mini-mae")
+REMOVED = {
+    "nothing": "",
+    "mean": "The mean patch token of each picture was subtracted first.",
+    "smooth": "What changes slowly over each picture (a Gaussian blur of its tokens) was subtracted first.",
+}
+
+
+class LookRequest(Form, kw_only=False):
+    """Which pictures to look at, through which backbones."""
+
+    images: Paths = Option(..., "Images, videos, animations, or folders of images.")
+    _: KW_ONLY
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
+        USUAL, BACKBONES, parsers.backbones, also="-b", usual="three toy networks"
+    )
+    to: OnePath = Option("look.html", "HTML file to write.")
+    save: Plain[bool] = Option(False, "Also write figures (PNG) and arrays (npz) in NAME-files beside it.")
+    layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final; 0: input of the first block.")
+    frames: Plain[int] = Option(8, "Most pictures of a folder, video or animation, evenly spaced.", least=1)
+    remove: Plain[Literal["nothing", "mean", "smooth"]] = Option(
+        "nothing", "What to subtract from patch tokens: each picture's mean, or what changes slowly over it."
+    )
+    input_size: Plain[int | None] = Option(
+        None, "Longer side in pixels, rounded to the patch size.", least=1, usual="each backbone's own"
+    )
+    weights: Weights = Option((), WEIGHTS, parsers.weights)
+    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
+    dtype: Plain[Dtype] = Option("float32", "Dtype of the forward passes.")
+    cache: Cache = cache_option("Folder of downloaded weights.")
+
+
+@command("look", LookRequest)
+def look_command(request: LookRequest) -> None:
+    """Show images through every layer of backbones, on one HTML page that works offline.
+
+    It has patch tokens as colours (PCA), their similarity to the patch under the pointer, attention of the
+    class token by head, attention rollout, and lengths of tokens; its controls choose the layer and the view.
+
+    Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
+    """
+    with ended_by_signals("interrupted; nothing was written") as report:
+        paths = _written(request, report)
+    for path in paths:
+        say(path)
+
+
+@look_command.python
+def look(request: LookRequest) -> Files:
+    """``paths`` are the files that were written, the page first.
+
+    Example:
+        >>> import layerboard
+        >>> layerboard.look("photos/train/n00000001", backbones="mini-dino", frames=2, to="page.html").paths
+        (...Path('page.html'),)
+    """
+    from layerboard.benchmark.engines.progress import reporter_for
+
+    return files_of(_written(request, reporter_for(None)), "to look at")
+
+
+def _written(request: LookRequest, report: "Reporter") -> list[Path]:
+    """Look at the pictures with each backbone in turn, and write what is seen; gives the files."""
+    import torch
+
+    from layerboard.benchmark.engines.choose import find_device
+    from layerboard.benchmark.look import look_at, pictures_of, require_small
+    from layerboard.benchmark.plan.backbones import find_backbones
+    from layerboard.benchmark.plan.layers import select_layers
+    from layerboard.benchmark.plan.suites import SUITES
+    from layerboard.leaderboards.report.look import look_page
+    from layerboard.zoo.atomic import write_whole
+    from layerboard.zoo.load.backbone import load
+
+    pictures, device = pictures_of(request.images, request.frames), find_device(request.device)
+    names = ("backbones", "layers", "input_size", "weights", "cache")
+    asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
+    layers = {spec: select_layers(request.layers, spec) for spec in find_backbones(asked, SUITES[0], report)}
+    for spec in layers:
+        require_small(spec, pictures, layers[spec])
+    backbones: list[BackboneMaps] = []
+    with report.bar("looking", len(pictures) * len(layers), "images") as advance:
+        for spec, chosen in layers.items():
+            network = load(spec, device=device, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
+            onto = backbones[0].layers[-1] if backbones else None
+            backbones.append(look_at(network, pictures, chosen, request.remove, onto, advance))
+    write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))
+    folder = request.to.with_name(f"{request.to.stem}-files")
+    return [request.to, *(_saved(folder, backbones) if request.save else ())]
+
+
+def _saved(folder: Path, backbones: "Sequence[BackboneMaps]") -> list[Path]:
+    """Write the arrays of each backbone, and its figures; gives the files."""
+    from layerboard.leaderboards.records.arrays import write_arrays
+    from layerboard.leaderboards.records.files import safe_name
+    from layerboard.leaderboards.report.look import arrays_of, figures
+    from layerboard.zoo.atomic import whole_file
+
+    paths = []
+    for backbone in backbones:
+        name = safe_name(backbone.spec.name)
+        paths.append(folder / f"{name}.npz")
+        write_arrays(arrays_of(backbone), paths[-1])
+        for kind, image in figures(backbone).items():
+            paths.append(folder / f"{name}.{kind}.png")
+            with whole_file(paths[-1]) as draft:
+                image.save(draft, "PNG")
+    return paths

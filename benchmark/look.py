@@ -1,0 +1,177 @@
+"""What every layer of backbones shows of a few pictures, by one forward for each picture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from layerboard.benchmark.engines.progress import Advance
+from layerboard.leaderboards.display import natural
+from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
+from layerboard.tasks.datasets.tree import read_tree
+from layerboard.tasks.metrics import principal
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.attention import fuse_heads, patch_query_map, roll
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import AttentionMaps, Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.frames import frames_of, spaced
+from layerboard.zoo.view.views import REFERENCE_SIZE, FitLongSide, Stretch, View
+
+Removed = Literal["nothing", "mean", "smooth"]
+
+DIRECTIONS = 32  # principal directions of tokens that are kept
+PROBED = 512  # tokens whose cosines with all others are compared with what is kept of them
+MOST_MEGABYTES = 32  # of what a page holds of one backbone
+
+
+class LayerOfPicture(NamedTuple):
+    """What a layer shows of one picture."""
+
+    grid: Tensor  # patch tokens, [rows columns dim], float32
+    class_length: float | None
+    maps: dict[str, Floats]  # [cells] by name, of attention
+
+
+def pictures_of(paths: Sequence[Path], frames: int) -> list[Picture]:
+    """The pictures of images, animations, videos and folders; of each at most so many, evenly spaced.
+
+    Raises InputError where there is nothing, or what is there is no picture.
+    """
+    pictures: list[Picture] = []
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"expected an image, a video or a folder at {path}, which does not exist")
+        names = sorted(read_tree(path).images, key=natural) if path.is_dir() else []
+        if path.is_dir() and not names:
+            raise InputError(f"expected images in the folder {path}, found none")
+        files = [path / names[index] for index in spaced(len(names), frames)] if names else [path]
+        pictures += [Picture(*each) for file in files for each in frames_of(file, 1 if names else frames)]
+    if not pictures:
+        raise InputError("expected an image, a video or a folder of images; name one")
+    return pictures
+
+
+def view_of(spec: BackboneSpec) -> View:
+    """The whole image with its longer side at the backbone's input size; a square where it takes no other."""
+    view: View = Stretch(REFERENCE_SIZE) if spec.fixed_size else FitLongSide(REFERENCE_SIZE)
+    return view.scaled(spec.input_size, spec.patch_size)
+
+
+def require_small(spec: BackboneSpec, pictures: Sequence[Picture], layers: Sequence[Layer]) -> None:
+    """Raise InputError where the page would hold more than `MOST_MEGABYTES` of a backbone."""
+    sizes = [view_of(spec).geometry(picture.image.size).size for picture in pictures]
+    strides = [spec.stage_of(layer).stride for layer in layers]
+    cells = sum((width // stride) * (height // stride) for width, height in sizes for stride in strides)
+    megabytes = cells * (DIRECTIONS + 7 + (spec.heads or 0)) / 1e6
+    if megabytes > MOST_MEGABYTES:
+        raise InputError(
+            f"{spec.name}: {len(pictures)} pictures and {len(layers)} layers need {megabytes:,.0f} MB, "
+            f"of at most {MOST_MEGABYTES} a page; take fewer --frames or --layers, or a smaller --input-size"
+        )
+
+
+def look_at(
+    backbone: Backbone,
+    pictures: Sequence[Picture],
+    layers: Sequence[Layer],
+    removed: Removed,
+    onto: LayerMaps | None,
+    advance: Advance,
+) -> BackboneMaps:
+    """What some layers of a backbone show of pictures.
+
+    Colours of the last layer are turned onto those of ``onto``, if there is one, and those of every other
+    layer onto the next one's. Raises InputError where the backbone cannot be shown a picture.
+    """
+    spec = backbone.spec
+    attends = tuple(Layer(index, "probabilities") for index in range(1, spec.depth + 1))
+    notes = [reason] if (reason := backbone.refusal(attends)) else []
+    if not reason and not spec.has_cls:
+        notes.append(f"{spec.name} has no class token: attention and rollout are means over all patches.")
+    seen = []
+    for picture in pictures:
+        seen.append(_forward(backbone, picture, layers, () if reason else attends))
+        advance(1)
+    maps: list[LayerMaps] = []
+    for layer in reversed(layers):
+        onto = _joint(str(layer), [each.pop(layer) for each in seen], removed, onto)
+        maps.insert(0, onto)
+    return BackboneMaps(spec, tuple(maps), tuple(notes))
+
+
+def _forward(
+    backbone: Backbone, picture: Picture, layers: Sequence[Layer], attends: Sequence[Layer]
+) -> dict[Layer, LayerOfPicture]:
+    """One forward of one picture: what each of the layers shows, with the attention of blocks."""
+    seen: dict[Layer, LayerOfPicture] = {}
+    attention: dict[int, dict[str, Floats]] = {}
+    rolled: Tensor | None = None
+
+    def keep(shown: Shown) -> None:
+        nonlocal rolled
+        if isinstance(shown, AttentionMaps):
+            rolled = roll(fuse_heads(shown.probabilities, "mean"), rolled)
+            if shown.layer.index in {layer.index for layer in layers}:
+                attention[shown.layer.index] = _attention(shown, rolled, has_cls=backbone.spec.has_cls)
+            return
+        if not bool(shown.grid.isfinite().all()):
+            what = f"{backbone.spec.name}: numbers of layer {shown.layer} are not finite in {backbone.dtype}"
+            raise InputError(f"{what}; take --dtype float32")
+        length = None if shown.cls is None else float(shown.cls.float().norm())
+        maps = attention.get(shown.layer.index, {})  # the final norm has those of the last block
+        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), length, maps)
+
+    backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
+    return seen
+
+
+def _attention(shown: AttentionMaps, rolled: Tensor, *, has_cls: bool) -> dict[str, Floats]:
+    """What the class token attends to, or patches on average, by head and mean, and the rollout: [cells]."""
+    first = shown.prefix_tokens
+    looked = shown.probabilities[0], rolled[0]
+    rows = (maps[..., 0, :] if has_cls else patch_query_map(maps, first) for maps in looked)
+    each, all_layers = (row[..., first:].double().cpu().numpy() for row in rows)
+    named = {"attention": each.mean(axis=0), "rollout": all_layers}
+    return named | {f"head {number}": head for number, head in enumerate(each, 1)}
+
+
+def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: LayerMaps | None) -> LayerMaps:
+    """What a layer shows of all pictures."""
+    grids = [each.grid.double().numpy() for each in seen]
+    sizes = tuple((grid.shape[0], grid.shape[1]) for grid in grids)
+    plain = np.concatenate([_less(grid, removed).reshape(-1, grid.shape[2]) for grid in grids])
+    tokens = principal.unit(plain)
+    first = principal.principal(tokens, DIRECTIONS)
+    scores = first.scores[:, : principal.COLOURS]
+    scores = np.pad(scores, ((0, 0), (0, principal.COLOURS - scores.shape[1])))
+    if onto:
+        others = (_at_size(part, size) for part, size in zip(onto.split(onto.turned), sizes, strict=True))
+        scores = principal.turned(scores, np.concatenate([*others]))
+    probed = np.array(spaced(len(tokens), PROBED))
+    stored = principal.quantised(first)
+    kept = principal.restored(*stored, first.square)
+    error = float(np.abs(kept.cosines(probed) - tokens[probed] @ tokens.T).max())
+    maps = {"length": np.concatenate([np.linalg.norm(grid, axis=-1).ravel() for grid in grids])}
+    maps |= {name: np.concatenate([each.maps[name] for each in seen]) for name in seen[0].maps}
+    lengths = tuple(each.class_length for each in seen if each.class_length is not None)
+    return LayerMaps(name, sizes, first, stored, error, scores, maps, lengths)
+
+
+def _less(grid: Floats, removed: Removed) -> Floats:
+    """A grid [rows columns dim] without its mean token, or what changes slowly."""
+    if removed == "smooth":
+        return principal.without_smooth(grid)
+    return grid - grid.mean(axis=(0, 1)) if removed == "mean" else grid
+
+
+def _at_size(part: Floats, size: tuple[int, int]) -> Floats:
+    """Numbers of a grid [rows columns 3] as those of another grid's cells, [cells 3]."""
+    channels = torch.from_numpy(part).permute(2, 0, 1)[None]
+    resized: Floats = interpolate(channels, size=size, mode="area")[0].permute(1, 2, 0).reshape(-1, 3).numpy()
+    return resized

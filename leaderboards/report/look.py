@@ -1,0 +1,195 @@
+"""The page of `layerboard look`: pictures through every layer, as one HTML file that needs nothing else."""
+
+import base64
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from PIL import Image
+
+from layerboard.leaderboards.charts.raster import steps
+from layerboard.leaderboards.report.html import filled
+from layerboard.leaderboards.report.packing import json_script, script_digest
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.principal import PrincipalTokens, colours
+from layerboard.zoo.errors import printable
+from layerboard.zoo.spec import BackboneSpec
+
+ASSETS = Path(__file__).parent / "assets"
+SIDE = 512  # pixels of the longer side of a picture in the page
+CELL = 8  # pixels a side of a cell of a figure
+GAP = 6  # pixels between the maps of a figure
+
+Cells = tuple[int, int]  # rows and columns of a grid
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that is looked at, RGB, and what it is called."""
+
+    name: str
+    image: Image.Image
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMaps:
+    """What one layer shows of pictures: a number or more a cell, of all pictures one behind the other.
+
+    ``maps`` are [cells] by name: ``length`` of each token; of blocks with attention also ``attention``, the
+    mean over heads of what the class token attends to, or all patches where there is none, each ``head N``,
+    and ``rollout``. The final norm has those of the last block.
+    """
+
+    layer: str
+    grids: tuple[Cells, ...]  # of each picture
+    tokens: PrincipalTokens  # at length 1
+    stored: tuple[
+        NDArray[np.int8], Floats
+    ]  # these as the page holds them: whole numbers, step of each column
+    error: float  # the largest of a cosine that the page computes
+    turned: Floats  # what becomes colours: scores of three directions, turned onto another layer's [cells 3]
+    maps: Mapping[str, Floats]
+    class_lengths: tuple[float, ...]  # of the class token in each picture; () where there is none
+
+    @property
+    def colours(self) -> NDArray[np.uint8]:
+        """Red, green and blue of each cell, [cells 3]."""
+        return colours(self.turned)
+
+    def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Numbers of cells [cells ...] as a map of each picture, [rows columns ...]."""
+        ends = np.cumsum([rows * columns for rows, columns in self.grids])
+        parts = zip(np.split(values, ends[:-1]), self.grids, strict=True)
+        return [part.reshape(*grid, *values.shape[1:]) for part, grid in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class BackboneMaps:
+    """What the layers of a backbone show of pictures, and sentences on what it has not."""
+
+    spec: BackboneSpec
+    layers: tuple[LayerMaps, ...]
+    notes: tuple[str, ...]
+
+
+def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], removed: str) -> str:
+    """The page of some pictures and backbones; ``removed`` says in a sentence what was subtracted."""
+    script = (ASSETS / "look.js").read_text(encoding="utf-8")
+    style = "".join((ASSETS / f"{name}.css").read_text(encoding="utf-8") for name in ("report", "look"))
+    policy = (
+        f"default-src 'none'; script-src {script_digest(script)}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    content = b"".join(_bytes(layer) for backbone in backbones for layer in backbone.layers)
+    data = {
+        "pictures": [_picture(picture) for picture in pictures],
+        "backbones": [_facts(backbone) for backbone in backbones],
+        "ramp": steps().tolist(),
+    }
+    page = filled(
+        "look",
+        names=[picture.name for picture in pictures],
+        backbones=backbones,
+        removed=removed,
+        policy=policy,
+        style=Markup(style),  # noqa: S704 - our own files
+        data=Markup(json_script(data)),  # noqa: S704 - escaped there
+        content=base64.b64encode(gzip.compress(content, 6, mtime=0)).decode(),
+        script=Markup(script),  # noqa: S704 - our own file
+    )
+    return printable(page)
+
+
+def _picture(picture: Picture) -> dict[str, Any]:
+    small = picture.image.copy()
+    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    sink = BytesIO()
+    small.save(sink, "WEBP", quality=80)
+    source = f"data:image/webp;base64,{base64.b64encode(sink.getvalue()).decode()}"
+    return {"name": picture.name, "width": small.width, "height": small.height, "source": source}
+
+
+def _facts(backbone: BackboneMaps) -> dict[str, Any]:
+    layers = [
+        {
+            "name": layer.layer,
+            "grids": layer.grids,
+            "share": round(float(layer.tokens.shares.sum()), 4),
+            "error": round(layer.error, 4),
+            "square": layer.tokens.square,
+            "steps": layer.stored[1].tolist(),
+            "maps": {name: _spans(layer, name) for name in layer.maps},
+            "classLengths": [round(length, 3) for length in layer.class_lengths],
+        }
+        for layer in backbone.layers
+    ]
+    return {
+        "name": backbone.spec.name,
+        "depth": backbone.spec.depth,
+        "notes": backbone.notes,
+        "layers": layers,
+    }
+
+
+def _spans(layer: LayerMaps, name: str) -> list[list[float]]:
+    """Lowest and highest number of a map in each picture; lengths have one span in all pictures."""
+    values = layer.maps[name]
+    parts = [values] * len(layer.grids) if name == "length" else layer.split(values)
+    return [[float(part.min()), float(part.max())] for part in parts]
+
+
+def _bytes(layer: LayerMaps) -> bytes:
+    """Scores of tokens in 8 bits with their sign, colours, and each map from 0 to 255 between its ends."""
+    maps = [levels for name in layer.maps for levels in _levels(layer, name)]
+    return b"".join([layer.stored[0].tobytes(), layer.colours.tobytes(), *maps])
+
+
+def _levels(layer: LayerMaps, name: str) -> list[bytes]:
+    parts = zip(layer.split(layer.maps[name]), _spans(layer, name), strict=True)
+    shares = ((part - low) / ((high - low) or 1) for part, (low, high) in parts)
+    return [np.rint(share * 255).astype(np.uint8).tobytes() for share in shares]
+
+
+def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
+    """What is known of each layer, by its name and that of the array: ``12.attention``."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for layer in backbone.layers:
+        tokens, lengths = layer.tokens, {"class-length": layer.class_lengths}
+        named = {name: getattr(tokens, name) for name in ("scores", "along", "square", "shares")}
+        named |= {"grids": layer.grids, "colours": layer.colours} | (lengths if layer.class_lengths else {})
+        named |= {name.replace(" ", "-"): values for name, values in layer.maps.items()}
+        arrays |= {f"{layer.layer}.{name}": np.asarray(values) for name, values in named.items()}
+    return arrays
+
+
+def figures(backbone: BackboneMaps) -> dict[str, Image.Image]:
+    """Colours and maps, but those of single heads, by name: a row a picture, a column a layer."""
+    every = dict.fromkeys(name for layer in backbone.layers for name in layer.maps)
+    names = [name for name in every if not name.startswith("head")]
+    return {name: _figure(backbone.layers, name) for name in ("colours", *names)}
+
+
+def _figure(layers: Sequence[LayerMaps], name: str) -> Image.Image:
+    rows = [max(grid[0] for layer in layers for grid in layer.grids) * CELL + GAP] * len(layers[0].grids)
+    width = max(grid[1] for layer in layers for grid in layer.grids) * CELL + GAP
+    sheet = Image.new("RGB", (width * len(layers) - GAP, sum(rows) - GAP), "white")
+    for column, layer in enumerate(layers):
+        if name != "colours" and name not in layer.maps:
+            continue
+        shown = layer.colours if name == "colours" else _coloured(layer, name)
+        for row, cells in enumerate(layer.split(shown)):
+            size = (cells.shape[1] * CELL, cells.shape[0] * CELL)
+            image = Image.fromarray(cells).resize(size, Image.Resampling.NEAREST)
+            sheet.paste(image, (column * width, row * rows[0]))
+    return sheet
+
+
+def _coloured(layer: LayerMaps, name: str) -> NDArray[np.uint8]:
+    levels = np.frombuffer(b"".join(_levels(layer, name)), np.uint8)
+    return steps()[levels // 4]

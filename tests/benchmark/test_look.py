@@ -1,0 +1,174 @@
+"""`look`: pictures through every layer, as a user asks for them, against the features that `load` gives."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import layerboard
+from layerboard.benchmark import look as looking
+from layerboard.zoo.errors import InputError
+from tests import fakes
+from tests.benchmark.runs import command
+
+Capture = pytest.CaptureFixture[str]
+HOSTILE = "a<b>&'\".png"
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two images of different shapes, one with a name that markup would take for a tag."""
+    folder = tmp_path_factory.mktemp("photos")
+    generator = np.random.default_rng(0)
+    fakes.fake_image(1, (90, 60), generator)[0].save(folder / HOSTILE)
+    fakes.fake_image(2, (64, 64), generator)[0].save(folder / "b.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def looked(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a page, its figures and arrays."""
+    folder = tmp_path_factory.mktemp("looked")
+    layerboard.look(
+        photos, backbones=["mini-dino", "mini-resnet"], to=folder / "page.html", save=True, device="cpu"
+    )
+    return folder
+
+
+def grids(photos: Path, name: str, layer: str) -> list[np.ndarray]:
+    """What a layer gives of each picture, shown as `look` shows it."""
+    encode = layerboard.load(name, layer=layer, pooling="grid", device="cpu")
+    found = []
+    for path in sorted(photos.iterdir()):
+        pixels = looking.view_of(encode.spec).render(Image.open(path).convert("RGB"))
+        found.append(encode(pixels)[0].double().numpy())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"), [("mini-dino", "7"), ("mini-dino", "final"), ("mini-resnet", "5")]
+)
+def test_arrays_are_those_of_numpy(looked: Path, photos: Path, name: str, layer: str) -> None:
+    with np.load(looked / "page-files" / f"{name}.npz") as file:
+        saved = {key.partition(".")[2]: file[key] for key in file.files if key.startswith(f"{layer}.")}
+    own = grids(photos, name, layer)
+    assert saved["grids"].tolist() == [list(grid.shape[:2]) for grid in own]
+    plain = np.concatenate([grid.reshape(-1, grid.shape[2]) for grid in own])
+    tokens = plain / np.linalg.norm(plain, axis=1, keepdims=True)
+    np.testing.assert_allclose(saved["length"], np.linalg.norm(plain, axis=1), rtol=1e-5)
+    left, values, _ = np.linalg.svd(tokens - tokens.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(saved["scores"][:, :8]), np.abs(left * values)[:, :8], atol=2e-5)
+    cosines = saved["square"] + saved["along"][:, None] + saved["along"] + saved["scores"] @ saved["scores"].T
+    lost = 1 - (values**2)[:32].sum() / (values**2).sum()
+    assert np.square(cosines - tokens @ tokens.T).mean() <= lost + 1e-9
+
+
+def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) -> None:
+    with np.load(looked / "page-files" / "mini-dino.npz") as file:
+        heads = np.stack([file[f"7.head-{number}"] for number in (1, 2, 3)])
+        np.testing.assert_allclose(file["7.attention"], heads.mean(axis=0), atol=1e-7)
+        assert (heads.sum(axis=1) < 2).all()  # two pictures, less what goes to the class token
+        assert file["1.rollout"].sum() <= file["12.rollout"].sum()
+        np.testing.assert_array_equal(file["final.attention"], file["12.attention"])
+    with np.load(looked / "page-files" / "mini-resnet.npz") as file:
+        assert {key.partition(".")[2] for key in file.files} == {
+            *("scores", "along", "square", "shares", "grids", "colours", "length")
+        }
+    names = {path.name for path in (looked / "page-files").iterdir()}
+    assert names == {f"mini-resnet.{end}" for end in ("npz", "colours.png", "length.png")} | {
+        f"mini-dino.{end}"
+        for end in ("npz", *(f"{kind}.png" for kind in ("colours", "length", "attention", "rollout")))
+    }
+
+
+def test_rollout_of_the_first_block_is_half_its_attention(looked: Path) -> None:
+    with np.load(looked / "page-files" / "mini-dino.npz") as file:
+        np.testing.assert_allclose(file["1.rollout"], file["1.attention"] / 2, atol=1e-6)
+
+
+def test_the_page_is_one_file_with_escaped_names(looked: Path) -> None:
+    text = (looked / "page.html").read_text(encoding="utf-8")
+    assert HOSTILE not in text
+    assert "default-src &#39;none&#39;" in text
+    assert "http://" not in text
+    assert "https://" not in text
+    data = json.loads(
+        re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0]
+    )
+    assert [picture["name"] for picture in data["pictures"]] == [HOSTILE, "b.png"]
+    assert [backbone["notes"] for backbone in data["backbones"]] == [[], ["mini-resnet has no attention."]]
+    assert [layer["name"] for layer in data["backbones"][0]["layers"]] == [*map(str, range(1, 13)), "final"]
+    errors = [layer["error"] for backbone in data["backbones"] for layer in backbone["layers"]]
+    assert all(0 < error < 0.5 for error in errors)
+
+
+def test_colours_of_neighbouring_layers_hardly_differ(looked: Path) -> None:
+    """Tokens change little from one of the last blocks to the next, and so do their colours."""
+    with np.load(looked / "page-files" / "mini-dino.npz") as file:
+        last, before = (file[f"{layer}.colours"].astype(float) for layer in ("12", "11"))
+    assert np.abs(last - before).mean() < 25
+
+
+def test_what_is_removed_is_gone(photos: Path, tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    for removed in ("mean", "smooth"):
+        layerboard.look(
+            photos / "b.png", backbones="mini-dino", to=page, save=True, remove=removed, layers="12"
+        )
+        with np.load(tmp_path / "a-files" / "mini-dino.npz") as file:
+            assert float(file["12.square"]) < 0.1  # of tokens whose mean is gone little is left in common
+        assert " was subtracted first." in page.read_text(encoding="utf-8")
+
+
+def test_odd_images_are_shown(tmp_path: Path) -> None:
+    Image.new("L", (1, 1), 7).save(tmp_path / "pixel.png")
+    Image.new("RGBA", (300, 2), (9, 9, 9, 0)).save(tmp_path / "wide.png")
+    turned = Image.new("RGB", (40, 20), "red")
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(tmp_path / "turned.jpg", exif=exif)
+    pictures = looking.pictures_of([tmp_path], 8)
+    assert {picture.name: picture.image.size for picture in pictures} == {
+        "pixel.png": (1, 1), "wide.png": (300, 2), "turned.jpg": (20, 40),
+    }  # fmt: skip
+    layerboard.look(tmp_path, backbones="mini-fs", layers="12", to=tmp_path / "a.html")
+
+
+def test_a_folder_gives_evenly_spaced_frames_in_the_order_of_numbers(tmp_path: Path) -> None:
+    for number in range(12):
+        Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
+    names = [picture.name for picture in looking.pictures_of([tmp_path, tmp_path / "3.png"], 3)]
+    assert names == ["0.png", "6.png", "11.png", "3.png"]
+
+
+def test_wrong_inputs_are_one_sentence(capsys: Capture, photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("words")
+    (tmp_path / "empty").mkdir()
+    for arguments, expected in (
+        ((tmp_path / "no.png",), "expected an image, a video or a folder at "),
+        ((tmp_path / "a.txt",), "cannot decode image "),
+        ((tmp_path / "empty",), "expected images in the folder "),
+        ((photos, "-b", "mini-dina"), "No backbone is called 'mini-dina'; did you mean mini-dino"),
+        ((photos, "-b", "mini-dino", "--layers", "13"), "mini-dino has layers 0 to 12, there is no layer 13"),
+        ((photos, "--input-size", "9000"), "mini-fs: 2 pictures and 13 layers need "),
+    ):
+        said = command(capsys, "look", *arguments, "--to", tmp_path / "page.html")
+        assert said.code == 2
+        assert said.err.startswith(f"error: {expected}")
+        assert said.err.count("\n") == 1
+    assert not (tmp_path / "page.html").exists()
+    with pytest.raises(InputError, match="expected an image, a video or a folder of images; name one"):
+        layerboard.look([])
+
+
+def test_a_network_of_this_process_is_looked_at(photos: Path, tmp_path: Path) -> None:
+    convolution = torch.nn.Conv2d(3, 8, kernel_size=8, stride=8)
+    layers = (torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3, padding=1), torch.nn.ReLU()) for _ in range(3))
+    net = torch.nn.Sequential(convolution, *layers)
+    mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64, verbose=False)
+    layerboard.look(photos, backbones=[mine, "mini-fs"], layers="3", to=tmp_path / "own.html")
+    assert "mine" in (tmp_path / "own.html").read_text(encoding="utf-8")

@@ -1,0 +1,138 @@
+"""The page of `look` in a real browser, opened from a file, with the network watched."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import layerboard
+from tests import fakes
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("look")
+    generator = np.random.default_rng(0)
+    for name in ("a <b>.png", "b.png"):
+        fakes.fake_image(len(name), (64, 48), generator)[0].save(folder / name)
+    layerboard.look(folder, backbones=["mini-dino", "mini-resnet"], to=folder / "page.html", save=True)
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def tab(page):
+    """One tab for all tests; what it asks for and what it says is kept."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on the path")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = browser.new_context(viewport={"width": 1000, "height": 800}).new_page()
+        asked, said = [], []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.on("console", lambda message: said.append(message.text))
+        opened.on("pageerror", lambda error: said.append(str(error)))
+        opened.goto(f"{page.as_uri()}#view=similarity&layer=6&picture=1&x=0.3&y=0.6")
+        opened.wait_for_selector("html[data-ready]")
+        yield opened
+        assert {url.partition("#")[0] for url in asked if not url.startswith(("data:", "blob:"))} == {
+            page.as_uri()
+        }
+        assert said == []
+        browser.close()
+
+
+def captions(tab):
+    """What stands below the maps of the first backbone."""
+    return tab.locator(".row").nth(1).locator("figcaption").all_inner_texts()
+
+
+def test_the_address_says_what_is_shown_and_cosines_are_numpys(tab, page):
+    assert tab.input_value("#view") == "similarity"
+    assert tab.inner_text("#layer-name") == "7"
+    assert tab.inner_text("#chosen") == "Patch in row 4, column 3 of b.png."
+    with np.load(page.with_name("page-files") / "mini-dino.npz") as file:
+        scores, along, square = (file[f"7.{name}"] for name in ("scores", "along", "square"))
+        rows, columns = file["7.grids"][1]
+    chosen = rows * columns + 3 * columns + 2  # both pictures have one size
+    cosines = square + along[chosen] + along + scores @ scores[chosen]
+    shown = [list(map(float, re.findall(r"-?[\d.]+", text))) for text in captions(tab)]
+    expected = [[part.min(), part.max()] for part in np.split(cosines, 2)]
+    np.testing.assert_allclose(shown, expected, atol=0.02)
+    assert tab.locator(".row").nth(1).locator(".nearest").count() == 1
+
+
+def test_the_patch_follows_the_pointer_until_it_is_held(tab):
+    box = tab.locator("button.stack").first.bounding_box()
+    tab.mouse.move(box["x"] + 5, box["y"] + 5)
+    tab.wait_for_function(
+        "document.querySelector('#chosen').textContent.startsWith('Patch in row 1, column 1 of a <b>')"
+    )
+    tab.mouse.click(box["x"] + box["width"] - 5, box["y"] + 5)
+    tab.wait_for_function("document.querySelector('#chosen').textContent.includes('column 8')")
+    tab.mouse.move(box["x"] + 5, box["y"] + 5)
+    tab.wait_for_timeout(50)
+    assert "row 1, column 8 of a <b>.png, held" in tab.inner_text("#chosen")
+    tab.mouse.move(1, 1)
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("!document.querySelector('#chosen').textContent.includes('held')")
+
+
+def test_the_keyboard_suffices(tab):
+    tab.locator("#below").focus()
+    for _ in range(3):  # the region that scrolls, then the pictures
+        tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.dataset.picture") == "1"
+    before = tab.inner_text("#chosen")
+    tab.keyboard.press("ArrowDown")
+    tab.wait_for_function("before => document.querySelector('#chosen').textContent !== before", arg=before)
+    assert "row 2, column 8 of b.png" in tab.inner_text("#chosen")
+    tab.locator("#layer").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function("document.querySelector('#layer-name').textContent === '8'")
+    assert "layer=7" in tab.url
+    assert "y=0.25" in tab.url
+
+
+def test_what_a_network_lacks_is_said_in_its_row(tab):
+    tab.select_option("#view", "rollout")
+    tab.wait_for_function("document.querySelectorAll('.row p:not([hidden])').length === 1")
+    assert tab.inner_text(".row p:not([hidden])") == "mini-resnet has no attention."
+    assert tab.locator(".row").nth(1).locator("canvas:visible").count() == 2
+    assert tab.locator(".row").nth(2).locator("canvas:visible").count() == 0
+
+
+def test_heads_and_layers_are_columns(tab):
+    tab.select_option("#columns", "heads")
+    assert tab.input_value("#view") == "attention"
+    tab.wait_for_function("document.querySelectorAll('.row:nth-child(2) canvas').length === 4")
+    assert [text.partition(":")[0] for text in captions(tab)] == ["mean", "head 1", "head 2", "head 3"]
+    tab.select_option("#view", "colours")
+    tab.select_option("#columns", "layers")
+    tab.wait_for_function("document.querySelectorAll('.row:nth-child(2) canvas').length === 13")
+    assert captions(tab)[-1] == "final norm"
+
+
+def test_colours_are_those_of_the_arrays(tab, page):
+    with np.load(page.with_name("page-files") / "mini-dino.npz") as file:
+        expected = file["final.colours"].reshape(2, -1, 3)[1]
+    script = """() => { const canvas = [...document.querySelectorAll('.row:nth-child(2) canvas')].at(-1);
+      return [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data]; }"""
+    found = np.array(tab.evaluate(script)).reshape(-1, 4)[:, :3]
+    np.testing.assert_array_equal(found, expected)
+    with Image.open(page.with_name("page-files") / "mini-dino.colours.png") as figure:
+        assert figure.width > 13 * 8
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_nothing_is_wider_than_the_window(tab, width):
+    tab.set_viewport_size({"width": width, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.click("#theme")
+    assert "theme=" in tab.url

@@ -1,0 +1,57 @@
+"""Pictures of a file: one of an image, evenly spaced ones of an animation or a video."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.view.photos import MOST_PIXELS, as_seen, decoding, open_file
+
+VIDEOS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mpg", ".mpeg")  # endings, in any case of letters
+ANIMATED = ("GIF", "WEBP", "PNG", "AVIF")  # formats whose further pictures are later ones
+
+
+def spaced(count: int, most: int) -> list[int]:
+    """Indices of at most so many of ``count`` things, evenly spaced from the first to the last."""
+    return sorted({*np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()})
+
+
+def frames_of(path: Path, most: int) -> list[tuple[str, Image.Image]]:
+    """The RGB pictures of a file with their names: that of the file, and the number of a frame behind it.
+
+    Raises InputError where it is no image and no video, is damaged or huge, or PyAV is missing for a video.
+    """
+    if path.suffix.lower() in VIDEOS:
+        return [(f"{path.name} frame {index}", image) for index, image in _of_video(path, most)]
+    with decoding(f"cannot decode image {path}"), open_file(path) as opened:
+        count = getattr(opened, "n_frames", 1) if opened.format in ANIMATED else 1
+        if count == 1:
+            return [(path.name, as_seen(opened))]
+        images = []
+        for index in spaced(count, most):
+            opened.seek(index)
+            images.append((f"{path.name} frame {index}", as_seen(opened.copy())))
+        return images
+
+
+def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
+    try:
+        import av
+    except ImportError as error:
+        raise InputError(
+            f"{path} is a video, which PyAV reads: pip install 'layerboard[video]', or give a folder of its "
+            "frames"
+        ) from error
+    # what is inside of it leads to no other file and no address
+    with (
+        decoding(f"cannot decode video {path}"),
+        av.open(str(path), options={"protocol_whitelist": "file"}) as file,
+    ):
+        stream = file.streams.video[0]
+        if stream.width * stream.height > MOST_PIXELS:
+            raise InputError(f"its frames have more than {MOST_PIXELS:,} pixels; make it smaller")
+        chosen = spaced(sum(packet.size > 0 for packet in file.demux(stream)), most)
+        file.seek(0)
+        frames = enumerate(file.decode(stream))
+        return [(index, frame.to_image().convert("RGB")) for index, frame in frames if index in chosen]
