@@ -4,10 +4,12 @@ The pages of docs; those that forms and tables give (commands, functions, tasks,
 the repository that a page links to, with every link set right.
 """
 
+import html
 import inspect
 import json
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from os.path import relpath, sep
@@ -22,9 +24,13 @@ from layerboard.tasks.registry import TASKS, TaskEntry
 
 ROOT = Path(__file__).parents[1]
 DOCS, BUILT = ROOT / "docs", ROOT / "build" / "docs"
+FUNCTIONS = [name for name in layerboard.__all__ if inspect.isfunction(getattr(layerboard, name))]
+METRICS = sorted((ROOT / "tasks" / "metrics").glob("[a-z]*.py"))
 LINK = re.compile(r"(\]\(|(?:src|href)=\")((?!https?:|mailto:|#)[^)#\s\"]+)((?:#[^)\s\"]*)?[)\"])")
 FENCE = re.compile(r"^(```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
 PLACE = re.compile(r"^<!-- (functions|metrics|tasks|commands) -->$", flags=re.MULTILINE)
+# Code and tables of numbers, which pages link to, are not what a search is for.
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 
 def place_of(path: Path) -> Path:
@@ -130,8 +136,7 @@ def commands() -> str:
 
 def functions() -> str:
     """All public functions, as their documentation has them."""
-    names = (name for name in layerboard.__all__ if inspect.isfunction(getattr(layerboard, name)))
-    return "\n\n".join(map(function, names))
+    return "\n\n".join(map(function, FUNCTIONS))
 
 
 def function(name: str) -> str:
@@ -181,9 +186,7 @@ def task(entry: TaskEntry) -> str:
 
 def metrics() -> str:
     """The modules of metrics, for mkdocstrings."""
-    folder = ROOT / "tasks" / "metrics"
-    names = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
-    return "\n\n".join(f"::: layerboard.tasks.metrics.{name}" for name in names)
+    return "\n\n".join(f"::: layerboard.tasks.metrics.{path.stem}" for path in METRICS)
 
 
 def notebook(text: str) -> str:
@@ -214,7 +217,9 @@ def pages() -> Iterator[tuple[Path, str | Path]]:
         for path in left:
             done.add(path)
             page = path.is_dir() or path.suffix in (".md", ".py")
-            yield place_of(path), page_of(path, wanted) if page and path != ROOT / "README.md" else path
+            content = page_of(path, wanted) if page and path != ROOT / "README.md" else path
+            searched = path.is_relative_to(DOCS) or path.parent == ROOT or not page
+            yield place_of(path), content if searched else f"{UNSEARCHED}{content}"
     for path in sorted((DOCS / "tutorials").glob("*.md")):
         yield place_of(path).with_suffix(".ipynb"), notebook(path.read_text(encoding="utf-8"))
     folder = Path("reference/commands")
@@ -235,5 +240,20 @@ def main() -> None:
             shutil.copyfile(content, path)
 
 
+def check_search() -> None:
+    """A search of the built site finds every command, function, task and metric under its name."""
+    items = json.loads((ROOT / "build" / "site" / "search.json").read_text(encoding="utf-8"))["items"]
+    found = {(item["location"].partition("#")[0], item["title"]) for item in items}
+    folder = "reference/commands"
+    names = {(f"{folder}/{Path(file_of(each)).stem}.html", f"layerboard {each.name}") for each in COMMANDS}
+    names |= {("reference/python.html", name) for name in FUNCTIONS}
+    names |= {("reference/tasks.html", task.name) for task in TASKS}
+    names |= {("reference/metrics.html", path.stem) for path in METRICS}
+    described = "".join(item["text"] for item in items if "reference/tasks.html#" in item["location"])
+    metrics = {name for task in TASKS for name in task.metrics if html.escape(name) not in described}
+    if missing := sorted(map(str, [*(names - found), *metrics])):
+        raise SystemExit(f"a search does not find {', '.join(missing)}")
+
+
 if __name__ == "__main__":
-    main()
+    check_search() if sys.argv[1:] == ["--search"] else main()
