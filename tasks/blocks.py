@@ -80,9 +80,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list of sentences."""
+    """A list of sentences: plain ones, or with links and words that stand out."""
 
-    items: tuple[str, ...]
+    items: tuple[str | Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class Table:
     left: int = 1  # so many columns are aligned left, those after them right
     caption: str = ""  # says what is shown to those who cannot see where it stands
     head: int = 0  # the column that names the rows
+    folded: bool = False  # whether it is hidden until its caption is clicked
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.zoo.errors import InputError, require_known
@@ -14,6 +14,16 @@ Role = Literal[
     "classification", "retrieval", "videos", "keypoints", "scenes", "objects", "parts", "masks", "weights"
 ]
 """Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
+
+
+class Headline(NamedTuple):
+    """One number of each backbone that answers the question of an analysis, for the top of its page."""
+
+    title: str
+    metric: str
+    pooling: str = ""  # what is looked from; any where empty
+    tap: str = ""  # any where empty
+    block: Literal["first", "last", "lowest", "whole"] = "last"  # whose it is: a block's, or the backbone's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +48,7 @@ class TaskEntry:
     labels: bool = True  # whether it needs the classes of its images, of the role ``classification``
     unlabelled: bool = False  # whether it is run on images without classes where no task is named
     drawing: str = ""
+    headlines: tuple[Headline, ...] = ()
     code: str | type[Any] = ""  # its class (`tasks.task.Task`), or where it is found: imported when it runs
     by_protocol: tuple[tuple[str, str], ...] = ()  # protocols that run another class, and where it is found
 
@@ -198,6 +209,12 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Are attention heads local or global?",
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
         drawing="layerboard.tasks.analyses.drawings.attention:draw_distance",
+        headlines=(
+            Headline(
+                "attention distance as a share of uniform attention's, the most local block",
+                *("attention-distance-ratio", "patch", "attention", "lowest"),
+            ),
+        ),
     ),
     _inside(
         name="attention-shares",
@@ -207,6 +224,7 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Is attention broad or sharp, and how much goes to the class token and registers?",
         measures="entropy: of the attention of a token over all tokens, as a share of the largest",
         drawing="layerboard.tasks.analyses.drawings.attention:draw_shares",
+        headlines=(Headline("entropy of the class token's attention, last block", "entropy", "cls"),),
     ),
     _inside(
         name="localisation",
@@ -217,6 +235,11 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
         "the patch at its own position; 0.5 by chance",
         drawing="layerboard.tasks.analyses.drawings.tokens:draw_localisation",
+        headlines=(
+            Headline(
+                "share of tokens that know their place, last block", "localisation-top1", "patch", "block"
+            ),
+        ),
     ),
     _inside(
         name="position-audit",
@@ -231,6 +254,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="position-r2: share of the variance of row and column that a linear map predicts from "
         "tokens of held-out images",
         drawing="layerboard.tasks.analyses.drawings.tokens:draw_position",
+        headlines=(Headline("R² of row and column, last block", "position-r2", "patch", "block"),),
     ),
     _inside(
         name="saliency",
@@ -248,6 +272,13 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Do attention heads and attention rollout highlight the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
         drawing="layerboard.tasks.analyses.drawings.attention:draw_saliency",
+        headlines=(
+            Headline(
+                "IoU of the best head, chosen on other images",
+                *("saliency-iou-best-held-out", "patch", "", "whole"),
+            ),
+            Headline("IoU of rollout over all blocks", "rollout-iou", "cls"),
+        ),
     ),
     _inside(
         name="receptive-field",
@@ -258,6 +289,10 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="erf-half-radius: radius around the token that holds half of the gradient magnitude, as a "
         "share of the image side; 0.399 for a uniform gradient",
         drawing="layerboard.tasks.analyses.drawings.pixels:draw_fields",
+        headlines=(
+            Headline("radius in the first block", "erf-half-radius", tap="block", block="first"),
+            Headline("radius in the last block", "erf-half-radius", tap="block"),
+        ),
     ),
     _inside(
         name="inspect",
@@ -273,6 +308,7 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="How diverse are the patch filters, and do position embeddings reflect the grid?",
         measures="filter-rank: effective number of principal components of the first filters",
         drawing="layerboard.tasks.analyses.drawings.pixels:draw_weights",
+        headlines=(Headline("effective rank of the filters", "filter-rank", block="whole"),),
     ),
     _inside(
         name="residuals",
@@ -286,6 +322,11 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="How much does a block change the residual stream?",
         measures="norm-ratio: norm of the skip connection over the norm of the branch (attention or MLP)",
         drawing="layerboard.tasks.analyses.drawings.residuals:draw_residuals",
+        headlines=(
+            Headline(
+                "norm of the skip over that of attention, last block", "norm-ratio", "patch", "attention"
+            ),
+        ),
     ),
     _inside(
         name="residual-cka",
@@ -295,6 +336,9 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Are the branch and the skip connection of a block similar (CKA)?",
         measures="cka-skip-branch: CKA of the skip connection with the branch (attention or MLP)",
         drawing="layerboard.tasks.analyses.drawings.residuals:draw_similarity",
+        headlines=(
+            Headline("CKA of skip and attention, last block", "cka-skip-branch", "patch", "attention"),
+        ),
     ),
     _inside(
         name="locality",
@@ -315,6 +359,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="fewshot-10: percent of images given their own class by a probe of one token, which learned "
         "from 10 images a class; the mean over tokens",
         drawing="layerboard.tasks.analyses.drawings.tokens:draw_tokens",
+        headlines=(Headline("accuracy of one token, last block, %", "fewshot-10", "token", "block"),),
     ),
     _inside(
         name="label-free",

@@ -19,7 +19,7 @@ PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
 MOST_BLOCKS = 26  # whole numbers, such as blocks, up to which an axis ends half a step beside its ends
 SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and how many stand in a line at most
 MOST_CELLS = 256  # rows and columns of a matrix that are drawn one by one
-SMALLEST, LARGEST, MOST_GROUPS = 30.0, 60.0, 4  # sides of a small map; groups of maps in a line at most
+SMALLEST, LARGEST, MOST_GROUPS = 52.0, 96.0, 4  # sides of a small map; groups of maps in a line at most
 CELL, IMAGE = 32, 96  # pixels of a small map's width on its sheet at least, and of an image's at most
 LABELS = 170.0  # width of the names of rows at most
 

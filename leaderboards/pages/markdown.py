@@ -1,6 +1,7 @@
 """Blocks to Markdown. Pictures are files beside the page where they have a name; others are left out."""
 
 import re
+from html import escape
 from urllib.parse import quote
 
 import pandas as pd
@@ -53,13 +54,33 @@ def _block(block: Block, page: Page) -> str:
     if isinstance(block, blocks.Heading):
         return f"{'#' * block.level} {plain(block.text)}"
     if isinstance(block, blocks.Text):
-        return _line("".join(_piece(piece) for piece in block.pieces).strip())
+        return _text(block)
     if isinstance(block, blocks.Bullets):
-        return "\n".join(f"- {_line(plain(item))}" for item in block.items)
+        return "\n".join(f"- {_item(item)}" for item in block.items)
     if isinstance(block, blocks.Picture) and block.name:
         address = quote(figure_path(page.name, block.name), safe=_ADDRESS)
         return f"**{plain(block.title)}**\n\n![{plain(blocks.alternative(block))}]({address})"
-    return table(block.frame, block.left) if isinstance(block, blocks.Table) else ""
+    return _table(block) if isinstance(block, blocks.Table) else ""
+
+
+def _table(block: blocks.Table) -> str:
+    text = table(block.frame, block.left)
+    if not block.folded:
+        return text
+    return f"<details><summary>{escape(' '.join(block.caption.split()))}</summary>\n\n{text}\n\n</details>"
+
+
+def _item(item: str | blocks.Text) -> str:
+    return _text(item) if isinstance(item, blocks.Text) else _line(plain(item))
+
+
+def _text(block: blocks.Text) -> str:
+    return _line("".join(_piece(piece) for piece in block.pieces).strip())
+
+
+def heading_anchor(text: str) -> str:
+    """The target of a link to a heading, as GitHub and sites of Markdown make it of the heading's words."""
+    return "#" + re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
 def _line(text: str) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
+from layerboard.leaderboards.pages.inside.glance import glance_blocks
 from layerboard.leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
@@ -31,8 +32,9 @@ receptive fields. They **describe and do not rank**: higher is not better, and n
 leaderboard. ± is the 95 % margin of error. Layers count from 1; an empty cell is a missing number, not a
 zero, and the last section gives the reason."""
 
-RANGES = "Other metrics: lowest and highest value over layers, layers in brackets:"
-HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
+RANGES = "Lowest and highest of the other metrics (layers in brackets)"
+WHOLE, PAIRS = "Numbers of each backbone as a whole", "Numbers of two backbones, each as a whole"
+HEADS = "The numbers of single attention heads are in the CSV file beside this page."
 NOTHING = "Nothing could be measured; the last section says why."
 
 TOKENS = {
@@ -62,11 +64,20 @@ Known = Sequence[DrawnBackbone]  # the backbones of a page, in the order of tabl
 def inside_page(board: Board) -> Page:
     """The analyses of one suite, which has some; tasks that rank are only drawn."""
     title, analyses = f"Inside the backbones: {board.suite}", board.analyses
-    blocks: list[Block] = [said(INSIDE_NOTE)]
-    for analysis in analyses.groups:
-        blocks += _analysis_blocks(analysis, evidence_of(analysis, analyses))
-    blocks += [*_probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
-    return Page(analyses.page, title, tuple(blocks))
+    evidence = [evidence_of(analysis, analyses) for analysis in analyses.groups]
+    further = [*_probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
+    titles = [block.text for block in further if isinstance(block, Heading) and block.level == 2]
+    blocks: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
+    for analysis, drawn in zip(analyses.groups, evidence, strict=True):
+        blocks += _analysis_blocks(analysis, drawn)
+    return Page(analyses.page, title, tuple(map(_without_nothing, [*blocks, *further])))
+
+
+def _without_nothing(block: Block) -> Block:
+    """A plot of zeros alone as a sentence that says so."""
+    if isinstance(block, Plot) and (block.frame["y"].fillna(0) == 0).all():
+        return said("{title}: 0 in every block of every backbone.", title=block.title)
+    return block
 
 
 def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
@@ -79,9 +90,20 @@ def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
     rows = analysis.rows[analysis.rows["value"].notna() & (analysis.rows["other_layer"] < 0)]
     rows = rows[~is_floor(rows)]  # its layers are draws
     alone, pairs = rows[rows["other"] == ""], rows[rows["other"] != ""]
-    title = f"{analysis.task} on {analysis.dataset_name} ({analysis.protocol})"
+    title = task_display(analysis.task).title
+    title = f"{title[0].upper()}{title[1:]} on {analysis.dataset_name} ({analysis.protocol})"
     file = f"{key}.{analysis.data}" if analysis.apart else key
-    return Evidence(analysis.metrics, title, file, alone, pairs, board.backbones, load)
+    return Evidence(
+        analysis.task,
+        analysis.dataset_name,
+        analysis.metrics,
+        title,
+        file,
+        alone,
+        pairs,
+        board.backbones,
+        load,
+    )
 
 
 def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
@@ -89,7 +111,7 @@ def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
     entry, rows, known = task_display(analysis.task), evidence.rows, evidence.known
     blocks: list[Block] = [Heading(2, evidence.title)]
     if entry.asks:
-        blocks.append(said("Question: {asks}", asks=entry.asks))
+        blocks.append(said("**{asks}**", asks=entry.asks))
     if entry.measures:
         blocks.append(said("Metric: {measures}.", measures=entry.measures))
     if rows.empty and evidence.pairs.empty:
@@ -97,20 +119,16 @@ def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
     if entry.drawing:
         draw: Callable[[Evidence], list[Block]] = find_object(entry.drawing)  # type: ignore[assignment]
         blocks += draw(evidence)
-    if (rows["head"] >= 0).any():
-        blocks.append(said(HEADS))
     layers = rows[rows["layer"] >= 0]
     views = set(zip(layers["pooling"], layers["tap"], strict=True))
     for pooling, tap in sorted(views, key=lambda view: (pooling_rank(view[0]), Layer(1, view[1]).place)):
         blocks += _view_blocks(layers, evidence, pooling, tap, drawn=bool(entry.drawing))
     whole = _whole_table(rows, known, analysis.metrics)
-    if len(whole):
-        caption = f"{evidence.title}: each backbone as a whole"
-        blocks += [said("Numbers of each backbone as a whole:"), Table(whole, caption=caption)]
+    blocks += [Table(whole, caption=WHOLE, folded=True)] if len(whole) else []
     pairs = _pairs_table(evidence.pairs, known, analysis.metrics)
-    if len(pairs):
-        caption = f"{evidence.title}: backbones compared"
-        blocks += [said("Numbers of two backbones, each as a whole:"), Table(pairs, left=2, caption=caption)]
+    blocks += [Table(pairs, left=2, caption=PAIRS, folded=True)] if len(pairs) else []
+    if (rows["head"] >= 0).any():
+        blocks.append(said(HEADS))
     return [*blocks, partial_line(analysis.rows)]
 
 
@@ -122,20 +140,18 @@ def _view_blocks(
     whole = rows[(rows["head"] == -1) & (rows["pooling"] == pooling) & (rows["tap"] == tap)]
     main = whole[whole["metric"] == primary]
     tokens, comma, transform = pooling.partition(", ")  # what was done to tokens stands behind them
-    words = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {tap}"
-    title, what = f"{evidence.title}, {words}", f"{pooling}-{tap}"
-    blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
+    words, what = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {tap}", f"{pooling}-{tap}"
+    blocks: list[Block] = []
+    if not drawn:
+        blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what) if len(main) else []
+        blocks += evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)
     if len(main):
-        if not drawn:
-            blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what)
-        table = Table(layers_table(main, evidence.known), caption=f"{title}: {primary} of every layer")
-        blocks += [said("Every layer{units}:", units=units_text(main)), table]
+        caption = f"{primary} of every layer: {words}{units_text(main)}"
+        blocks.append(Table(layers_table(main, evidence.known), caption=caption, folded=True))
     further = tuple(metric for metric in others if (whole["metric"] == metric).any())
     if further:
         ranges = ranges_table(whole[whole["metric"].isin(further)], evidence.known, further)
-        blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
-    if not drawn:
-        blocks += evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)
+        blocks.append(Table(ranges, caption=f"{RANGES}: {words}", folded=True))
     return blocks
 
 

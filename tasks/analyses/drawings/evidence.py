@@ -48,8 +48,10 @@ class Evidence:
     kept of one backbone, or of a comparison of two, by their names in order; None where none can be read.
     """
 
+    task: str
+    dataset: str
     metrics: tuple[str, ...]  # the primary one first
-    title: str  # the analysis in words, as titles of figures end
+    title: str  # the analysis in words
     file: str  # what names of figures' files begin with, which no other analysis of the page has
     rows: pd.DataFrame
     pairs: pd.DataFrame
@@ -66,8 +68,8 @@ class Evidence:
         return slug(f"{self.file}.{what}")
 
     def titled(self, picture: Drawn, what: str) -> Drawn:
-        """A picture of the analysis, whose title says so; ``what`` ends the name of its file."""
-        return replace(picture, title=f"{picture.title}: {self.title}", name=self.named(what))
+        """A picture of the analysis; ``what`` ends the name of its file."""
+        return replace(picture, name=self.named(what))
 
     def explained(self, text: str, parts: Sequence[object], picture: Drawn, what: str) -> list[Block]:
         """A picture of some parts below a sentence on it; nothing without any."""

@@ -14,7 +14,7 @@ from layerboard.leaderboards.records.key import Tolerance
 from layerboard.leaderboards.scores.differences import column_ties
 from layerboard.leaderboards.scores.frames import RecordGroup, backbones_of, groups_of, is_analysis
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.tasks.blocks import Heading, Plot
+from layerboard.tasks.blocks import Plot, Table
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.reader import page_html
@@ -91,8 +91,29 @@ def test_views_are_what_has_numbers():
     cls = distances(DINO_HEADS, pooling="cls")
     own = [record(**DISTANCE | {"tap": "mlp", "value": NAN, "reason": "none"})]
     page = inside_page(Board.of(frame(distances(DINO_HEADS), cls, own), "mini"))
-    views = [block.text for block in page.blocks if isinstance(block, Heading) and block.level == 3]
-    assert views == [f"{TASK}: class token, attention", f"{TASK}: patch tokens, attention"]
+    captions = [block.caption for block in page.blocks if isinstance(block, Table) and block.folded]
+    assert [caption for caption in captions if "of every layer" in caption] == [
+        f"{TASK} of every layer: {tokens}, attention, n = 400 images"
+        for tokens in ("class token", "patch tokens")
+    ]
+
+
+def test_the_page_begins_with_questions_and_their_answers():
+    text = markdown_page(inside_page(Board.of(both(), "mini")))
+    title, anchor = "Attention distance on mini-imagenet (standard)", "mini-imagenet-standard"
+    asked = f"- [{title}](#attention-distance-on-{anchor}): Are attention heads local or global? Attention "
+    asked += "distance as a share of uniform attention's, the most local block: 0.339 (all).\n"
+    assert asked in text
+    assert "|   0.339 (2) |   0.339 (1) |" in text
+    assert text.index("## At a glance") < text.index(f"## {title}")
+    assert "- [Empty cells](#empty-cells)\n" in text
+
+
+def test_a_plot_of_zeros_is_a_sentence():
+    records = frame(distances([[0.0, 0.0], [0.0, 0.0]]))
+    page = inside_page(Board.of(records.assign(value=0.0), "mini"))
+    assert not [block for block in page.blocks if isinstance(block, Plot)]
+    assert "Every head: 0 in every block of every backbone." in markdown_page(page)
 
 
 def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
@@ -126,8 +147,8 @@ def test_the_page_says_what_it_is_and_names_what_is_missing_once():
     text = markdown_page(inside_page(Board.of(both(), "mini")))
     assert text.startswith("# Inside the backbones: mini\n\nAnalyses of each layer")
     assert "**describe and do not rank**" in text
-    assert f"## {TASK} on mini-imagenet (standard)" in text
-    assert "Every layer, n = 400 images:" in text
+    assert "## Attention distance on mini-imagenet (standard)" in text
+    assert f"<summary>{TASK} of every layer: patch tokens, attention, n = 400 images</summary>" in text
     assert text.count(NO_ATTENTION) == 1
     assert text.endswith(f"- mini-resnet: {TASK} on mini-imagenet (standard): {NO_ATTENTION}.\n")
     assert text.count("| mini-resnet ") == 1  # among the weights that were run

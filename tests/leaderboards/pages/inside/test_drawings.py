@@ -224,10 +224,10 @@ def test_heads_and_a_convnet_are_drawn_from_near_to_far_and_told(planted):
 
 def test_numbers_of_whole_backbones_have_a_table_of_their_own(planted):
     text = markdown_page(page("inspect", planted))
-    assert "Numbers of each backbone as a whole:" in text
+    assert "<details><summary>Numbers of each backbone as a whole</summary>" in text
     assert "|   filter-rank |   position-distance-rho |" in text
     assert "| mini-dino  |         0.500 |                   0.500 |" in text
-    assert "Every layer" not in text
+    assert "of every layer" not in text
 
 
 def test_probes_are_drawn_beside_the_analyses(planted):
