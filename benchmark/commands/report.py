@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark.commands.command import boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
     from layerboard.leaderboards.repository import Repository
@@ -22,6 +22,9 @@ class ReportRequest(Form):
     to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/report")
     figures: Plain[Literal["svg", "pdf", "both"] | None] = Option(
         None, "Also write the charts as files.", usual="none"
+    )
+    highlight: Plain[str | None] = Option(
+        None, "Backbone that stands out in charts and figures.", usual="none"
     )
     site: OptionalPath = Option(None, "Also write a folder for a static host or Hugging Face Space.")
     since: Plain[str | None] = Option(
@@ -88,7 +91,11 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     boards = boards_of(records, output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
-    reports = [report_of(board, known_facts()) for board in boards]
+    if request.highlight is not None:
+        require_known(
+            "backbone", [request.highlight], sorted({name for board in boards for name in board.labels})
+        )
+    reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
     pages = {each.board.suite: report_page(each, example_sections(each.board, output)) for each in reports}
     paths = [folder / f"{each.board.page}.html" for each in reports]

@@ -63,8 +63,10 @@ def _verdict(answers: Sequence[Answer], report: Report) -> list[Text]:
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
     pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
     most = max(loss for each in (first, *others) for loss in each.losses.values())
-    sure = "Each is the best of its tasks or statistically tied with the best (95 %)"
-    sure += f", at most {most:.1f} points below it." if round(most, 1) else "."
+    sure = "Each has the best score of its tasks; whether others are tied with it was not tested."
+    if any(answer.compared for answer in answers):
+        sure = "Each is the best of its tasks or statistically tied with the best (95 %)"
+        sure += f", at most {most:.1f} points below it." if round(most, 1) else "."
     return [Text(tuple(pieces)), Text((f"{sure} {_loss(first, answers, report)}".strip(),))]
 
 

@@ -5,21 +5,22 @@ same. An open place is a string ``{name}``; one that is the whole string takes w
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
-from layerboard.leaderboards.report.content import FIRST, MAYBE, UNTESTED, WORSE
+from layerboard.leaderboards.report.content import FIRST, MAYBE, UNTESTED
 
 ROWS = "rows"  # name of the data that a chart draws
-GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}  # of backbones
 ACCENT = "#d55e00"  # colour of fronts, floors and numbers of others
 
 # height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`
 STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
 FEW = 40
 
-APART = 0.1  # share of the axis of costs by which names at a front are apart at least
+LABEL = 13  # pixels by which labels at the ends of lines are apart
+NEAR = 0.25  # share of the horizontal axis within which labels can cover each other
+BANDS = 3  # lines up to which each has the band of its intervals
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 
 
@@ -62,6 +63,20 @@ def height(view: str, rows: int) -> int:
     return max(2, rows) * STEPS.get(view, (0, 0))[rows > FEW]
 
 
+def spaced(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
+    """Heights of labels at the ends of lines that cover no other label, as near to the ends as that allows.
+
+    An end is a share of the horizontal axis and a height; the page's script does the same.
+    """
+    heights = [height for _, height in ends]
+    placed: list[int] = []
+    for index in sorted(range(len(ends)), key=lambda index: -heights[index]):
+        above = [heights[other] for other in placed if abs(ends[other][0] - ends[index][0]) < NEAR]
+        heights[index] = min([heights[index], *(height - gap for height in above)])
+        placed.append(index)
+    return heights
+
+
 def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
     """A chart of layers over the open rows, as wide as its place."""
     return {
@@ -70,6 +85,7 @@ def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
         "width": "container",
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
+        "params": [{"name": "mark", "value": "{mark}"}, {"name": "at", "value": None}],
         "transform": [_SURE, _LAYER, *transform],
         "layer": layers,
         "config": config(INK, "{font}"),
@@ -102,67 +118,134 @@ def _others(field: str, places: Spec) -> Spec:
     return chosen | {"encoding": places | {"tooltip": tips}}
 
 
-def _by_backbone(values: str, **legend: object) -> Spec:
-    """A channel in which each backbone has one value whatever else is shown, its legend above the chart."""
-    style = {"orient": "top", "columns": "{columns}", "symbolOpacity": 1, "labelLimit": 220}
-    field = {"field": "backbone", "type": "nominal", "title": None}
-    return field | {"scale": {"domain": "{backbones}", "range": values}, "legend": style | legend}
+def _by_backbone(values: str) -> Spec:
+    """A channel in which each backbone has one value whatever else is shown."""
+    field = {"field": "backbone", "type": "nominal", "title": None, "legend": "{legend}"}
+    return field | {"scale": {"domain": "{backbones}", "range": values}}
+
+
+def _marked(usual: float, faint: float = 0.15) -> Spec:
+    """The opacity of what belongs to a backbone: faint where another one is highlighted."""
+    lit = {"test": "mark == '' || datum.backbone == mark", "value": usual}
+    return {"opacity": {"condition": lit, "value": faint}}
+
+
+_COLOUR, _SHAPE, _DASH = (_by_backbone(values) for values in ("{colours}", "{shapes}", "{dashes}"))
+_BAND = {
+    "mark": {"type": "area", "aria": False},
+    "encoding": {"y": _LOW, "y2": {"field": "ci_high"}, "color": _COLOUR},
+}
+
+
+def _names(places: Spec) -> list[Spec]:
+    """A mark and a name where a line ends, at the height of the field ``end``."""
+    places = places | {"y": {"field": "end", "type": "quantitative"}}
+    ended = [{"filter": "isValid(datum.end)"}]
+    point = {"type": "point", "filled": True, "size": 45, "xOffset": 10, "aria": False}
+    return [
+        {"transform": ended, "mark": point,
+         "encoding": places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}},
+        {"transform": ended, "mark": _text(align="left", dx=18) | {"opacity": 1},
+         "encoding": places | _marked(1, faint=0.6) | {"text": {"field": "name"}}},
+    ]  # fmt: skip
 
 
 def ranking() -> Spec:
-    """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
+    """The best layer of each backbone of one task with its interval, filled where it may be the best.
 
     Rows: `leaderboards.report.content.BEST` and ``label``, what stands beside the point; rows whose ``group``
     is ``published`` are numbers of others.
     """
-    colour: Spec = {"field": "group", "type": "nominal", "title": None}
-    colour |= {"scale": {"domain": "{groups}", "range": "{tones}"}}
-    colour |= {"legend": {"orient": "top", "symbolType": "circle", "symbolOpacity": 1}}
     tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
+    good = f"(datum.group == '{FIRST}' || datum.group == '{MAYBE}')"
     measured = {"filter": "datum.group != 'published'"}
+    dash = {"condition": {"test": f"datum.group == '{UNTESTED}'", "value": [3, 3]}, "value": [1, 0]}
+    points = _ROW | _marked(1) | {"x": _VALUE, "color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
     layers = [
         _floor("x"),
-        {"transform": [measured],
-         "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55, "aria": False},
-         "encoding": _ROW | {"x": _LOW, "x2": {"field": "ci_high"}, "color": colour}},
-        {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-         "encoding": _ROW | {"x": _VALUE, "color": colour, "tooltip": tips}},
-        {"transform": [measured], "mark": _text(align="left", dx=8),
-         "encoding": _ROW | {"x": {"value": "width"}, "text": {"field": "label"}}},
+        {"transform": [measured], "mark": {"type": "rule", "strokeWidth": 2.5, "aria": False},
+         "encoding": _ROW | _marked(0.55) | {
+             "x": _LOW, "x2": {"field": "ci_high"}, "color": _COLOUR, "strokeDash": dash}},
+        {"transform": [{"filter": good}], "mark": {"type": "point", "filled": True, "size": 80},
+         "encoding": points},
+        {"transform": [measured, {"filter": f"!{good}"}],
+         "mark": {"type": "point", "filled": True, "size": 60, "fill": "{ground}", "strokeWidth": 1.8},
+         "encoding": points | {"stroke": _COLOUR}},
+        {"transform": [measured], "mark": _text(align="left", dx=8) | {"opacity": 1},
+         "encoding": _ROW | _marked(1, faint=0.6) | {"x": {"value": "width"}, "text": {"field": "label"}}},
         _others("group", _ROW | {"x": _VALUE}),
     ]  # fmt: skip
     return _chart(layers, "{height}")
 
 
-def curves() -> Spec:
-    """The scores of every layer of some backbones in one task, with bands of their intervals.
+_ACROSS: Spec = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
+_ACROSS |= {"scale": {"zero": False, "nice": False, "padding": 12}}
 
-    Rows: `leaderboards.report.content.LAYERS` with ``x``, the layer or its share of the depth; rows whose
-    ``place`` is ``published`` are numbers of others.
+
+def _lines(places: Spec) -> list[Spec]:
+    """A line a backbone, with the ring around its best layer."""
+    best = {"test": "datum.place == 'best'", "value": 130}
+    return [
+        {"mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+         "encoding": places | _marked(1) | {"color": _COLOUR, "strokeDash": _DASH}},
+        {"mark": {"type": "point", "filled": True},
+         "encoding": places | _marked(1) | {
+             "color": _COLOUR, "shape": _SHAPE, "size": {"condition": best, "value": 28}}},
+        {"transform": [{"filter": "datum.place == 'best'"}],
+         "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "aria": False},
+         "encoding": places | _marked(0.9) | {"color": _COLOUR}},
+    ]  # fmt: skip
+
+
+def curves() -> Spec:
+    """The scores of every layer of some backbones in one task, with their names where the lines end.
+
+    Rows: `leaderboards.report.content.LAYERS` with ``x``, the layer or its share of the depth, and in one row
+    of each backbone ``end``, the height of its ``name``; rows whose ``place`` is ``published`` are numbers
+    of others. Up to `BANDS` lines, and the highlighted one, have a band of their intervals.
     """
-    across = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
-    across |= {"scale": {"zero": False, "nice": False, "padding": 12}}
-    ranges = ("{colours}", "{shapes}", "{dashes}")
-    colour, shape, dash = (_by_backbone(values, symbolSize=70) for values in ranges)
-    measured = {"filter": "datum.place != 'published'"}
-    tips = [*_SCORE_TIPS, _tip("chosen", "chosen on random halves", ".0%")]
+    places = {"x": _ACROSS, "y": _VALUE}
+    measured = {"transform": [{"filter": "datum.place != 'published'"}]}
+    shown = {"test": "datum.backbone == mark || (mark == '' && {few})", "value": 0.16}
+    band = _BAND | {
+        "encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"condition": shown, "value": 0}}
+    }
+    cursor = [{"calculate": "at", "as": "x"}, {"filter": "isValid(datum.x)"}]
     layers = [
         _floor("y"),
-        {"transform": [measured], "mark": {"type": "area", "opacity": 0.14, "aria": False},
-         "encoding": {"x": across, "y": _LOW, "y2": {"field": "ci_high"}, "color": colour}},
-        {"transform": [measured], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-         "encoding": {"x": across, "y": _VALUE, "color": colour, "strokeDash": dash}},
-        {"transform": [measured], "mark": {"type": "point", "filled": True, "opacity": 1},
-         "encoding": {"x": across, "y": _VALUE, "color": colour, "shape": shape,
-                      "size": {"condition": {"test": "datum.place == 'best'", "value": 130}, "value": 28},
-                      "tooltip": tips}},
-        {"transform": [measured, {"filter": "datum.place == 'best'"}],
-         "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
-                  "aria": False},
-         "encoding": {"x": across, "y": _VALUE, "color": colour}},
-        _others("place", {"x": across, "y": _VALUE}),
+        measured | {"layer": [band, *_lines(places)]},
+        _others("place", places),
+        {"data": {"values": [{}]}, "transform": cursor, "encoding": {"x": _ACROSS},
+         "mark": {"type": "rule", "color": INK, "opacity": 0.5, "aria": False}},
+        *_names({"x": {"value": "width"}}),
     ]  # fmt: skip
     return _chart(layers, 340)
+
+
+def panels() -> Spec:
+    """Each backbone's scores of every layer in one task with its intervals, in a panel of its own.
+
+    Rows: those of `curves` and ``panel``, the backbone that it is of; another backbone's line is grey.
+    """
+    places = {"x": _ACROSS, "y": _VALUE}
+    own = {"transform": [{"filter": "datum.backbone == datum.panel"}]}
+    band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"value": 0.2}}}
+    line, points, _ = _lines(places)
+    tips = {"encoding": points["encoding"] | {"tooltip": _SCORE_TIPS}}
+    other = {"transform": [{"filter": "datum.backbone != datum.panel"}], "encoding": places,
+             "mark": {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}}  # fmt: skip
+    field = {"field": "panel", "type": "nominal", "title": None, "sort": "{backbones}"}
+    facet = {
+        "facet": field | {"header": {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}}
+    }
+    inner = {
+        "width": "{width}",
+        "height": 110,
+        "layer": [_floor("y"), other, own | {"layer": [band, line, points | tips]}],
+    }
+    chart = _chart([], None)
+    del chart["layer"], chart["width"], chart["height"], chart["autosize"]
+    return chart | facet | {"columns": "{columns}", "spec": inner}
 
 
 def depth_map() -> Spec:
@@ -206,11 +289,10 @@ def tradeoff() -> Spec:
     """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
 
     Rows: `LAYERS`, ``cost``, ``shown``: whether the backbone is picked out, ``front``: whether none is better
-    at the same cost or less, and ``label``, what stands there.
+    at the same cost or less, and in one row of each line ``end``, the height of its ``name``.
     """
     across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
-    colour = _by_backbone("{colours}", symbolType="circle")
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     picked = {"filter": "datum.shown"}
     places = {"x": across, "y": _VALUE}
@@ -218,10 +300,10 @@ def tradeoff() -> Spec:
         {"transform": [{"filter": "!datum.shown"}],
          "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},
          "encoding": places | {"tooltip": tips}},
-        {"transform": [picked], "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
-         "encoding": places | {"color": colour, "order": {"field": "layer"}}},
-        {"transform": [picked], "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.9},
-         "encoding": places | {"color": colour, "tooltip": tips}},
+        {"transform": [picked], "mark": {"type": "line", "strokeWidth": 1, "aria": False},
+         "encoding": places | _marked(0.5) | {"color": _COLOUR, "order": {"field": "layer"}}},
+        {"transform": [picked], "mark": {"type": "point", "filled": True, "size": 34},
+         "encoding": places | _marked(0.9) | {"color": _COLOUR, "shape": _SHAPE, "tooltip": tips}},
         {"transform": [{"filter": "datum.front"}],
          "mark": {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4,
                   "aria": False},
@@ -229,8 +311,7 @@ def tradeoff() -> Spec:
         {"transform": [{"filter": "datum.front"}],
          "mark": {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False},
          "encoding": places | {"tooltip": tips}},
-        {"transform": [{"filter": "datum.label"}], "mark": _text(align="left", dx=9, dy=12),
-         "encoding": places | {"text": {"field": "label"}}},
+        *_names({"x": across}),
     ]  # fmt: skip
     return _chart(layers, 340)
 
@@ -251,4 +332,5 @@ def alike() -> Spec:
 
 def all_charts() -> dict[str, Spec]:
     """Every chart by the name of its view."""
-    return {each.__name__: each() for each in (ranking, curves, depth_map, task_map, tradeoff, alike)}
+    views = (ranking, curves, panels, depth_map, task_map, tradeoff, alike)
+    return {each.__name__: each() for each in views}

@@ -52,6 +52,7 @@ class Report:
 
     board: Board
     facts: Mapping[str, Facts]  # of backbones, by name
+    highlight: str = ""  # label of a backbone that stands out in charts; "" for none
 
     @cached_property
     def known(self) -> list[tuple[BoardBackbone, Facts]]:
@@ -173,10 +174,10 @@ class Report:
         return tuple(map(numbers_of, parts))
 
 
-def report_of(board: Board, facts: Mapping[str, Facts]) -> Report:
+def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
     """What is said of a board, given facts by backbone; published numbers only where some were measured."""
     alone = board.published and board.reproduced.empty
-    return Report(replace(board, published=()) if alone else board, facts)
+    return Report(replace(board, published=()) if alone else board, facts, board.labels.get(highlight, ""))
 
 
 def _best(column: Column, ties: Ties) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """The report's charts as files, in a style fit for papers: small, on white, in one type size."""
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, looks
-from layerboard.leaderboards.display import score_text
+from layerboard.leaderboards.display import plain_name, score_text
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.cka import BlockCka
 from layerboard.leaderboards.report.content import Report
@@ -22,7 +23,8 @@ FORMATS = ("svg", "pdf")
 
 WIDTH = 420  # width of a figure's plot, in points
 SERIES = 8  # backbones that one figure of lines shows at most: the best of the task
-LOOK = {"ink": "#1b2026", "font": "Helvetica, Arial, sans-serif"}
+HEIGHT = 260  # height of a figure of lines
+LOOK = {"ink": "#1b2026", "ground": "#ffffff", "font": "Helvetica, Arial, sans-serif", "legend": None}
 
 Row = dict[str, Any]  # also the words that fill the open places of a chart
 
@@ -31,34 +33,49 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     """Write every figure of one suite in some of the `FORMATS`; gives the files."""
     written: list[Path] = []
     for name, spec in figures_of(report):
-        plain = re.sub(r"[^\w.-]+", "-", name)[:80].strip(".-")
         for ending in formats:
-            path = folder / report.board.page / f"{plain}.{ending}"
-            if path in written:
-                path = path.with_stem(f"{plain}-{len(written)}")
+            path = folder / report.board.page / f"{name}.{ending}"
             write_whole(path, engine.drawn(spec, ending))
             written.append(path)
     return written
 
 
 def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
-    """The name and the whole specification of each figure: for each task, for each backbone, for each CKA."""
+    """The name and the whole specification of each figure: for each task, each backbone and each CKA.
+
+    Names are of letters, digits, dots and hyphens and each stands once; they hold no digest, so that those of
+    a later run are the same.
+    """
+    names: Counter[str] = Counter()
+    for name, spec in _figures(report):
+        plain = re.sub(r"[^\w.-]+", "-", name)[:80].strip(".-")
+        names[plain] += 1
+        yield plain if names[plain] == 1 else f"{plain}-{names[plain]}", spec
+
+
+def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
+    row, tasks = [], report.columns["task"].value_counts()
     for column in report.columns.to_dict("records"):
-        name = str(column["column"])
-        best, layers = (frame[frame["column"] == name] for frame in (report.best, report.layers))
+        best, layers = (frame[frame["column"] == column["column"]] for frame in (report.best, report.layers))
         if best.empty:
             continue
-        words = _words(column, best)
-        yield f"best.{name}", _ranking(report, best, words)
-        yield f"layers.{name}", _curves(report, layers, best, words)
-        yield f"depth.{name}", _drawn("depth_map", _rows(layers), words)
+        words = _words(report, column, best)
+        task = str(column["task"])
+        task += "" if tasks[task] == 1 else f"-{plain_name(str(column['dataset']))}-{column['protocol']}"
+        yield f"{task}-best", _ranking(report, best, words)
+        yield f"{task}-layers", _curves(report, layers, best, words)
+        yield f"{task}-panels", _panels(layers, best, words)
+        yield f"{task}-depth", _drawn("depth_map", _rows(layers), words)
         for axis, title in report.axes:
-            yield f"cost-{axis}.{name}", _tradeoff(report, axis, layers, best, words | {"cost": title})
+            yield f"{task}-cost-{axis}", _tradeoff(report, axis, layers, best, words | {"cost": title})
+        row.append((layers, words))
+    if row:
+        yield "layers", _row(report, row)
     for backbone, layers in report.layers.groupby("backbone", sort=False):
-        yield f"tasks.{backbone}", _tasks(report, layers)
+        yield f"{backbone}-tasks", _tasks(report, layers)
     own = [matrix for matrix in report.cka[0] if matrix.first == matrix.second]
     for table in dict.fromkeys(matrix.table for matrix in own):
-        yield f"cka.{table}", _alike([matrix for matrix in own if matrix.table == table])
+        yield f"cka-{table}", _alike([matrix for matrix in own if matrix.table == table])
 
 
 def _rows(frame: pd.DataFrame) -> list[Row]:
@@ -66,22 +83,39 @@ def _rows(frame: pd.DataFrame) -> list[Row]:
     return frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[return-value]
 
 
-def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> Row:
+def _words(report: Report, column: Mapping[Hashable, Any], best: pd.DataFrame) -> Row:
     floor = float(column["floor"])
-    return {
+    order = [str(name) for name in best["backbone"]]
+    return _series(order[:SERIES], report) | {
         "metric": column["metric"],
         "axis": f"{column['task']} {column['metric']}, %",
+        "title": column["column"],
         "floor": [] if isnan(floor) else [{"floor": floor}],
-        "order": [str(name) for name in best["backbone"]],
+        "order": order,
+    }
+
+
+def _series(names: Sequence[str], report: Report) -> Row:
+    """How backbones look, and which of them is highlighted."""
+    series = looks(names, report.labels).values()
+    return {
+        "backbones": [*names],
+        "colours": [look.color for look in series],
+        "shapes": [look.shape for look in series],
+        "dashes": [look.strokeDash for look in series],
+        "mark": report.highlight if report.highlight in names else "",
+        "few": str(len(names) <= charts.BANDS).lower(),
     }
 
 
 def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spec:
     """A chart with its rows, of a fixed size, on white."""
     height = charts.height(view, len(words.get("order", ())))
-    spec: Spec = charts.filled(charts.all_charts()[view], {"height": height} | LOOK | words)
+    spec: Spec = charts.filled(charts.all_charts()[view], {"height": height, "mark": ""} | LOOK | words)
     style = spec["config"] | {"background": "#ffffff", "padding": 8}
-    return spec | {"data": {"values": rows}, "width": width, "autosize": {"type": "pad"}, "config": style}
+    if "layer" in spec:
+        spec |= {"width": width, "autosize": {"type": "pad"}}
+    return spec | {"data": {"values": rows}, "config": style}
 
 
 def _others(report: Report, best: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -95,62 +129,81 @@ def _ranking(report: Report, best: pd.DataFrame, words: Row) -> Spec:
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
     rows = _rows(best.assign(label=labels)) + _rows(_others(report, best, "group"))
-    groups = {name: tone for name, tone in charts.GROUPS.items() if name in set(best["group"])}
-    return _drawn("ranking", rows, words | {"groups": [*groups], "tones": [*groups.values()]})
-
-
-def _series(names: Sequence[str], report: Report) -> Row:
-    series = looks(names, report.labels).values()
-    return {
-        "backbones": [*names],
-        "colours": [look.color for look in series],
-        "shapes": [look.shape for look in series],
-        "dashes": [look.strokeDash for look in series],
-        "columns": max(1, WIDTH // (46 + 7 * max(map(len, names), default=0))),
-    }
+    return _drawn("ranking", rows, words | _series(words["order"], report))
 
 
 def _curves(report: Report, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
-    names = [str(name) for name in best["backbone"]][:SERIES]
-    drawn, others = layers[layers["backbone"].isin(names)], _others(report, best, "place")
-    others = others[others["backbone"].isin(names) & others["layer"].notna()]
-    alike = len(set(drawn["depth"])) <= 1
-    rows = [
-        row
-        for part in (drawn, others)
-        for row in _rows(part.assign(x=part["layer"] / (1 if alike else part["depth"])))
-    ]
-    depth = {"depth": "layer (block)" if alike else "share of the depth", "step": 1 if alike else 0.1}
-    return _drawn("curves", rows, words | _series(names, report) | depth) | {"height": 260}
+    drawn, depth = _placed(layers, words)
+    others = _others(report, best, "place")
+    others = others[others["backbone"].isin(words["backbones"]) & others["layer"].notna()]
+    others = others.assign(x=others["layer"] / (1 if depth["step"] == 1 else others["depth"]))
+    drawn = _with_ends(drawn, "x", 0.0)
+    return _drawn("curves", _rows(drawn) + _rows(others), words | depth) | {"height": HEIGHT}
+
+
+def _placed(layers: pd.DataFrame, words: Row) -> tuple[pd.DataFrame, Row]:
+    """The layers of the backbones that lines are drawn of, their place ``x``, and what the axis says."""
+    drawn = layers[layers["backbone"].isin(words["backbones"])]
+    if len(set(drawn["depth"])) <= 1:
+        return drawn.assign(x=drawn["layer"]), {"depth": "layer (block)", "step": 1}
+    return drawn.assign(x=drawn["layer"] / drawn["depth"]), {"depth": "share of the depth", "step": 0.1}
+
+
+def _with_ends(rows: pd.DataFrame, axis: str, width: float) -> pd.DataFrame:
+    """Rows with ``end``, the height of each backbone's ``name``, in its last one; NaN in others.
+
+    Names stand at the end of lines along an axis of so wide values, all in one place where it is 0.
+    """
+    last = rows.groupby("backbone")["layer"].idxmax()
+    ends = rows.loc[last, [axis, "value"]].astype(float).itertuples(index=False, name=None)
+    places = [(at / width if width else 1.0, value) for at, value in ends]
+    gap = charts.LABEL / HEIGHT * float(rows["value"].max() - rows["value"].min())
+    heights = pd.Series(charts.spaced(places, gap), index=last.to_numpy())
+    return rows.assign(end=heights, name=rows["backbone"])
+
+
+def _panels(layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
+    """A panel for each of some backbones, with the best one's line in grey."""
+    drawn, depth = _placed(layers, words)
+    top = drawn[drawn["backbone"] == words["order"][0]]
+    rows = [row for name in words["backbones"] for row in _rows(top.assign(panel=name))]
+    rows += _rows(drawn[drawn["backbone"] != words["order"][0]].assign(panel=drawn["backbone"]))
+    return _drawn("panels", rows, words | depth | {"width": 110, "columns": 4})
+
+
+def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Row]]) -> Spec:
+    """The curves of all tasks in one row of panels with one legend, of the backbones with the best ranks."""
+    names = (
+        sorted(report.labels, key=lambda name: report.ranks[name].value) if report.ranks else report.labels
+    )
+    series = _series([name for name in report.labels if name in names[:SERIES]], report)
+    style = {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
+    panels: list[Spec] = []
+    for layers, words in row:
+        drawn, depth = _placed(layers, words | series)
+        more = {"legend": None if panels else style, "axis": ""}
+        spec = _drawn("curves", _rows(drawn), words | series | depth | more)
+        floor, lines = spec["layer"][:2]
+        lines |= {"layer": lines["layer"][1:3]}
+        panel = {"title": words["title"], "width": 110, "height": 100}
+        panels.append(panel | {"data": spec["data"], "layer": [floor, lines]})
+    return {"$schema": SCHEMA, "params": spec["params"], "hconcat": panels, "config": spec["config"]}
 
 
 def _tradeoff(report: Report, name: str, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
-    names = [str(name) for name in best["backbone"]][:SERIES]
     costs = report.costs[["backbone", "layer", name]]
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
     ahead = pareto_front(rows, "cost")
     wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
-    labels = _front_labels(ahead, np.log(rows["cost"]) if wide else rows["cost"])
+    along = np.log(rows["cost"]) if wide else rows["cost"]
+    shown = rows["backbone"].isin(words["backbones"])
+    named = _with_ends(rows.assign(along=along)[shown], "along", float(along.max() - along.min()))
     rows = rows.assign(
-        shown=rows["backbone"].isin(names),
-        front=rows.index.isin(ahead.index),
-        label=[labels.get(index, "") for index in rows.index],
+        shown=shown, front=rows.index.isin(ahead.index), name=rows["backbone"], end=named["end"]
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
-    words |= _series(names, report) | {"scale": scale}
-    return _drawn("tradeoff", _rows(rows), words) | {"height": 260}
-
-
-def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, str]:
-    """Names at points of a front, given all places along the axis: where the backbone changes, and apart."""
-    labels, before, last = dict[Any, str](), "", -np.inf
-    width = float(places.max() - places.min()) or 1.0
-    for point, backbone, layer in zip(ahead.index, ahead["backbone"], ahead["layer"], strict=True):
-        if backbone != before and (places[point] - last) / width >= charts.APART:
-            labels[point], last = f"{backbone}, {layer}", places[point]
-        before = backbone
-    return labels
+    return _drawn("tradeoff", _rows(rows), words | {"scale": scale}) | {"height": HEIGHT}
 
 
 def _tasks(report: Report, layers: pd.DataFrame) -> Spec:

@@ -9,14 +9,14 @@ from markupsafe import Markup
 
 from layerboard.leaderboards.answers import answers_of
 from layerboard.leaderboards.charts.engine import library
-from layerboard.leaderboards.charts.style import looks
+from layerboard.leaderboards.charts.style import RAMP, looks
 from layerboard.leaderboards.display import plain_name
 from layerboard.leaderboards.pages.csv import csv_text
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
 from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.report.packing import (
     json_script,
@@ -147,7 +147,11 @@ def _data(report: Report) -> dict[str, Any]:
         "charts": charts.all_charts(),
         "steps": charts.STEPS,
         "few": charts.FEW,
-        "apart": charts.APART,
+        "label": charts.LABEL,
+        "near": charts.NEAR,
+        "bands": charts.BANDS,
+        "ramp": RAMP,
+        "highlight": report.highlight,
         "looks": {name: asdict(look) for name, look in every.items()},
-        "groups": charts.GROUPS,
+        "may_be_best": [FIRST, MAYBE],
     }

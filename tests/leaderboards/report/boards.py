@@ -65,6 +65,6 @@ def small():
     return frame(found)
 
 
-def content(records=None, **more):
+def content(records=None, highlight="", **more):
     """What is said of some records, or of the small ones, with more for their board."""
-    return report_of(Board.of(small() if records is None else records, "mini", **more), FACTS)
+    return report_of(Board.of(small() if records is None else records, "mini", **more), FACTS, highlight)

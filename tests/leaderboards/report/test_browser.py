@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 import shutil
 from pathlib import Path
@@ -113,15 +114,95 @@ def test_filters_hide_rows_and_say_how_many_are_left(shared):
 
 
 def test_a_point_tells_its_numbers(shared):
-    show(shared, "curves")
-    points = shared.locator("#view-curves svg path[role=graphics-symbol][aria-roledescription=point]")
-    points.first.hover()
+    show(shared, "tradeoff")
+    points = shared.locator("#view-tradeoff svg path[role=graphics-symbol][aria-roledescription=point]")
+    points.last.hover()
     shared.wait_for_selector("#tip:not([hidden])")
     words = shared.inner_text("#tip")
     assert "95 % interval" in words
     assert "layer" in words
     shared.mouse.move(2, 2)
     shared.wait_for_selector("#tip", state="hidden")
+
+
+def test_pointer_and_arrow_keys_read_all_backbones_at_a_layer(shared):
+    show(shared, "curves")
+    shared.locator("#view-curves svg").hover(position={"x": 60, "y": 150})
+    shared.wait_for_selector("#tip:not([hidden])")
+    assert shared.inner_text("#tip b") == "layer 1"
+    assert [*shared.locator("#tip dt").all_inner_texts()] == [
+        " mini-fs",
+        " mini-dino",
+        " mini-clip",
+        f" {HOSTILE}",
+    ]
+    shared.mouse.move(2, 2)
+    shared.wait_for_selector("#tip", state="hidden")
+    shared.focus("#view-curves .chart")
+    shared.keyboard.press("ArrowLeft")
+    assert shared.inner_text("#tip b") == "layer 3"
+    shared.keyboard.press("ArrowLeft")
+    assert "61.5 ± 1.0 ○" in shared.inner_text("#tip")
+    shared.keyboard.press("Escape")
+    shared.wait_for_selector("#tip", state="hidden")
+
+
+def test_the_legend_highlights_and_hides(shared):
+    show(shared, "curves")
+    lines = "document.querySelectorAll('#view-curves svg [aria-roledescription=point]').length"
+    everything = shared.evaluate(lines)
+    first = shared.locator("#task-section .legend li", has_text="mini-fs")
+    first.get_by_role("button", name="mini-fs", exact=True).press("Enter")
+    assert "mark=mini-fs" in shared.url
+    assert shared.locator("#best-table .marked").get_attribute("data-backbone") == "mini-fs"
+    first.get_by_role("button", name="Hide mini-fs").press("Enter")
+    shared.wait_for_function(f"{lines} === {everything - 3}")
+    assert shared.evaluate("document.activeElement.getAttribute('aria-label')") == "Show mini-fs"
+    shared.keyboard.press("Enter")
+    shared.wait_for_function(f"{lines} === {everything}")
+    first.get_by_role("button", name="mini-fs", exact=True).press("Enter")
+    assert "mark" not in shared.url
+    assert "hidden" not in shared.url
+
+
+def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        tab.select_option("#task", DAVIS)
+        tab.fill("[name=find]", "mini")
+        tab.click(f"#best-table thead button:text-is('{KNN}')")
+        tab.click("#theme")
+        tab.click("nav a[href='#cost-section']")
+        tab.wait_for_function("location.hash.startsWith('#cost-section?')")
+        address = tab.url
+        again = context.new_page()
+        again.goto(address)
+        again.wait_for_selector("html[data-ready]")
+        assert again.input_value("#task") == DAVIS
+        assert names(again) == ["mini-dino", "mini-clip", "mini-fs"]
+        assert again.get_attribute("html", "data-theme") == "dark"
+        assert again.evaluate("scrollY") > 500
+
+
+def test_axe_finds_nothing_serious(browser, path):
+    """Run with AXE naming a copy of axe.min.js, which is not part of the repository."""
+    axe = os.environ.get("AXE")
+    if not axe:
+        pytest.skip("AXE does not name axe.min.js")
+    for width, scheme in ((1400, "light"), (390, "dark")):
+        options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
+        with browser.new_context(**options) as context:
+            tab = context.new_page()
+            tab.goto(path.as_uri())
+            tab.wait_for_selector("html[data-ready]")
+            for view in ("curves", "panels", "ranking", "tradeoff", "task_map", "alike"):
+                show(tab, view)
+            tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+            tab.evaluate(Path(axe).read_text(encoding="utf-8"))
+            violations = tab.evaluate("axe.run(document)")["violations"]
+            assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
 
 
 def test_another_task_changes_the_charts(shared):
@@ -210,7 +291,9 @@ def test_the_front_is_the_one_that_is_computed(shared):
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):
     show(shared, "alike")
-    shared.select_option("#cka-second", "mini-dino")
+    shared.click("#cka-grid button[aria-label^='mini-clip and mini-dino']")
+    assert shared.input_value("#cka-second") == "mini-dino"
+    assert shared.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
     shared.wait_for_function("document.querySelector('#view-alike .what').textContent.includes('mini-dino')")
     _, rows = downloaded(shared, "#view-alike a.csv")
     assert len(rows) == 9

@@ -9,6 +9,7 @@ import vl_convert
 from PIL import Image
 
 from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.style import looks
 from layerboard.leaderboards.report.figures import figures_of, write_figures
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import SCORES, content
@@ -23,13 +24,17 @@ def figures():
 
 
 def test_there_is_one_for_each_view_of_each_task(figures):
-    tasks = {name.split(".", 1)[0] for name in figures if name.endswith("knn top-1")}
-    assert tasks == {"best", "layers", "depth", "cost-ms", "cost-parameters", "cost-dim"}
-    assert sum(name.startswith("tasks.") for name in figures) == len(SCORES)
-    assert sum(name.startswith("cka.") for name in figures) == 1
+    tasks = {name.removeprefix("knn-") for name in figures if name.startswith("knn-")}
+    assert tasks == {"best", "layers", "panels", "depth", "cost-ms", "cost-parameters", "cost-dim"}
+    assert sum(name.endswith("-tasks") for name in figures) == len(SCORES)
+    assert sum(name.startswith("cka-") for name in figures) == 1
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in figures)
 
 
-KINDS = ("best.knn", "layers.knn", "depth.davis", "cost-ms.knn", "cost-dim.davis", "tasks.mini-dino", "cka.")
+KINDS = (
+    *("knn-best", "knn-layers", "knn-panels", "layers", "davis-depth", "knn-cost-ms", "davis-cost-dim"),
+    *("mini-dino-tasks", "cka-"),
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,7 +73,7 @@ def placed(element, x=0.0, y=0.0):
 
 
 def test_labels_say_the_scores_the_highest_first(figures):
-    root = ET.fromstring(engine.drawn(figures["best.knn top-1"]))
+    root = ET.fromstring(engine.drawn(figures["knn-best"]))
     labels = [text for text, *_ in placed(root) if "layer" in text]
     assert labels == [
         "62.2 ± 1.0, layer 3/3",
@@ -83,6 +88,23 @@ def test_files_have_the_names_of_their_figures(tmp_path):
     written = write_figures(content(frame(both)), tmp_path, ("svg", "pdf"))
     assert {path.parent for path in written} == {tmp_path / "mini"}
     names = {path.name for path in written}
-    assert {"best.knn-top-1.svg", "best.knn-top-1.pdf", "tasks.mini-fs.pdf"} <= names
+    assert {"knn-best.svg", "knn-best.pdf", "layers.pdf", "mini-fs-tasks.pdf", "mini-fs-tasks-2.pdf"} <= names
     assert len(names) == len(written)
-    assert (tmp_path / "mini" / "layers.knn-top-1.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "mini" / "knn-layers.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_names_of_figures_stay_when_a_folder_gets_another_digest(tmp_path):
+    for digest in ("0a1b2c3d", "99999999"):
+        both = [*layers([50.0], dataset=f"photos-{digest}"), *layers([60.0], dataset=f"cats-{digest}")]
+        names = {name for name, _ in figures_of(content(frame(both)))}
+        assert {"knn-photos-standard-layers", "knn-cats-standard-layers"} <= names
+
+
+def test_a_highlighted_backbone_stands_out_and_all_tasks_share_a_legend():
+    figures = dict(figures_of(content(highlight="mini-fs")))
+    colour = looks(["mini-fs"], content().labels)["mini-fs"].color
+    for name in ("knn-layers", "layers"):
+        lines = re.findall(r'<path[^>]*stroke-width="1.8"[^>]*>', engine.drawn(figures[name]))
+        assert {colour in line for line in lines if "0.15" not in line} == {True}, name
+        assert sum("0.15" in line for line in lines) == len(lines) * 3 // 4
+    assert engine.drawn(figures["layers"]).count(">mini-clip<") == 1
