@@ -1,7 +1,7 @@
 """Whether a submission's numbers are what its items say: the command `verify` and `layerboard.verify`."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from math import ceil
 from pathlib import Path
@@ -88,11 +88,12 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
     if request.again or request.data:
         seed = random.SystemRandom().randrange(10**6) if request.seed is None else request.seed
-        known = [result for result in results if _suite_of(result, request)]
-        drawn = random.Random(seed).sample(known, ceil(SHARE * len(known)))  # noqa: S311  # no secret
+        drawn, reasons = _drawn(results, request, seed)
         problems += [why for result in drawn if (why := _measured_again(result, request, report))]
         names = [each.name.as_posix() for each in drawn]
-        notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none; none can be'}."]
+        notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none'}."]
+        if reasons:
+            notes += [f"Drawn, but not to be measured here: {len(reasons)}, such as {reasons[0]}"]
         if request.mark and names and not problems:
             notes += [f"wrote {mark_verified(request.folder, names)}"]
     title = f"{request.folder}: {len(problems) or 'no'} problems"
@@ -116,10 +117,49 @@ def _other_weights(weights: Mapping[str, str]) -> list[str]:
     return problems
 
 
+def _drawn(
+    results: "Sequence[StoredResult]", request: VerifyRequest, seed: int
+) -> tuple["list[StoredResult]", list[str]]:
+    """A tenth of the results, among those that can be measured again here, and why others cannot."""
+    known = [result for result in results if _suite_of(result, request)]
+    drawn: list[StoredResult] = []
+    reasons: list[str] = []
+    for result in random.Random(seed).sample(known, len(known)):  # noqa: S311  # no secret
+        if len(drawn) == ceil(SHARE * len(known)):
+            break
+        if reason := _absence(result, request):
+            reasons.append(f"{result.name}: {reason}")
+        else:
+            drawn.append(result)
+    return drawn, reasons
+
+
+def _absence(result: "StoredResult", request: VerifyRequest) -> str:
+    """What this machine lacks to measure a result again, as a phrase; "" where it lacks nothing.
+
+    Complete data are not taken on trust: where they are complete here, too, they must be the same.
+    """
+    from layerboard.benchmark.engines.progress import Silent
+    from layerboard.benchmark.jobs.prepare import understand
+    from layerboard.tasks.protocols import find_protocol
+
+    row = result.records.iloc[0]
+    run, protocols = _run_of(result, request, request.cache), [find_protocol(row["protocol"])]
+    try:
+        plan, _, _ = understand(run, Silent(), writes=False, protocols=protocols)
+    except InputError as error:
+        return str(error)
+    here = {task.dataset: task for task in plan.tasks.every}
+    if (task := here.get(row["dataset"])) is None:
+        return f"there is no {row['dataset']}"
+    may_differ = row["partial"] or task.coverage.partial
+    return "it is of other images" if may_differ and task.data_digest != row["data"] else ""
+
+
 def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
     """A suite by which this machine can measure a result again; "" where none can.
 
-    It must be of a whole dataset and of single blocks, and name no Python object: a submission runs no code.
+    It must be of single blocks, and name no Python object: a submission runs no code.
     """
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.registry import COST
@@ -127,7 +167,7 @@ def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
     rows = result.records
     names = {*rows["task"], *rows["backbone"], *rows["other"]} - {*request.backbones}
     taps = {*rows.loc[~rows["analysis"], "tap"]} - {"block", "final"}
-    if taps or rows["partial"].any() or COST in names or any(":" in name for name in names):
+    if taps or COST in names or any(":" in name for name in names):
         return ""
     suites = [suite.name for suite in SUITES if suite.embedded == (request.data is None)]
     return next((name for name in result.suites if name in suites), "")

@@ -13,9 +13,10 @@ import layerboard
 from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
 from layerboard.leaderboards.merge import StoredResult
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
-from layerboard.leaderboards.records.manifest import MANIFEST
+from layerboard.leaderboards.records.manifest import MANIFEST, claim_of
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.submission import PATH, public_name
+from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
 from tests.campaign.submissions import WAYS, change_once, damage, problems_of
@@ -142,10 +143,30 @@ def test_verify_says_what_is_wrong_and_where(capsys: Capture, submission: Path, 
 @pytest.mark.parametrize("column", ["backbone", "task"])
 def test_a_submission_names_no_code_that_is_run(submission: Path, column: str) -> None:
     rows = read_records([submission / "records" / "mini-fs"]).query("task == 'knn'")
-    rows = rows.assign(partial=False)
     for names, suite in (({}, "standard"), ({column: "evil:name"}, ""), ({column: "evil:name@448px"}, "")):
         result = StoredResult(submission, Path("a"), rows.assign(**names), {})
         assert _suite_of(result, VerifyRequest(submission, data="data")) == suite
+
+
+def test_of_a_part_of_a_dataset_the_same_images_are_measured_again(
+    submission: Path, data: Path, tmp_path: Path
+) -> None:
+    options = {"seed": 2, "cache": tmp_path / "cache", "mark": True}
+    other = tmp_path / "data"
+    shutil.copytree(data / "imagenet", other / "imagenet")
+    for path in other.rglob("*.JPEG"):
+        path.write_bytes(path.read_bytes() + b"x")
+    checked = layerboard.verify(submission, data=other, **options)
+    assert len(checked.frame) == 0
+    assert checked.notes[1] == "Measured again, drawn with --seed 2: none."
+    assert checked.notes[2].startswith("Drawn, but not to be measured here: ")
+    assert claim_of(submission) == "submitted"
+    checked = layerboard.verify(submission, data=data, **options)
+    assert len(checked.frame) == 0
+    assert checked.notes[1].startswith("Measured again, drawn with --seed 2: mini-")
+    assert claim_of(submission) == "verified"
+    with pytest.raises(InputError, match="--mark needs a new measurement"):
+        layerboard.verify(submission, mark=True)
 
 
 @pytest.mark.slow
