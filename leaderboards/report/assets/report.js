@@ -699,9 +699,13 @@
     choose(one("#cka-second"), seconds.map((text) => [text, text]));
     one("#cka-first").value = state.cka.first;
     one("#cka-second").value = state.cka.second;
-    remember({ cka: Object.values(state.cka).join("|") });
     grid();
     redraw("alike");
+  };
+  const compare = (changes) => {
+    Object.assign(state.cka, changes);
+    cka();
+    remember({ cka: Object.values(state.cka).join("|") });
   };
   // CKA of the chosen backbones as small pictures, each of which is enlarged when it is pressed.
   const RAMP = data.ramp.map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
@@ -742,8 +746,7 @@
         button.setAttribute("aria-pressed", String(first === state.cka.first && second === state.cka.second));
         button.append(small(cells, size("row"), size("column")));
         button.addEventListener("click", () => {
-          Object.assign(state.cka, { first, second });
-          cka();
+          compare({ first, second });
           one("#cka-grid [aria-pressed=true]").focus();
         });
         cell.append(button);
@@ -755,15 +758,10 @@
     const [table, first, second] = (kept.get("cka") || "").split("|");
     state.cka.table = data.alike.some((grid) => grid.table === table) ? table : data.alike[0].table;
     Object.assign(state.cka, { first, second });
-    control("#cka-table", [...new Set(data.alike.map((grid) => grid.table))], state.cka.table, (value) => {
-      state.cka.table = value;
-      cka();
-    });
+    const tables = [...new Set(data.alike.map((grid) => grid.table))];
+    control("#cka-table", tables, state.cka.table, (value) => compare({ table: value }));
     for (const side of ["first", "second"])
-      one(`#cka-${side}`).addEventListener("change", (event) => {
-        state.cka[side] = event.target.value;
-        cka();
-      });
+      one(`#cka-${side}`).addEventListener("change", (event) => compare({ [side]: event.target.value }));
     cka();
   }
 
@@ -800,7 +798,16 @@
   if (one("#view-curves .chart")) follow(one("#view-curves .chart"));
   for (const name of all("[data-swatch]")) name.prepend(swatch(name.dataset.swatch), " ");
   highlight(state.mark);
-  if (query.length) document.getElementById(anchor)?.scrollIntoView();
+  // Charts that are drawn later keep their room, so that what is below stays where it is.
+  for (const figure of all(".view")) {
+    const [few, many] = data.steps[figure.dataset.view] || [0, 0];
+    const lines = { task_map: frames.columns.length }[figure.dataset.view] || listed().length;
+    const rows = Math.ceil(picked().length / Math.max(1, Math.min(4, Math.floor(room() / 200))));
+    const heights = { curves: 400, tradeoff: 400, panels: 60 + 150 * rows, alike: 380 };
+    const height = heights[figure.dataset.view] || 80 + lines * (lines > data.few ? many : few);
+    one(".chart", figure).style.minHeight = `${height}px`;
+  }
+  document.getElementById(anchor)?.scrollIntoView();
   redraw(...Object.keys(views).filter((name) => name !== "best"));
   root.dataset.ready = "yes";
 })();

@@ -59,13 +59,22 @@ def test_figures_and_a_site_are_written_where_they_are_asked_for(tmp_path: Path)
     site = tmp_path / "site"
     paths = report(output=tmp_path, to=tmp_path / "to", figures="both", site=site).paths
     names = {path.relative_to(tmp_path).as_posix() for path in paths}
-    assert {"to/mini.html", "to/mini/layers.knn-top-1.svg", "to/mini/layers.knn-top-1.pdf"} < names
+    assert {"to/mini.html", "to/mini/knn-layers.svg", "to/mini/knn-layers.pdf"} < names
     assert {"site/index.html", "site/README.md", "site/mini.csv"} < names
     assert all(path.is_file() for path in paths)
     assert (site / "index.html").read_bytes() == (tmp_path / "to" / "mini.html").read_bytes()
     card = yaml.safe_load((site / "README.md").read_text(encoding="utf-8").split("---")[1])
     assert (card["sdk"], card["app_file"]) == ("static", "index.html")
     assert (site / "mini.csv").read_text(encoding="utf-8").count("\n") == 5
+
+
+def test_a_backbone_to_highlight_stands_out_and_must_be_there(tmp_path: Path) -> None:
+    records = frame(layers([50.0, 60.0], backbone="mini-fs"), layers([40.0, 30.0], backbone="mini-dino"))
+    write_checked(records, tmp_path / "records" / "all.parquet")
+    (page,) = report(output=tmp_path, highlight="mini-dino").paths
+    assert '"highlight":"mini-dino"' in page.read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="no backbone 'mini-din'"):
+        report(output=tmp_path, highlight="mini-din")
 
 
 def test_several_suites_have_a_page_each_and_the_site_a_list_of_them(tmp_path: Path) -> None:
