@@ -1,6 +1,6 @@
 """What every layer of backbones shows of a few pictures, by one forward for each picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -25,9 +25,10 @@ from layerboard.zoo.view.views import REFERENCE_SIZE, FitLongSide, Stretch, View
 
 Removed = Literal["nothing", "mean", "smooth"]
 
-DIRECTIONS = 32  # principal directions of tokens that are kept
+DIRECTIONS = 64  # principal directions of tokens that are kept at most
+ENOUGH = 0.99  # share of the variance with which fewer will do
 PROBED = 512  # tokens whose cosines with all others are compared with what is kept of them
-MOST_MEGABYTES = 32  # of what a page holds of one backbone
+MOST_MEGABYTES = 64  # of what a page holds
 
 
 class LayerOfPicture(NamedTuple):
@@ -63,16 +64,19 @@ def view_of(spec: BackboneSpec) -> View:
     return view.scaled(spec.input_size, spec.patch_size)
 
 
-def require_small(spec: BackboneSpec, pictures: Sequence[Picture], layers: Sequence[Layer]) -> None:
-    """Raise InputError where the page would hold more than `MOST_MEGABYTES` of a backbone."""
-    sizes = [view_of(spec).geometry(picture.image.size).size for picture in pictures]
-    strides = [spec.stage_of(layer).stride for layer in layers]
-    cells = sum((width // stride) * (height // stride) for width, height in sizes for stride in strides)
-    megabytes = cells * (DIRECTIONS + 7 + (spec.heads or 0)) / 1e6
+def require_small(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> None:
+    """Raise InputError where the page would hold more than `MOST_MEGABYTES`, of each backbone its layers."""
+    megabytes = 0.0
+    for spec, chosen in layers.items():
+        sizes = [view_of(spec).geometry(picture.image.size).size for picture in pictures]
+        strides = [spec.stage_of(layer).stride for layer in chosen]
+        cells = sum((width // stride) * (height // stride) for width, height in sizes for stride in strides)
+        megabytes += cells * (DIRECTIONS + 7 + (spec.heads or 0)) / 1e6
     if megabytes > MOST_MEGABYTES:
         raise InputError(
-            f"{spec.name}: {len(pictures)} pictures and {len(layers)} layers need {megabytes:,.0f} MB, "
-            f"of at most {MOST_MEGABYTES} a page; take fewer --frames or --layers, or a smaller --input-size"
+            f"a page of {len(pictures)} pictures through {len(layers)} backbones would have up to "
+            f"{megabytes:,.0f} MB, of at most {MOST_MEGABYTES}; take fewer --frames or --layers, or a "
+            "smaller --input-size"
         )
 
 
@@ -147,7 +151,7 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: La
     sizes = tuple((grid.shape[0], grid.shape[1]) for grid in grids)
     plain = np.concatenate([_less(grid, removed).reshape(-1, grid.shape[2]) for grid in grids])
     tokens = principal.unit(plain)
-    first = principal.principal(tokens, DIRECTIONS)
+    first = principal.principal(tokens, DIRECTIONS, ENOUGH)
     scores = first.scores[:, : principal.COLOURS]
     scores = np.pad(scores, ((0, 0), (0, principal.COLOURS - scores.shape[1])))
     if onto:

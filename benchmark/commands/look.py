@@ -102,8 +102,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     names = ("backbones", "layers", "input_size", "weights", "cache")
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
     layers = {spec: select_layers(request.layers, spec) for spec in find_backbones(asked, SUITES[0], report)}
-    for spec in layers:
-        require_small(spec, pictures, layers[spec])
+    require_small(pictures, layers)
     backbones: list[BackboneMaps] = []
     with report.bar("looking", len(pictures) * len(layers), "images") as advance:
         for spec, chosen in layers.items():

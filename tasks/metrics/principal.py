@@ -44,21 +44,23 @@ def unit(tokens: Floats) -> Floats:
     return np.asarray(tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), SHORTEST))
 
 
-def principal(tokens: Floats, most: int) -> PrincipalTokens:
-    """The principal directions of tokens [tokens dim], as many as there are but at most so many."""
+def principal(tokens: Floats, most: int, enough: float = 1.0) -> PrincipalTokens:
+    """The first principal directions of tokens [tokens dim]: as few as hold ``enough`` of the variance.
+
+    They are at most ``most``, and at least `COLOURS` where there are so many.
+    """
     mean = tokens.mean(axis=0)
     around = tokens - mean
     wide = len(around) < around.shape[1]
     gram = around @ around.T if wide else around.T @ around
-    count = min(most, len(gram))
-    values, vectors = eigh(gram, subset_by_index=(len(gram) - count, len(gram) - 1))
+    values, vectors = eigh(gram, subset_by_index=(max(0, len(gram) - most), len(gram) - 1))
     values, vectors = values[::-1].clip(min=0), vectors[:, ::-1]
-    scores = vectors * np.sqrt(values) if wide else around @ vectors
-    largest = scores[np.abs(scores).argmax(axis=0), np.arange(count)]
-    total = max(float(np.trace(gram)), SHORTEST)
-    return PrincipalTokens(
-        scores * np.where(largest < 0, -1, 1), around @ mean, float(mean @ mean), values / total
-    )
+    shares = values / max(float(np.trace(gram)), SHORTEST)
+    count = max(COLOURS, int(np.searchsorted(shares.cumsum(), enough)) + 1)
+    scores = (vectors * np.sqrt(values) if wide else around @ vectors)[:, :count]
+    largest = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
+    signs = np.where(largest < 0, -1, 1)
+    return PrincipalTokens(scores * signs, around @ mean, float(mean @ mean), shares[:count])
 
 
 def without_smooth(grid: Floats) -> Floats:

@@ -52,11 +52,13 @@
   const cosines = (layer) => {
     const [width, { tokens, steps, square }] = [layer.steps.length, layer];
     const [row, column] = cellAt(layer, state.picture);
-    const own = (layer.starts[state.picture] + row * layer.grids[state.picture][1] + column) * width;
+    const chosen = layer.starts[state.picture] + row * layer.grids[state.picture][1] + column;
+    const own = chosen * width;
     const weights = steps.map((step, at) => step * step * tokens[own + at]);
     const last = width - 1;
     const base = square + tokens[own + last] * steps[last];
     return Float32Array.from({ length: tokens.length / width }, (_, cell) => {
+      if (cell === chosen) return 1;
       let sum = base + tokens[cell * width + last] * steps[last];
       for (let at = 0; at < last; at++) sum += weights[at] * tokens[cell * width + at];
       return within(sum, -1, 1);

@@ -39,6 +39,14 @@ def test_all_directions_give_the_cosines(count: int, dim: int) -> None:
     assert np.abs(kept.cosines(slice(None)) - found @ found.T).max() < 0.02
 
 
+def test_few_directions_are_kept_where_they_are_enough() -> None:
+    every = principal(tokens(200, 40), 40).shares.cumsum()
+    for enough in (0.5, 0.9):
+        count = len(principal(tokens(200, 40), 40, enough).shares)
+        assert every[count - 1] >= enough > every[count - 2]
+    assert principal(tokens(200, 40), 40, 0.001).scores.shape == (200, 3)
+
+
 def test_fewer_directions_lose_what_the_others_hold() -> None:
     found = tokens(200, 40)
     errors = [
