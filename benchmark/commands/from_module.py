@@ -77,9 +77,9 @@ def from_module(call: ModuleCall) -> "NetworkCopy":
         ... )
         >>> mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64)
         mine: 3 blocks of net..., 0 prefix tokens + 8x8 grid of patch 8, 16 channels, no final norm
-          blocks as told; they pass on feature maps [batch dim height width]
-          images of 64 px (as told); mean (0.485, 0.456, 0.406) and std ... (assumed: ImageNet's)
-          no norm was given what the last block gives; final_norm= names one
+          blocks as given; each returns feature maps [batch dim height width]
+          images of 64 px (as given); mean (0.485, 0.456, 0.406) and std ... (assumed: ImageNet's)
+          no norm takes the output of the last block; final_norm= names one
         >>> found = layerboard.run([mine, "mini-dino"], "knn", images="photos", floor=False, output="own")
         >>> sorted(set(found.frame["backbone"]))
         ['mine', 'mini-dino']

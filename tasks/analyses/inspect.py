@@ -83,7 +83,7 @@ def _positions(weights: Weights) -> Found:
     embeddings = None if weights.positions is None else _array(weights.positions)
     similarity = None if embeddings is None else position_similarity(embeddings)
     if embeddings is None or similarity is None:
-        reason = weights.reason.get("positions", "a position is zero and has no direction")
+        reason = weights.reason.get("positions", "a position embedding is zero, so it has no cosine")
         return Outcome((), missing={"position-distance-rho": reason}), {}
     cosine, values = similarity
     named = {f"position-{name}": value for name, value in values.items()}

@@ -92,7 +92,7 @@ class LabelFree(Task):
         _add_spectrum(tally, plain, device)
         others = {"view-neighbours": other}
         end = None if last is None else last[read]
-        if reason := "the last block is not kept" if end is None else unusable(end):
+        if reason := "the vectors of the last block are not stored" if end is None else unusable(end):
             tally.missing |= {"cka-to-last": reason, "neighbours-to-last": reason}
         elif end is not None:
             self._add_cka(tally, (plain, end), np.flatnonzero(read).tolist(), device)
@@ -132,6 +132,6 @@ def _add_spectrum(tally: Tally, plain: Vectors, device: Device) -> None:
     tally.number("rankme", ranks.rankme(ranks.singular_values(exact, device)))
     if math.isnan(decay := ranks.spectrum_decay(centred)):
         needed = 2 * ranks.FEWEST
-        tally.missing["spectrum-decay"] = f"a decay needs {needed} directions in which the vectors differ"
+        tally.missing["spectrum-decay"] = f"vectors vary in fewer than {needed} directions"
     else:
         tally.number("spectrum-decay", decay)

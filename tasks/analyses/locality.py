@@ -166,4 +166,4 @@ def _undefined(subsets: HeadSubsets) -> str:
         return "attention probabilities are not finite"
     if not np.isfinite(subsets.cka).all():
         return "heads or blocks do not vary or are not finite"
-    return "all subsets look equally far or are equally like the blocks"
+    return "all subsets of heads have one attention distance or one CKA"

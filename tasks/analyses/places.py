@@ -103,7 +103,7 @@ def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[
     for pooling, chosen in (("patch", known), ("interior", known & ~edge), ("border", known & edge)):
         means = {metric: float(values[chosen].mean()) for metric, values in measures.items() if chosen.any()}
         scores = tuple(Score(metric, mean, images, "images") for metric, mean in means.items())
-        empty = f"no tokens of {cells[0]} x {cells[1]} cells lie there and vary, with others beside them"
+        empty = f"no tokens of this kind vary over the images on a grid of {cells[0]} x {cells[1]} cells"
         yield LayerOutcome(layer, pooling, Outcome(scores, empty="" if scores else empty))
 
 
@@ -157,7 +157,7 @@ class PositionAudit(ImageAnalysis[Tensor]):
 
 def _outcome(images: KeptImages) -> Outcome:
     if not images.groups:
-        return Outcome((), empty=f"no group has {LEAST} images that could be read, which it needs")
+        return Outcome((), empty=f"fewer than {LEAST} images of each batch could be read")
     if not any(bool(varied[0]) for varied in images.every("varies")):
         return Outcome((), empty=ALIKE)
     tally = Tally(images.keys_at("seen"))
@@ -165,7 +165,7 @@ def _outcome(images: KeptImages) -> Outcome:
     if variance.sum() > 0:
         tally.images("position-r2", 1 - errors.sum(1) / variance.sum())
     else:
-        tally.missing["position-r2"] = "a grid of one cell has one place"
+        tally.missing["position-r2"] = "a grid of one cell has a single position"
     tally.images("same-place", images.each("same"))
     tally.images("match-distance", images.each("distance"))
     for side, name in enumerate(("position-r2-row", "position-r2-column")):

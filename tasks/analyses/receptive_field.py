@@ -85,7 +85,7 @@ def _outcome(fields: Fields, layer: Layer) -> Outcome:
     if not np.isfinite(strength).all():
         return Outcome((), empty="gradients are not finite")
     if not strength.any():
-        return Outcome((), empty="no pixel moves it: all gradients are zero")
+        return Outcome((), empty="no pixel changes it: all gradients are zero")
     rows, columns = _cell(strength.shape, fields.cells[layer])
     centre = (rows.start + rows.stop) / 2, (columns.start + columns.stop) / 2
     values = {

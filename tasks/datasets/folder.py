@@ -109,7 +109,7 @@ def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
         if len(named) == len(tops) > 1:
             raise InputError(
                 f"expected class folders in {' and '.join(sorted(tops))} of {root}, found images directly in "
-                "them; sort them into class folders, or say the classes with --labels FILE.csv"
+                "them; sort them into class folders, or give the classes by --labels FILE.csv"
             )
         return {}
     if direct:
@@ -133,7 +133,7 @@ def _require_leaves(root: Path, labels: set[str]) -> None:
         if label and above is not None:
             raise InputError(
                 f"expected every folder of {root} to hold either images of one class or further folders, "
-                f"found images in {above} and in {label}; move them, or say the classes with --labels FILE"
+                f"found images in {above} and in {label}; move them, or give the classes by --labels FILE"
             )
 
 

@@ -118,7 +118,7 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
                 raise InputError(
                     f"expected {len(header)} columns in every line of {path}, found {len(cells)} in line "
                     f"{reader.line_num}; put text that holds {delimiter!r} into quotation marks, "
-                    "and take out what stands above the names of the columns"
+                    "and remove the lines above the names of the columns"
                 )
             else:
                 yield reader.line_num, dict(zip_longest(header, cells, fillvalue=""))
@@ -194,7 +194,7 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledF
     if not rows:
         raise InputError(f"expected a class in the rows of {name}, found none")
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
-    again = [f"{counted(twice, 'row')} said again what another said"] if twice else []
+    again = [f"{counted(twice, 'row')} repeating another row"] if twice else []
     unnamed = sorted({*tree.images} - {*rows} - nameless)
     left_out = (
         (counted(len(missing), "row"), "without an image", missing),
@@ -223,7 +223,7 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | Non
         if len(paths) > 1:
             raise InputError(
                 f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
-                f"{some(paths)}; write its ending, too"
+                f"{some(paths)}; add its ending"
             )
         return paths[0] if paths else None
 

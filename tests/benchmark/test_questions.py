@@ -37,7 +37,9 @@ def test_questions_are_answered_once_and_not_again(data: Path, new_place: Callab
     assert taps == {"mini-fs": {"attention", "mid", "mlp", "block"}, "mini-resnet": {"branch", "block"}}
     assert fields["value"].dropna().between(0, 1).all()
     # one channel may be silenced by the activation in all images
-    assert set(fields.loc[fields["value"].isna(), "reason"]) <= {"no pixel moves it: all gradients are zero"}
+    assert set(fields.loc[fields["value"].isna(), "reason"]) <= {
+        "no pixel changes it: all gradients are zero"
+    }
     assert set(fields.loc[fields["value"].notna(), "n"]) == {12}
     whole = records[records["task"] == "inspect"]
     assert set(whole["layer"]) == {-1}

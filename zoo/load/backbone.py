@@ -78,8 +78,8 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
         return in_directory(*directory_of(spec, cache_dir))
     if not spec.repository:
         raise InputError(
-            f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give "
-            f"the file: --weights {spec.entry}=FILE."
+            f"{spec.name} has weights in no repository of the Hub that can be read; fetch {spec.original} "
+            f"and give the file: --weights {spec.entry}=FILE."
         )
     local = Path(spec.repository)
     if local.is_file():  # as the authors of MoCo-v3 and MAE publish it

@@ -60,8 +60,8 @@ def _read(
     if not is_described and spec.model_types and CONVERTED.isdisjoint(spec.model_types):
         raise InputError(
             f"{spec.name}: this entry is read from a directory in Hugging Face format, config.json beside "
-            f"model.safetensors; {checkpoint.weights[0]} is of another: give such a directory, or no file of "
-            "your own, and the Hub's is taken."
+            f"model.safetensors; {checkpoint.weights[0]} is in another format: give such a directory, or "
+            "leave out --weights to use the Hub's."
         )
     if "model_type" not in values:
         tensors = unwrap(read_weights(checkpoint.weights), spec)

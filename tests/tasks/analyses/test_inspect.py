@@ -65,7 +65,7 @@ def test_what_a_backbone_has_not_got_has_no_value_and_its_reason() -> None:
     still = found_of(Weights(torch.ones(4, 3, 2, 2), torch.zeros(2, 2, 3), None, {}), ONE)
     filters, positions = (one.outcome for one in still.outcomes)
     assert filters.empty == "all filters are the same"
-    assert positions.missing == {"position-distance-rho": "a position is zero and has no direction"}
+    assert positions.missing == {"position-distance-rho": "a position embedding is zero, so it has no cosine"}
 
 
 def test_a_bias_table_is_kept_without_a_number() -> None:

@@ -102,10 +102,10 @@ def test_what_cannot_be_said_says_why() -> None:
     assert described(np.ones_like(vectors), vectors, vectors).empty == "features are the same for all items"
     without = described(vectors, vectors, None)
     assert without.missing == dict.fromkeys(
-        ("cka-to-last", "neighbours-to-last"), "the last block is not kept"
+        ("cka-to-last", "neighbours-to-last"), "the vectors of the last block are not stored"
     )
     flat = drawn(dim=5)
-    reason = "a decay needs 6 directions in which the vectors differ"
+    reason = "vectors vary in fewer than 6 directions"
     assert described(flat, flat, flat).missing == {"spectrum-decay": reason}
     many = replace(TASK, config=LabelFreeConfig(IMAGES - 1))
     few = described(vectors, vectors, vectors, many)

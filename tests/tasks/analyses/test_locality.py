@@ -168,7 +168,7 @@ def test_what_does_not_vary_or_is_not_finite_says_so(tmp_path: Path) -> None:
         assert np.isnan(found.value).all()
         assert found.reason == still.reason
     alike, _ = compared(tmp_path / "alike", heads, [0.1] * 4, [heads[0]])
-    assert alike.reason == "all subsets look equally far or are equally like the blocks"
+    assert alike.reason == "all subsets of heads have one attention distance or one CKA"
     nowhere, _ = compared(tmp_path / "maps", heads, [0.1, 0.2, 0.3, float("nan")], [heads[0]])
     assert nowhere.reason == "attention probabilities are not finite"
 

@@ -81,7 +81,7 @@ def test_the_first_images_of_a_group_are_looked_at(tmp_path: Path) -> None:
     ("grids", "reason"),
     [
         (torch.ones(6, 4, 4, 3), "tokens are the same everywhere"),
-        (noise(3, 4, 4, 3), "no group has 4 images that could be read"),
+        (noise(3, 4, 4, 3), "fewer than 4 images of each batch could be read"),
         (torch.full((6, 4, 4, 3), torch.nan), "features are not finite"),
     ],
 )

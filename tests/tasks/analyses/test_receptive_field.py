@@ -64,7 +64,7 @@ def test_the_share_is_that_of_the_coarsest_cell_around_the_centre_of_a_finer_gri
 
 
 def test_no_gradient_has_no_value_and_its_array_is_empty() -> None:
-    assert outcome(fields(np.zeros((SIDE, SIDE)))).empty == "no pixel moves it: all gradients are zero"
+    assert outcome(fields(np.zeros((SIDE, SIDE)))).empty == "no pixel changes it: all gradients are zero"
     assert outcome(fields(np.full((SIDE, SIDE), np.nan))).empty == "gradients are not finite"
     assert np.isnan(found_of(fields(np.zeros((SIDE, SIDE)))).arrays["erf"]).all()
     refused = found_of(Fields({}, {}, (0, 0), 0, {Layer(1): "it gives no gradients."}))

@@ -111,7 +111,7 @@ def test_a_class_folder_in_a_class_folder_is_refused(tmp_path: Path) -> None:
     pictures(tmp_path / "cat" / "thumbs", 2)
     pictures(tmp_path / "dog", 2)
     with pytest.raises(
-        InputError, match=r"found images in cat and in cat/thumbs; move them, or say the classes"
+        InputError, match=r"found images in cat and in cat/thumbs; move them, or give the classes"
     ):
         read_folder(tmp_path)
 

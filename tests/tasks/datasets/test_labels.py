@@ -121,7 +121,7 @@ def test_what_has_no_partner_is_counted_and_left_out(folder: Path) -> None:
         "2 images without a row in l.csv left out (7.png, 9.png)",
         "1 image whose row has no class left out (8.png)",
     )
-    assert "1 row said again what another said" in data.coverage.remarks
+    assert "1 row repeating another row" in data.coverage.remarks
 
 
 def test_names_in_folders_absolute_and_composed_otherwise(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_name_that_may_be_two_images(folder: Path) -> None:
     (folder / "0.jpg").write_bytes((folder / "0.png").read_bytes())
     path = table(folder.parent / "l.csv", "file,label\n" + rows(ending=""))
     with pytest.raises(
-        InputError, match=r"one image of the name '0' of .*, line 2, found 0.jpg, 0.png; write"
+        InputError, match=r"one image of the name '0' of .*, line 2, found 0.jpg, 0.png; add its ending"
     ):
         read_folder(folder, path)
 
@@ -181,7 +181,7 @@ def test_files_that_are_no_tables(folder: Path) -> None:
     ("content", "words"),
     [
         (b"file,label,label\na,x,y\n", "has two columns 'label'; rename one of them"),
-        (b"# made by hand\nfile,label\na,x\n", "take out what stands above the names of the columns"),
+        (b"# made by hand\nfile,label\na,x\n", "remove the lines above the names of the columns"),
         ("file,label\na,\u00e9\n".encode("latin-1"), "save it as CSV in UTF-8"),
         (b"PK\x03\x04\xff\xfe", "save it as CSV in UTF-8"),
     ],

@@ -215,9 +215,7 @@ def test_an_entry_of_which_the_authors_files_are_not_read(
     """Whatever is in the file; a directory with timm's configuration is no other."""
     published = publish("dinov2", tmp_path)
     torch.save({"model": published.tensors}, tmp_path / file)
-    words = (
-        rf"^{name}: this entry is read from a directory in Hugging Face format, .*{file} is of another: give"
-    )
+    words = rf"^{name}: this entry is read from a directory in Hugging Face format, .*{file} is in another"
     with pytest.raises(InputError, match=words):
         loader(replace(find([name])[0], repository=str(tmp_path / file)))
     save_file(published.tensors, tmp_path / "model.safetensors")

@@ -58,7 +58,7 @@ def test_what_timm_names_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
     net = nn.Sequential(nn.Conv2d(3, 4, 8, 8))
     monkeypatch.setattr(sys.modules["timm"], "create_model", lambda name, **options: net)
     words = (
-        r"^timm:plain: no row of repeated modules .*; give blocks=, .*, to "
+        r"^timm:plain: no chain of repeated modules, .*; give blocks=, .*, to "
         r"layerboard.from_module\(timm.create_model\('plain', pretrained=True\), \.\.\.\), since timm"
     )
     with pytest.raises(InputError, match=words):

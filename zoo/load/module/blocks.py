@@ -75,8 +75,8 @@ def find_blocks(net: nn.Module, images: Tensor) -> Paths:
     chains = {words: row for words, row in chains.items() if _is_stream(row, outer, runs)}
     if not chains:
         raise InputError(
-            f"no row of repeated modules of {type(net).__name__} passes on what it gives, one to the "
-            f"next; {GIVE}"
+            f"no chain of repeated modules, each taking the output of the one before, was found in "
+            f"{type(net).__name__}; {GIVE}"
         )
     words = max(chains, key=lambda words: (sum(map(len, chains[words])), -len(words)))
     return tuple(path for paths in chains[words] for path in paths)

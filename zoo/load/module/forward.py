@@ -98,7 +98,7 @@ def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], lis
             if before is not None and after is not None and before.shape == after.shape:
                 normed.append((path, before))
         elif after is None:
-            raise InputError(f"block {path} gives no tensor")
+            raise InputError(f"block {path} returns no tensor")
         else:
             ran.append(path)
             streams.append(after.clone())
@@ -117,7 +117,7 @@ def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], lis
         handle.remove()
     _require_order(subject, ran)
     if len(streams) == len(order):
-        raise InputError(f"block {order[0]} of {subject.name} is given no tensor")
+        raise InputError(f"block {order[0]} of {subject.name} is called without a tensor")
     for number, stream in enumerate(streams):
         if not torch.isfinite(stream).all():
             raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")

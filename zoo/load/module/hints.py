@@ -48,11 +48,11 @@ def with_images(net: nn.Module, hints: ModuleHints) -> TrialNetwork:
 
     def chosen(key: str, hint: object, usual: object, why: str) -> tuple[Any, str]:
         if hint is not None:
-            return hint, "as told"
+            return hint, "as given"
         value = configured.get(key)
         return (usual, why) if value is None else (value, source)
 
-    why = "assumed, since the network says none"
+    why = "assumed, since the network states none"
     size, size_source = chosen("size", hints.image_size, USUAL_SIZE, why)
     mean, mean_source = chosen("mean", hints.mean, IMAGENET.mean, "assumed: ImageNet's")
     std, std_source = chosen("std", hints.std, IMAGENET.std, "assumed: ImageNet's")
@@ -73,12 +73,12 @@ def with_images(net: nn.Module, hints: ModuleHints) -> TrialNetwork:
 def has_class_token(net: nn.Module, prefix: int, hints: ModuleHints) -> tuple[bool, str]:
     """Whether the first prefix token is a class token, and how that is known."""
     if hints.class_token is not None:
-        return hints.class_token, "as told"
+        return hints.class_token, "as given"
     names = ("cls_token", "class_token", "class_embedding")
     known = any(getattr(net, name, None) is not None for name in names)
     if prefix and not known and hasattr(net, names[0]):
-        return False, "the network has no cls_token"
-    return prefix > 0, "the network has one" if known else "taken to be the first token"
+        return False, "it has no cls_token"
+    return prefix > 0, "it has a cls_token" if known else "taken to be the first token"
 
 
 def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:

@@ -137,7 +137,7 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     layouts = tuple(reading.layout for reading in trial.readings)
     mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
     lines = [
-        f"blocks {'found' if blocks is None else 'as told'}; they pass on "
+        f"blocks {'found' if blocks is None else 'as given'}; each returns "
         + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
         f"images of {spec.input_size} px ({trial.subject.size_source}); mean ({mean}) and std ({std}) "
         f"({subject.normalisation_source})",
@@ -148,9 +148,9 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     if attends:
         lines.append(f"attention probabilities of {heads} heads, shown by {attends} of each block")
     if final_norm is None and not trial.final_norm:
-        lines.append("no norm was given what the last block gives; final_norm= names one")
+        lines.append("no norm takes the output of the last block; final_norm= names one")
     if trial.other_sizes:
-        lines.append(f"images of other sizes: none, {trial.other_sizes}")
+        lines.append(f"images of other sizes: no, {trial.other_sizes}")
     words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
     return Examined(spec, trial.subject.blocks, trial.final_norm, attends, layouts, words)
 

@@ -143,7 +143,9 @@ def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None,
         every += _agreeing(where, stream, same if len(same) == 1 else [], subject.size)
     stride = max(subject.size // reading.side for reading in every)
     if any(stride % (subject.size // reading.side) for reading in every):
-        raise InputError(f"{subject.name} has grids that do not divide each other, which no view can show")
+        raise InputError(
+            f"{subject.name} has grids of sizes that do not divide each other, so no view fits all"
+        )
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
@@ -183,7 +185,7 @@ def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: M
         if hints.layout in (None, reading.layout) and hints.prefix_tokens in (None, reading.prefix)
     ]
     if not admitted:
-        raise InputError(f"{where} is {possible[0]}, which is not what was said of layout and prefix_tokens")
+        raise InputError(f"{where} is {possible[0]}, which contradicts layout= or prefix_tokens=")
     sides = {reading.side for reading in admitted}
     streams = {side: streams_of(subject, _change_cells(base, side))[0][0] for side in sides}
     near = [
@@ -193,8 +195,8 @@ def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: M
     ]
     if not near:
         raise InputError(
-            f"{where} could be {admitted[0]}, but where a cell of the image changes, another one of the "
-            "features does: patches should follow the prefix tokens row by row"
+            f"{where} could be {admitted[0]}, but a change in one cell of the image changes another cell of "
+            "the features: patches should follow the prefix tokens row by row"
         )
     finest = [reading for reading in near if reading.side == max(other.side for other in near)]
     if len(finest) > 1:
@@ -226,7 +228,7 @@ def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
         with torch.no_grad():
             shape = subject.net.get_submodule(path)(stream).shape
     except Exception as error:
-        reason = f"does not take what the last block gives: {type(error).__name__}"
+        reason = f"fails on the output of the last block: {type(error).__name__}"
         raise InputError(f"final_norm {path} {reason}") from error
     if shape != stream.shape:
         raise InputError(
@@ -240,7 +242,7 @@ def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -
     try:
         streams, _ = streams_of(subject, subject.draw(*sides)[None])
     except InputError:
-        return f"its forward takes none of {sides[1]} x {sides[0]} px"
+        return f"its forward fails on {sides[1]} x {sides[0]} px"
     for stream, reading in zip(streams, every, strict=True):
         rows, columns = (length * reading.side // subject.size for length in sides)
         if not reading.fits(stream, rows, columns):

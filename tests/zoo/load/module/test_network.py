@@ -92,7 +92,7 @@ def test_blocks_are_called_and_answer_in_any_way(kind: type[Vit]) -> None:
     assert network.spec.has_final == (kind is Called)
     if kind is TokensFirst:
         assert "tokens [tokens batch dim]" in network.lines[1]
-        assert "no norm was given what the last block gives" in str(network)
+        assert "no norm takes the output of the last block" in str(network)
 
 
 def test_heads_beside_each_other_are_no_blocks() -> None:
@@ -164,7 +164,7 @@ def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str
     network = given(net, blocks=blocks(net))  # type: ignore[operator]
     assert network.spec.depth == depth
     assert f" of {words}," in network.lines[0]
-    assert "blocks as told" in network.lines[1]
+    assert "blocks as given" in network.lines[1]
 
 
 def test_a_norm_is_named_or_refused() -> None:
@@ -187,8 +187,8 @@ def test_a_norm_is_named_or_refused() -> None:
         (ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
         (Transposed(), {}, "patches should follow the prefix tokens row by row"),
         (Masked(), {}, "not the same for two equal images of a batch: it draws something"),
-        (Vit(), {"prefix_tokens": 2}, "which is not what was said of layout and prefix_tokens"),
-        (Vit(), {"layout": "maps"}, "which is not what was said of layout and prefix_tokens"),
+        (Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
+        (Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
         (Vit(), {"image_size": 33}, "is .3 17 12. for a batch of images of 33 px, which is no square"),
         (Vit(), {"image_size": (32, 48)}, "image_size takes the side of square images"),
         (Vit(), {"blocks": "layers.*"}, "blocks='layers..' names no module of Vit; give blocks="),
@@ -197,7 +197,7 @@ def test_a_norm_is_named_or_refused() -> None:
         (Vit(), {"family": "random"}, "which is that of the random floor"),
         (Vit(), {"std": (0, 1, 1)}, "mean and std take finite numbers, std above 0"),
         (Vit(), {"mean": (0, 1)}, "mean and std take three numbers each"),
-        (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "no row of repeated modules of Sequential"),
+        (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "was found in Sequential"),
         ("net", {}, "a network should be a torch.nn.Module; found 'net'"),
     ],
 )
@@ -224,7 +224,7 @@ def test_a_network_that_cannot_run_is_one_sentence() -> None:
         given(net, image_size=64)
     fixed = given(net)
     assert fixed.spec.fixed_size
-    assert fixed.lines[-1] == "  images of other sizes: none, its forward takes none of 48 x 40 px"
+    assert fixed.lines[-1] == "  images of other sizes: no, its forward fails on 48 x 40 px"
 
 
 def test_the_network_itself_is_left_alone() -> None:
