@@ -13,7 +13,7 @@ from layerboard.zoo.errors import InputError
 MANIFEST = "submission.json"
 SUBMISSIONS, VERIFIED = "submissions", "verified"  # folders of a results repository
 # who measured a result, as pages say it: "" in the field ``claim`` of records that no submission brought
-CLAIMS = {"": "here", "verified": "verified here", "authors": "by the authors", "submitted": "by others"}
+CLAIMS = {"": "run here", "verified": "verified here", "authors": "by the authors", "submitted": "by others"}
 DATE = "%Y-%m-%dT%H:%M:%S+00:00"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from layerboard.leaderboards.board import Board
@@ -24,26 +25,39 @@ STYLE = ASSETS / "report.css"
 
 def history_pages(repository: Repository, boards: Sequence[Board], since: str) -> dict[str, str]:
     """Files of the site by name, beside the page and the CSV of each board, to which they link."""
-    submissions = repository.submissions
+    submissions, left_out = repository.submissions, list[str]()
     start, count = repository.start, len(submissions)
-    facts = [_facts(each, repository) for each in submissions]
-    shared = {"version": RESULTS_VERSION, "newest": facts[-1]["date"], "up": ""}
-    shared["style"] = Markup(STYLE.read_text(encoding="utf-8"))  # noqa: S704 - our own file
-    left_out: list[str] = []
     repository.results(count, left_out)
-    since = since or (submissions[start - 1].name if start else "the beginning")
-    tables = [(board, with_means(main_table(board), board)) for board in boards]
+    facts = [_facts(each, repository) for each in submissions]
+    shared = {
+        "style": Markup(STYLE.read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        "up": "",
+        "version": RESULTS_VERSION,
+        "newest": facts[-1]["date"],
+        "boards": [(board, _table(board)) for board in boards],
+        "submissions": facts[::-1],
+        "left_out": left_out,
+        "since": since or (submissions[start - 1].name if start else "the beginning"),
+    }
     pages = {
-        "index.html": filled(
-            "leaderboards", tables=tables, submissions=facts[::-1], since=since, left_out=left_out, **shared
-        ),
-        "changes.html": filled("changes", since=since, **_changes(repository, start, count), **shared),
+        "index.html": filled("leaderboards", **shared),
+        "changes.html": filled("changes", **shared, **_changes(repository, start, count)),
         "changes.csv": csv_text(Numbers(repository.changes(start, count, EVERY), "changes")),
     }
     for number, each in enumerate(facts):
         values = shared | each | _changes(repository, number, number + 1) | {"up": "../"}
         pages[each["file"]] = filled("submission", **values)
     return pages
+
+
+def _table(board: Board) -> pd.DataFrame:
+    """The table of best layers; where several measured, it says beside each backbone who did."""
+    table = with_means(main_table(board), board)
+    notes = table["measured"] if board.claims else [""] * len(table)
+    names = zip(table["backbone"], notes, strict=True)
+    cells = [{"text": name, "note": note, "left": True} for name, note in names]
+    table = table.assign(backbone=pd.Series(cells, dtype=object))
+    return table.drop(columns=["family", "measured"], errors="ignore")
 
 
 def _facts(submission: Submission, repository: Repository) -> dict[str, Any]:
@@ -66,10 +80,12 @@ def _changes(repository: Repository, start: int, stop: int) -> dict[str, Any]:
     changes = repository.changes(start, stop)
     counts = changes["change"].value_counts()
     rows = [
-        [
-            *(row[name] for name in ("change", "backbone", "task", "dataset", "protocol", "metric")),
+        (
+            row["backbone"],
+            {"text": f"{row['task']} {row['metric']}", "note": f"{row['dataset']} ({row['protocol']})"},
             *(_score(row[f"value_{when}"], row[f"layer_{when}"]) for when in ("before", "now")),
-        ]
+            row["change"],
+        )
         for row in changes.to_dict("records")
     ]
     return {"rows": rows, "counts": [f"{count:,} {kind}" for kind, count in counts.items()]}

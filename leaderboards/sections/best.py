@@ -50,8 +50,8 @@ FEATURES = "Features: {uses}."
 AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
 
 CLAIMED = """\
-The column `measured` says who measured a backbone: `here` is whoever wrote this page, others sent a
-submission; of those marked `verified here`, a drawn tenth was measured again."""
+The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
+came as a submission; of those marked `verified here`, a drawn tenth was measured again."""
 
 HONEST = """\
 **Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that
@@ -92,7 +92,7 @@ def best_blocks(board: Board) -> list[Block]:
     return [
         wrapped(reading),
         Heading(2, CAPTION),
-        Table(with_means(main_table(board), board), left=2, caption=CAPTION, head=1),
+        Table(with_means(main_table(board), board), left=3 if board.claims else 2, caption=CAPTION, head=1),
         wrapped(CLAIMED if board.claims else ""),
         _pooling_note(board),
         *_better_blocks(board),

@@ -136,17 +136,17 @@ def test_who_measured_a_backbone_is_kept_by_merge_and_shown(repository: Path, tm
     merge_outputs([own, first], tmp_path / "merged")
     merge_outputs([tmp_path / "merged", second], tmp_path / "again")
     board = Board.of(read_records([tmp_path / "again" / "records"]))
-    by = {"a": "verified here", "b": "verified here", "c": "by the authors", "mine": "here"}
+    by = {"a": "verified here", "b": "verified here", "c": "by the authors", "mine": "run here"}
     assert board.claims == by
     assert [*main_table(board)["measured"]] == [by[name] for name in main_table(board)["backbone"]]
-    assert ">measured</button>" in best_table(report_of(board, {}))
+    assert ">c <small>by the authors</small></th>" in best_table(report_of(board, {}))
 
 
 def test_of_one_kind_nothing_more_is_shown(repository: Path) -> None:
     for folder in (repository / "submissions" / "first", results(repository.parent / "own", {"a": [1.0, 2]})):
         board = Board.of(read_records([folder / "records"]))
         assert "measured" not in main_table(board)
-        assert ">measured</button>" not in best_table(report_of(board, {}))
+        assert "run here" not in best_table(report_of(board, {}))
 
 
 def test_results_of_others_are_not_submitted_again(repository: Path, tmp_path: Path) -> None:
