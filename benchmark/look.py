@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 from torch.nn.functional import interpolate
 
@@ -44,7 +45,7 @@ def pictures_of(paths: Sequence[Path], frames: int) -> list[Picture]:
 
     Raises InputError where there is nothing, or what is there is no picture.
     """
-    pictures: list[Picture] = []
+    shown: list[tuple[Path, str, Image.Image]] = []
     for path in paths:
         if not path.exists():
             raise InputError(f"expected an image, a video or a folder at {path}, which does not exist")
@@ -52,10 +53,12 @@ def pictures_of(paths: Sequence[Path], frames: int) -> list[Picture]:
         if path.is_dir() and not names:
             raise InputError(f"expected images in the folder {path}, found none")
         files = [path / names[index] for index in spaced(len(names), frames)] if names else [path]
-        pictures += [Picture(*each) for file in files for each in frames_of(file, 1 if names else frames)]
-    if not pictures:
+        shown += [(file, *each) for file in files for each in frames_of(file, 1 if names else frames)]
+    if not shown:
         raise InputError("expected an image, a video or a folder of images; name one")
-    return pictures
+    if len({name for _, name, _ in shown}) < len(shown):
+        shown = [(file, f"{file.parent.name}/{name}", image) for file, name, image in shown]
+    return [Picture(name, image) for _, name, image in shown]
 
 
 def view_of(spec: BackboneSpec) -> View:

@@ -146,6 +146,10 @@ def test_a_folder_gives_evenly_spaced_frames_in_the_order_of_numbers(tmp_path: P
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     names = [picture.name for picture in looking.pictures_of([tmp_path, tmp_path / "3.png"], 3)]
     assert names == ["0.png", "6.png", "11.png", "3.png"]
+    (tmp_path / "more").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "more" / "3.png")
+    both = looking.pictures_of([tmp_path / "3.png", tmp_path / "more"], 1)
+    assert [picture.name for picture in both] == [f"{tmp_path.name}/3.png", "more/3.png"]
 
 
 def test_wrong_inputs_are_one_sentence(capsys: Capture, photos: Path, tmp_path: Path) -> None:

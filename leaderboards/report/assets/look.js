@@ -82,7 +82,8 @@
       "highest. A ring marks the most similar patch of each other picture. Move over a picture or map; click to hold the " +
       "patch. By keyboard: choose a picture, then the arrow keys.",
     attention: "Share of its attention that the class token gives to each patch, by the mean of all heads or one head. " +
-      "Each map goes from its lowest (dark) to its highest number (bright).",
+      "Each map goes from its lowest (dark) to its highest number (bright); the rest of 100 % goes to the class token " +
+      "itself and to registers.",
     rollout: "How much of each patch has reached the class token up to this layer, if attention and skip connection count " +
       "alike in every layer (attention rollout, mean over heads).",
     length: "Length of each patch token. A few very long ones often hold global instead of local information (registers).",
@@ -120,6 +121,8 @@
       const [first, range] = alike ? [alike.low, alike.high - alike.low || 1] : [0, 255];
       fill((at) => data.ramp[within(Math.floor(((values[at] - first) / range) * 64), 0, 63)]);
       span = `${text(name, low)} to ${text(name, high)}`;
+      const sum = values.reduce((all, level) => all + low + ((high - low) * level) / 255, 0);
+      if (state.view === "attention") span += `, together ${text(name, sum)}`;
       if (name === "length" && layer.classLengths.length)
         span += `; class token ${text(name, layer.classLengths[cell.picture])}`;
       if (name === "similarity" && cell.picture !== state.picture)
