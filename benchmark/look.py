@@ -36,7 +36,7 @@ class LayerOfPicture(NamedTuple):
     """What a layer shows of one picture."""
 
     grid: Tensor  # patch tokens, [rows columns dim], float32
-    class_length: float | None
+    prefix_lengths: list[float]  # of the tokens before the patches
     maps: dict[str, Floats]  # [cells] by name, of attention
 
 
@@ -130,9 +130,10 @@ def _forward(
         if not bool(shown.grid.isfinite().all()):
             what = f"{backbone.spec.name}: numbers of layer {shown.layer} are not finite in {backbone.dtype}"
             raise InputError(f"{what}; take --dtype float32")
-        length = None if shown.cls is None else float(shown.cls.float().norm())
+        prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
+        lengths = prefix[0].float().norm(dim=-1).tolist()
         maps = attention.get(shown.layer.index, {})  # the final norm has those of the last block
-        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), length, maps)
+        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, maps)
 
     backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
     return seen
@@ -166,7 +167,7 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: La
     error = float(np.abs(kept.cosines(probed) - tokens[probed] @ tokens.T).max())
     maps = {"length": np.concatenate([np.linalg.norm(grid, axis=-1).ravel() for grid in grids])}
     maps |= {name: np.concatenate([each.maps[name] for each in seen]) for name in seen[0].maps}
-    lengths = tuple(each.class_length for each in seen if each.class_length is not None)
+    lengths = np.array([each.prefix_lengths for each in seen])
     return LayerMaps(name, sizes, first, stored, error, scores, maps, lengths)
 
 

@@ -55,7 +55,7 @@ class LayerMaps:
     error: float  # the largest of a cosine that the page computes
     turned: Floats  # what becomes colours: scores of three directions, turned onto another layer's [cells 3]
     maps: Mapping[str, Floats]
-    class_lengths: tuple[float, ...]  # of the class token in each picture; () where there is none
+    prefix_lengths: Floats  # of the class token and registers in each picture, [pictures tokens]
 
     @property
     def colours(self) -> NDArray[np.uint8]:
@@ -125,13 +125,14 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
             "square": layer.tokens.square,
             "steps": layer.stored[1].tolist(),
             "maps": {name: _spans(layer, name) for name in layer.maps},
-            "classLengths": [round(length, 3) for length in layer.class_lengths],
+            "prefixLengths": layer.prefix_lengths.round(3).tolist(),
         }
         for layer in backbone.layers
     ]
     return {
         "name": backbone.spec.name,
         "depth": backbone.spec.depth,
+        "hasCls": backbone.spec.has_cls,
         "notes": backbone.notes,
         "layers": layers,
     }
@@ -160,9 +161,8 @@ def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
     """What is known of each layer, by its name and that of the array: ``12.attention``."""
     arrays: dict[str, NDArray[Any]] = {}
     for layer in backbone.layers:
-        tokens, lengths = layer.tokens, {"class-length": layer.class_lengths}
-        named = {name: getattr(tokens, name) for name in ("scores", "along", "square", "shares")}
-        named |= {"grids": layer.grids, "colours": layer.colours} | (lengths if layer.class_lengths else {})
+        named = {name: getattr(layer.tokens, name) for name in ("scores", "along", "square", "shares")}
+        named |= {"grids": layer.grids, "colours": layer.colours, "prefix-length": layer.prefix_lengths}
         named |= {name.replace(" ", "-"): values for name, values in layer.maps.items()}
         arrays |= {f"{layer.layer}.{name}": np.asarray(values) for name, values in named.items()}
     return arrays

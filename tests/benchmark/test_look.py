@@ -14,6 +14,7 @@ from layerboard.benchmark import look as looking
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import command
+from tests.zoo.load.test_infer import save
 
 Capture = pytest.CaptureFixture[str]
 HOSTILE = "a<b>&'\".png"
@@ -79,13 +80,27 @@ def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) 
         np.testing.assert_array_equal(file["final.attention"], file["12.attention"])
     with np.load(looked / "page-files" / "mini-resnet.npz") as file:
         assert {key.partition(".")[2] for key in file.files} == {
-            *("scores", "along", "square", "shares", "grids", "colours", "length")
+            *("scores", "along", "square", "shares", "grids", "colours", "length", "prefix-length")
         }
     names = {path.name for path in (looked / "page-files").iterdir()}
     assert names == {f"mini-resnet.{end}" for end in ("npz", "colours.png", "length.png")} | {
         f"mini-dino.{end}"
         for end in ("npz", *(f"{kind}.png" for kind in ("colours", "length", "attention", "rollout")))
     }
+
+
+def test_lengths_of_registers_are_there_and_those_of_the_model(photos: Path, tmp_path: Path) -> None:
+    model = save(tmp_path / "own", "Dinov2WithRegistersModel", num_register_tokens=3)
+    layerboard.look(photos / "b.png", backbones=str(tmp_path / "own"), to=tmp_path / "a.html", save=True)
+    (path,) = (tmp_path / "a-files").glob("*.npz")
+    encode = layerboard.load(tmp_path / "own", device="cpu")
+    pixels = looking.view_of(encode.spec).render(Image.open(photos / "b.png").convert("RGB")).float() / 255
+    mean, std = (torch.tensor(part)[:, None, None] for part in (encode.spec.mean, encode.spec.std))
+    with torch.no_grad():
+        tokens = model((pixels - mean) / std).last_hidden_state[0]
+    with np.load(path) as file:
+        np.testing.assert_allclose(file["final.prefix-length"][0], tokens[:4].norm(dim=1).numpy(), rtol=1e-4)
+        np.testing.assert_allclose(file["final.length"], tokens[4:].norm(dim=1).numpy(), rtol=1e-4)
 
 
 def test_rollout_of_the_first_block_is_half_its_attention(looked: Path) -> None:

@@ -16,13 +16,15 @@ class LayerFeatures:
     """Features of one layer for one batch of images.
 
     ``cls`` is the class token, [batch dim]; None where the backbone has none. ``grid`` are patch tokens or
-    the feature map, [batch height width dim], row 0 at the top; prefix tokens are gone. It may be a view of
+    the feature map, [batch height width dim], row 0 at the top. ``prefix`` are all tokens before the patches,
+    [batch tokens dim], the class token first; None where the network does not show them. All may be views of
     the live activation, which stays as it is until its block ends: copy what must outlive that.
     """
 
     layer: Layer
     cls: Tensor | None
     grid: Tensor
+    prefix: Tensor | None = None
 
     @property
     def mean(self) -> Tensor:
@@ -46,7 +48,8 @@ class LayerFeatures:
 
     def of(self, rows: slice) -> "LayerFeatures":
         """The features of some images of the batch; a view."""
-        return LayerFeatures(self.layer, None if self.cls is None else self.cls[rows], self.grid[rows])
+        cls, prefix = (None if part is None else part[rows] for part in (self.cls, self.prefix))
+        return LayerFeatures(self.layer, cls, self.grid[rows], prefix)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def features_of(
             return LayerFeatures(layer, None, stream.permute(0, 2, 3, 1))
         if not are_maps and stream.shape == (batch, prefix + rows * columns, width):
             cls = stream[:, 0] if spec.has_cls else None
-            return LayerFeatures(layer, cls, grid_of(stream, prefix, (rows, columns)))
+            return LayerFeatures(layer, cls, grid_of(stream, prefix, (rows, columns)), stream[:, :prefix])
     rows, columns, width = shapes[0]
     if are_maps:
         expected = f"feature maps [batch channels height width] {[batch, width, rows, columns]}"

@@ -74,6 +74,13 @@
   const text = (name, value) =>
     name === "similarity" ? value.toFixed(2) : name === "length" ? value.toPrecision(3) : `${(100 * value).toFixed(1)} %`;
 
+  const aside = (backbone, lengths) => {
+    const [own, others] = [lengths.slice(0, Number(backbone.hasCls)), lengths.slice(Number(backbone.hasCls))];
+    const ends = others.length ? [Math.min(...others), Math.max(...others)].map((end) => text("length", end)) : [];
+    const registers = others.length ? [`${others.length} registers ${[...new Set(ends)].join(" to ")}`] : [];
+    return ["", ...own.map((length) => `class token ${text("length", length)}`), ...registers].join("; ");
+  };
+
   // ---- maps: a cell of the page shows one layer of one backbone on one picture -----------------------------------
   const READING = {
     colours: "The three directions along which the patches of a layer differ most, over all pictures, as red, green and " +
@@ -86,7 +93,8 @@
       "itself and to registers.",
     rollout: "How much of each patch has reached the class token up to this layer, if attention and skip connection count " +
       "alike in every layer (attention rollout, mean over heads).",
-    length: "Length of each patch token. A few very long ones often hold global instead of local information (registers).",
+    length: "Length (norm) of each patch token, dark to bright over all pictures. A few very long ones often hold global " +
+      "instead of local information.",
   };
   const mapOf = (view, head) => (view === "attention" ? head : view);
   const paint = (cell, near) => {
@@ -123,8 +131,7 @@
       span = `${text(name, low)} to ${text(name, high)}`;
       const sum = values.reduce((all, level) => all + low + ((high - low) * level) / 255, 0);
       if (state.view === "attention") span += `, together ${text(name, sum)}`;
-      if (name === "length" && layer.classLengths.length)
-        span += `; class token ${text(name, layer.classLengths[cell.picture])}`;
+      if (name === "length") span += aside(cell.backbone, layer.prefixLengths[cell.picture]);
       if (name === "similarity" && cell.picture !== state.picture)
         stack.append(marked("mark nearest", values.indexOf(high), rows, columns));
     }
