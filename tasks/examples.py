@@ -16,7 +16,7 @@ from PIL import Image
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.metrics.arrays import VOID
 
-VERSION = 1  # changes when what is kept would for the same features; stored vectors stay as they are then
+VERSION = 2  # changes when what is kept would for the same features; stored vectors stay as they are then
 SEED = 14  # of the draw of examples
 SIDE = 96  # longer side in pixels of a mask that is kept, and the longest of a picture
 Predicted = Mapping[str, NDArray[np.generic]]

@@ -24,6 +24,7 @@ from layerboard.zoo.spec import Layer
 
 QUERIES = 16  # queries whose predictions are kept, the classes in turn
 NEIGHBOURS = 3  # nearest neighbours of each
+MISTAKES = 128  # pairs of classes of which it is kept how often one is taken for the other, the commonest
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +146,30 @@ class KnnTask(LabelledTask):
             "neighbour": keys.astype(str),
             "neighbour_class": classes,
             "cosine": cosine,
+            **self._by_class(images.truth, given),
         }
+
+    def _by_class(self, truth: Integers, given: Integers) -> Predicted:
+        """Queries of each class and those that are right, [classes], and the commonest mistakes.
+
+        A mistake is a row of the true class, the class given and the number of queries, zeros for none.
+        """
+        classes = len(self.images.train.classes)
+        wrong = truth != given
+        pairs, counts = np.unique(truth[wrong] * classes + given[wrong], return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:MISTAKES]
+        mistaken = np.zeros((MISTAKES, 3), np.int32)
+        mistaken[: len(order)] = np.stack([*np.divmod(pairs[order], classes), counts[order]], axis=1)
+        right = np.bincount(truth[~wrong], minlength=classes)
+        every = np.bincount(truth, minlength=classes)
+        return {"class_right": right, "class_images": every, "mistaken": mistaken}
 
     def facts(self) -> Predicted:
         val = self.images.val
         labels = {sample.key: label for sample, label in zip(val.samples, val.labels, strict=True)}
         classes = [self.images.train.classes[labels[key]] for key in self.queries]
-        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str)}
+        every = np.asarray(self.images.train.classes, str)
+        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str), "classes": every}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]

@@ -20,12 +20,13 @@ from layerboard.leaderboards.report.html import filled
 ROOM = 420_000  # characters that all pictures together take at most; what comes after has its name only
 HEIGHT = 68  # pixels at which a small picture is shown
 LARGE = 104  # pixels at which one is shown on which something is drawn
-Kind = Literal["lost", "found", "failed", "held"]
+Kind = Literal["missed", "lost", "found", "failed", "held"]
 
 Floats = NDArray[np.float64]
 
 # words for each kind of example, and how many are shown at most, in this order
 WANTED: dict[Kind, tuple[str, int]] = {
+    "missed": ("missed by the best backbone, not by all", 3),
     "lost": ("lost with depth", 2),
     "found": ("found with depth", 2),
     "failed": ("failed at every layer", 2),
@@ -38,11 +39,15 @@ GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to whi
 Story = tuple[int, Kind]  # number of an example, and why it is shown
 
 
-def stories(quality: Floats) -> list[Story]:
-    """The examples to show, those of each kind that show it most, by quality, 0 to 100: [layers examples]."""
+def stories(quality: Floats, missed: Floats | None = None) -> list[Story]:
+    """The examples to show, those of each kind that show it most, by quality, 0 to 100: [layers examples].
+
+    ``missed`` is by how much another backbone does better on those that the best one misses, NaN for others.
+    """
     lost = quality.max(axis=0) - quality[-1]
     gained = quality[-1] - quality.min(axis=0)
     ranks: dict[Kind, Floats] = {
+        "missed": np.full(quality.shape[1], np.nan) if missed is None else missed,
         "lost": np.where(lost >= CHANGE, lost, np.nan),
         "found": np.where((gained >= CHANGE) & (lost < CHANGE), gained, np.nan),
         "failed": np.where(quality.max(axis=0) <= BAD, -quality.max(axis=0), np.nan),
@@ -138,7 +143,7 @@ def drawn(
 ) -> tuple[str, list[Example]]:
     """What is to be seen, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
-    chosen = [(best, story) for story in _stories(drawing, best)]
+    chosen = [(best, story) for story in _stories(drawing, best, _missed(drawing, every))]
     if not any(kind == "lost" for _, (_, kind) in chosen):
         further = ((other, story) for other in every[1:] for story in _stories(drawing, other))
         chosen += islice((each for each in further if each[1][1] == "lost"), 1)
@@ -167,9 +172,20 @@ def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:
     return text if right is None else judged(text, right)
 
 
-def _stories(drawing: Drawing, examples: ExampleSet) -> list[Story]:
+def _missed(drawing: Drawing, every: Sequence[ExampleSet]) -> Floats:
+    """By how much another backbone does better on what the first one misses, each at its best layer."""
+    own, *others = (
+        dict(zip(each.arrays[drawing.key].tolist(), drawing.quality(each)[each.best], strict=True))
+        for each in every
+    )
+    best = {name: max((other[name] for other in others if name in other), default=0.0) for name in own}
+    missed = [own[name] <= BAD and best[name] >= GOOD for name in own]
+    return np.where(missed, [best[name] - own[name] for name in own], np.nan)
+
+
+def _stories(drawing: Drawing, examples: ExampleSet, missed: Floats | None = None) -> list[Story]:
     """The stories of a backbone, one of each subject."""
     first: dict[str, Story] = {}
-    for story in stories(drawing.quality(examples)):
+    for story in stories(drawing.quality(examples), missed):
         first.setdefault(str(examples.arrays[drawing.subject][story[0]]), story)
     return list(first.values())

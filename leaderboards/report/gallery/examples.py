@@ -49,6 +49,10 @@ class ExampleSet:
         rows = sorted({0, self.best, len(self.layers) - 1})
         return ", ".join(f"{values[row]} at layer {self.layers[row]}" for row in rows)
 
+    def at_best(self, name: str) -> Array:
+        """An array of what layers predicted, of the best layer."""
+        return np.asarray(self.arrays[name][self.places[self.best]])
+
     def drawn(self, name: str) -> Array:
         """An array of what layers predicted, of those that are drawn: [layers ...]."""
         return np.asarray(self.arrays[name][self.places])

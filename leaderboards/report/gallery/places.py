@@ -1,6 +1,7 @@
 """Examples of places in images: masks that layers carry through videos, and points that they find again."""
 
 import base64
+from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
@@ -16,8 +17,12 @@ from layerboard.leaderboards.report.html import filled
 # colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
 OPACITY = 165  # opacity of the objects, of 255
+ERROR, HEATS = (225, 29, 46), 5  # colour of what is wrong, and steps of its opacity
 OUTLINE = 255  # value of a mask's picture where the true outline runs
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
+
+
+Rgb = tuple[int, int, int]
 
 
 # ---- masks --------------------------------------------------------------------------------------
@@ -25,7 +30,8 @@ OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.smal
 _MASKS_INTRO = """\
 Frames of {count} videos are kept, the same of every backbone. The first frame's mask is given; each layer \
 carries it through the video. Colour is what a layer predicts, the white line is the true outline, the \
-number is J&F of the frame, mean over its objects."""
+number is J&F of the frame, mean over its objects. The row of errors has wrong pixels in red: first how many \
+of the layers are wrong there, then those of each layer."""
 
 
 def _scores(examples: ExampleSet) -> Floats:
@@ -43,13 +49,22 @@ def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) 
         label = f"frame {position} of {video} with the mask of layer {layer}: J&F {score:.0f}"
         picture = pictures.shown(examples, frame, label, _overlay(mask, truth), drawing.LARGE)
         cells.append(judged(f"J&F {score:.0f}", picture=picture))
+    wrong = (masks != truth) & (truth != OUTSIDE)
+    label = f"share of layers that are wrong, frame {position} of {video}"
+    every = pictures.shown(examples, frame, label, _heat(wrong.mean(axis=0), truth), drawing.LARGE)
+    errors = [judged("all layers", picture=every)]
+    for layer, pixels in zip(examples.layers, wrong, strict=True):
+        share = pixels.sum() / max((truth != OUTSIDE).sum(), 1)
+        label = f"wrong pixels of layer {layer}, frame {position} of {video}: {share:.1%}"
+        picture = pictures.shown(examples, frame, label, _heat(pixels, truth), drawing.LARGE)
+        errors.append(judged(f"{100 * share:.1f} % wrong", picture=picture))
     by_layer = examples.at_layers([f"J&F {score:.0f}" for score in scores])
     return Example(
         name=video,
         summary=f"frame {position}: {by_layer}",
         table=f"{video}: masks by layer",
         heads=drawing.layer_heads(examples, "given, frame 1"),
-        rows=((f"frame {position}", *cells),),
+        rows=((f"frame {position}", *cells), ("errors", *errors)),
     )
 
 
@@ -59,15 +74,26 @@ def _masks_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
 
 def _overlay(mask: Array, truth: Array) -> Markup:
     """A predicted mask and the true outline as an image over a picture; both [side side] of `small_mask`."""
+    ids = np.where(mask == OUTSIDE, 0, mask).astype(np.uint8)
+    indexes = np.where(ids > 0, (ids - 1) % len(OBJECTS) + 1, 0)
+    return _veil(indexes, truth, OBJECTS, [OPACITY] * len(OBJECTS))
+
+
+def _heat(shares: Array, truth: Array) -> Markup:
+    """Shares of what is wrong, 0 to 1 [side side], as red that is the denser the larger they are."""
+    steps = np.ceil(shares * HEATS).astype(np.uint8)
+    return _veil(steps, truth, [ERROR] * HEATS, [255 * (step + 1) // HEATS for step in range(HEATS)])
+
+
+def _veil(indexes: Array, truth: Array, colours: Sequence[Rgb], opacities: Sequence[int]) -> Markup:
+    """Colours by number, from 1 on, and the true outline in white, as an image over a picture."""
     inside = truth != OUTSIDE
     height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
-    ids = mask[:height, :width].astype(np.uint8)
-    indexes = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
-    indexes[outline(truth[:height, :width])] = OUTLINE
-    image = Image.fromarray(indexes)
-    # a palette: nothing, objects half transparent, the outline white
+    cells = indexes[:height, :width].astype(np.uint8)
+    cells[outline(truth[:height, :width])] = OUTLINE
+    image = Image.fromarray(cells)
     palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
-    palette[1 : len(OBJECTS) + 1], alpha[1 : len(OBJECTS) + 1] = OBJECTS, OPACITY
+    palette[1 : len(colours) + 1], alpha[1 : len(colours) + 1] = colours, opacities
     palette[OUTLINE], alpha[OUTLINE] = 255, 255
     image.putpalette(palette.tobytes())
     file = BytesIO()

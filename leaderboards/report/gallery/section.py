@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.gallery.classes import class_table
 from layerboard.leaderboards.report.gallery.drawing import Example, SharedPictures, drawn
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
 from layerboard.leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
@@ -30,7 +31,8 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
     for column in board.columns:
         if every := _examples(column, output) if column.task in DRAWINGS else []:
             intro, examples = DRAWINGS[column.task](every, pictures)
-            tasks.append({"heading": column.heading, "best": every[0], "intro": intro, "examples": examples})
+            task = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
+            tasks.append(task | {"classes": class_table(every)})
     title = "Failures and successes"
     html = filled("gallery", pictures=pictures.addresses, tasks=tasks)
     return [PageSection("examples", title.lower(), title, html)] if tasks else []

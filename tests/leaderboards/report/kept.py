@@ -35,7 +35,14 @@ def keep(output: Path, records: list[Any], arrays: dict[str, Any], pictures: lis
     )
 
 
-def keep_knn(output: Path, backbone: str, values: list[float], right: list[list[bool]], **names: str) -> None:
+def keep_knn(
+    output: Path,
+    backbone: str,
+    values: list[float],
+    right: list[list[bool]],
+    more: dict[str, Any] | None = None,
+    **names: str,
+) -> None:
     """k-NN: for each layer which queries are right; each has one neighbour, of the class it is taken for.
 
     Args:
@@ -43,6 +50,7 @@ def keep_knn(output: Path, backbone: str, values: list[float], right: list[list[
         backbone: Name.
         values: Score of each layer.
         right: [layers queries].
+        more: Further arrays.
         names: ``query`` and ``wrong``: name of the queries' images, and of the class of what is wrong.
     """
     count = len(right[0])
@@ -60,7 +68,7 @@ def keep_knn(output: Path, backbone: str, values: list[float], right: list[list[
         "cosine": np.full((*given.shape, 1), 0.5),
     }
     pictures = [*queries, *dict.fromkeys(near.ravel().tolist())]
-    keep(output, layers(values, backbone=backbone), arrays, pictures)
+    keep(output, layers(values, backbone=backbone), arrays | (more or {}), pictures)
 
 
 def read(output: Path) -> pd.DataFrame:

@@ -87,6 +87,32 @@ def test_a_query_that_the_best_backbone_loses_is_told_with_its_neighbours(tmp_pa
     assert len([1 for tag, _ in page.tags if tag == "image"]) == 4
 
 
+def test_a_query_that_only_another_backbone_gets_right_is_told_first(tmp_path: Path) -> None:
+    keep_knn(tmp_path, "mini-dino", [50.0, 90.0, 40.0], [[True, False], [True, False], [False, False]])
+    keep_knn(tmp_path, "mini-clip", [50.0, 80.0, 70.0], [[False, False], [False, True], [True, False]])
+    page = section(tmp_path)
+    assert page.text.index("missed by the best backbone, not by all") < page.text.index("lost with depth")
+    assert page.text.count("missed by the best backbone, not by all") == 1
+
+
+def test_classes_come_lowest_first_with_what_they_are_taken_for(tmp_path: Path) -> None:
+    classes = {
+        "classes": ["cat", "n1", "none"],
+        "class_folder": ["n1"],
+        "class_name": ["dog"],
+        "class_images": [[4, 5, 0]] * 3,
+        "mistaken": [[[1, 0, 3], [0, 1, 1], [0, 0, 0]]] * 3,
+    }
+    for name, right in (("mini-dino", [3, 2, 0]), ("mini-clip", [2, 4, 0])):
+        top = 90.0 if name == "mini-dino" else 80.0
+        keep_knn(tmp_path, name, [50.0, top, 40.0], [[True]] * 3, more=classes | {"class_right": [right] * 3})
+    page = section(tmp_path)
+    shown = re.sub(r"\s+", " ", page.text[page.text.index("Accuracy by class") :])
+    assert "dog540" in shown.replace(" ", "")
+    assert shown.replace(" ", "").index("dog54080cat(3)") < shown.replace(" ", "").index("cat47550dog(1)")
+    assert "none" not in shown
+
+
 def test_where_the_best_backbone_loses_nothing_another_that_does_is_named(tmp_path: Path) -> None:
     keep_knn(tmp_path, "mini-dino", [50.0, 60.0, 90.0], [[False], [True], [True]])
     keep_knn(tmp_path, "mini-clip", [50.0, 80.0, 10.0], [[True], [True], [False]])
@@ -144,7 +170,7 @@ def test_a_ranking_a_mask_and_points_are_drawn(tmp_path: Path) -> None:
         "position": [4],
         "truth": square[None],
         "given": square[None],
-        "mask": np.stack([square[None]] * 3),
+        "mask": np.stack([square[None], np.where(square == 1, 0, square)[None], square[None]]),
         "score": [[90.0], [80.0], [30.0]],
     }
     keep(
@@ -170,6 +196,7 @@ def test_a_ranking_a_mask_and_points_are_drawn(tmp_path: Path) -> None:
     assert "another: rank 1 at layer 1, x" in page.values("aria-label")
     assert "run frame 5: J&F 90 at layer 1, J&F 30 at layer 3" in page.text
     assert "frame 5 of run with the mask of layer 3: J&F 30" in page.values("aria-label")
+    assert "wrong pixels of layer 2, frame 5 of run: 8.3%" in page.values("aria-label")
     assert "2 of 2 points at layer 1, 0 of 2 points at layer 3" in page.text
     # the picture has half the image's pixels: the second point of layer 2 is at (30, 25), not at (20, 15)
     (missed,) = {path for path in page.values("d") if path.startswith("M30.0 25.0L20.0 15.0")}

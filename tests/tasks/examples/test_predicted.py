@@ -39,6 +39,11 @@ def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:
         assert found["neighbour_class"][place].tolist() == ["n00000000"] * 3
         assert found["predicted"][place] == "n00000000"  # images 3, 4 and 2 are of class 0
         assert bool(found["right"][place]) is (true == "n00000000")
+    # every query is given class 0; the first one could not be read
+    assert facts["classes"].tolist() == ["n00000000", "n00000001"]
+    assert found["class_images"].tolist() == [19, 20]
+    assert found["class_right"].tolist() == [19, 0]
+    assert found["mistaken"][:2].tolist() == [[1, 0, 20], [0, 0, 0]]
     pictures = task.examples.pictures([found])
     assert set(pictures) == {*facts["query"].tolist(), *(f"train/{index:05d}" for index in range(5))}
     assert list(pictures)[: knn.QUERIES] == list(dict.fromkeys(facts["query"].tolist()))

@@ -31,3 +31,8 @@ def test_of_each_kind_only_a_few_are_told_in_their_order() -> None:
 
 def test_where_nothing_stands_out_nothing_is_told() -> None:
     assert stories(np.full((3, 4), 60.0)) == []
+
+
+def test_what_the_best_backbone_misses_comes_first() -> None:
+    missed = np.array([np.nan, 60.0, 100.0, np.nan])
+    assert stories(np.full((3, 4), 60.0), missed) == [(2, "missed"), (1, "missed")]
