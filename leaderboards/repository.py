@@ -18,11 +18,6 @@ COLUMN = ["backbone", "task", "dataset", "protocol", "data", "metric"]  # a back
 EVERY = [*COLUMN, "layer", "tap", "pooling"]  # every score behind them
 
 
-def is_repository(folder: Path) -> bool:
-    """Whether a folder is laid out as a results repository."""
-    return (folder / SUBMISSIONS).is_dir()
-
-
 @dataclass(frozen=True, eq=False)
 class Repository:
     """The submissions of a results repository, the earliest first."""

@@ -13,7 +13,7 @@ from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, safe_name
 from layerboard.leaderboards.records.items import read_items
-from layerboard.leaderboards.records.manifest import DATE, MANIFEST, Manifest, read_manifest
+from layerboard.leaderboards.records.manifest import CLAIMS, DATE, MANIFEST, Manifest, claim_of, read_manifest
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError, some
 
@@ -122,7 +122,16 @@ class Submission:
 
     @property
     def name(self) -> str:
-        return self.folder.resolve().name
+        return self.folder.name
+
+    @property
+    def tasks(self) -> list[str]:
+        return sorted({str(result.records["task"].iloc[0]) for result in self.results})
+
+    @property
+    def measured(self) -> str:
+        """By whom, as pages say it."""
+        return CLAIMS[claim_of(self.folder)]
 
 
 def read_submission(folder: Path) -> Submission:

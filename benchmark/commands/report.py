@@ -59,9 +59,10 @@ def report(request: ReportRequest) -> Files:
         ['.html']
     """
     from layerboard.leaderboards.merge import write_results
-    from layerboard.leaderboards.repository import Repository, is_repository
+    from layerboard.leaderboards.records.manifest import SUBMISSIONS
+    from layerboard.leaderboards.repository import Repository
 
-    if not is_repository(request.output):
+    if not (request.output / SUBMISSIONS).is_dir():
         if request.since is not None:
             raise InputError(f"--since needs a results repository; {request.output} has no submissions")
         return _report(request, request.output)

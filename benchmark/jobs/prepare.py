@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 from pathlib import Path
 
 import torch
+from pyarrow import ArrowException
 
 from layerboard.benchmark.engines.choose import device_name, find_devices
 from layerboard.benchmark.engines.progress import Reporter
@@ -23,7 +24,6 @@ from layerboard.benchmark.scores.records import ResultFiles, is_current
 from layerboard.leaderboards.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.leaderboards.records.record import UNREADABLE
 from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
@@ -103,16 +103,13 @@ def _require_results_version(prepared: Prepared, output: Path) -> None:
     """Raise InputError where records of another results version would stay beside those of the run."""
     jobs = [*prepared.costs, *(job for each in prepared.backbones for job in (*each.scores, *each.questions))]
     pairs = [pair for _, members in prepared.comparisons for pair in product(members, repeat=2)]
-    written = {job.kept.records for job in jobs} | {one.files_with(other).records for one, other in pairs}
+    written = {job.kept.records for job in jobs}
+    written |= {first.files_with(second).records for first, second in pairs}
     for path in {*paths_of(output)} - written:
-        known = RESULTS_VERSION
-        with suppress(*UNREADABLE):
-            known = results_version(path.read_bytes())
-        if known != RESULTS_VERSION:
-            raise InputError(
-                f"{path} has results version {known}, this layerboard {RESULTS_VERSION}, and this run does "
-                "not measure it again; remove that file, or give another --output"
-            )
+        with suppress(OSError, ArrowException):  # what is damaged is named where it is read
+            if (known := results_version(path.read_bytes())) != RESULTS_VERSION:
+                now = f"this layerboard {RESULTS_VERSION}, and this run does not measure it again"
+                raise InputError(f"{path} has results version {known}, {now}; give another --output")
 
 
 def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:

@@ -71,7 +71,7 @@ def companions_of(content: bytes) -> dict[str, str]:
 
 
 def results_version(content: bytes) -> int:
-    """The results version of some records."""
+    """The results version of some records; raises ValueError where they are damaged."""
     return int(_metadata(content).get(RESULTS, b"1"))
 
 

@@ -19,8 +19,10 @@ from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.repository import COLUMN, EVERY, Repository
+from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import main_table
 from layerboard.leaderboards.submission import public_results, write_submission
+from layerboard.tasks.blocks import Table
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import frame, layers
 
@@ -139,6 +141,8 @@ def test_who_measured_a_backbone_is_kept_by_merge_and_shown(repository: Path, tm
     by = {"a": "verified here", "b": "verified here", "c": "by the authors", "mine": "run here"}
     assert board.claims == by
     assert [*main_table(board)["measured"]] == [by[name] for name in main_table(board)["backbone"]]
+    weights = next(block for block in provenance_blocks(board)[::-1] if isinstance(block, Table))
+    assert dict(zip(weights.frame["backbone"], weights.frame["measured"], strict=True)) == by
     assert ">c <small>by the authors</small></th>" in best_table(report_of(board, {}))
 
 
