@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from layerboard.benchmark.engines.progress import Advance
+from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.leaderboards.display import natural
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
 from layerboard.tasks.datasets.tree import read_tree
@@ -40,10 +40,10 @@ class LayerOfPicture(NamedTuple):
     maps: dict[str, Floats]  # [cells] by name, of attention
 
 
-def pictures_of(paths: Sequence[Path], frames: int) -> list[Picture]:
+def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Picture]:
     """The pictures of images, animations, videos and folders; of each at most so many, evenly spaced.
 
-    Raises InputError where there is nothing, or what is there is no picture.
+    What a folder has more is said. Raises InputError where there is nothing, or what is there is no picture.
     """
     shown: list[tuple[Path, str, Image.Image]] = []
     for path in paths:
@@ -52,6 +52,8 @@ def pictures_of(paths: Sequence[Path], frames: int) -> list[Picture]:
         names = sorted(read_tree(path).images, key=natural) if path.is_dir() else []
         if path.is_dir() and not names:
             raise InputError(f"expected images in the folder {path}, found none")
+        if len(names) > frames:
+            report.say(f"{path}: {frames} of {len(names):,} pictures, evenly spaced; --frames takes more")
         files = [path / names[index] for index in spaced(len(names), frames)] if names else [path]
         shown += [(file, *each) for file in files for each in frames_of(file, 1 if names else frames)]
     if not shown:

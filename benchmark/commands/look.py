@@ -98,7 +98,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     from layerboard.zoo.atomic import write_whole
     from layerboard.zoo.load.backbone import load
 
-    pictures, device = pictures_of(request.images, request.frames), find_device(request.device)
+    pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
     names = ("backbones", "layers", "input_size", "weights", "cache")
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
     layers = {spec: select_layers(request.layers, spec) for spec in find_backbones(asked, SUITES[0], report)}

@@ -129,13 +129,10 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
         }
         for layer in backbone.layers
     ]
-    return {
-        "name": backbone.spec.name,
-        "depth": backbone.spec.depth,
-        "hasCls": backbone.spec.has_cls,
-        "notes": backbone.notes,
-        "layers": layers,
-    }
+    spec = backbone.spec
+    about = f"{spec.family}, training data: {spec.data}"
+    facts = {"name": spec.name, "about": about, "depth": spec.depth, "hasCls": spec.has_cls}
+    return facts | {"notes": backbone.notes, "layers": layers}
 
 
 def _spans(layer: LayerMaps, name: str) -> list[list[float]]:

@@ -11,6 +11,7 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark import look as looking
+from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import command
@@ -149,7 +150,7 @@ def test_odd_images_are_shown(tmp_path: Path) -> None:
     exif = turned.getexif()
     exif[0x0112] = 6
     turned.save(tmp_path / "turned.jpg", exif=exif)
-    pictures = looking.pictures_of([tmp_path], 8)
+    pictures = looking.pictures_of([tmp_path], 8, Silent())
     assert {picture.name: picture.image.size for picture in pictures} == {
         "pixel.png": (1, 1), "wide.png": (300, 2), "turned.jpg": (20, 40),
     }  # fmt: skip
@@ -159,11 +160,14 @@ def test_odd_images_are_shown(tmp_path: Path) -> None:
 def test_a_folder_gives_evenly_spaced_frames_in_the_order_of_numbers(tmp_path: Path) -> None:
     for number in range(12):
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
-    names = [picture.name for picture in looking.pictures_of([tmp_path, tmp_path / "3.png"], 3)]
+    said: list[str] = []
+    pictures = looking.pictures_of([tmp_path, tmp_path / "3.png"], 3, Silent(say=said.append))
+    names = [picture.name for picture in pictures]
+    assert said == [f"{tmp_path}: 3 of 12 pictures, evenly spaced; --frames takes more"]
     assert names == ["0.png", "6.png", "11.png", "3.png"]
     (tmp_path / "more").mkdir()
     Image.new("RGB", (4, 4)).save(tmp_path / "more" / "3.png")
-    both = looking.pictures_of([tmp_path / "3.png", tmp_path / "more"], 1)
+    both = looking.pictures_of([tmp_path / "3.png", tmp_path / "more"], 1, Silent())
     assert [picture.name for picture in both] == [f"{tmp_path.name}/3.png", "more/3.png"]
 
 

@@ -274,8 +274,9 @@
     for (const cell of cells) paint(cell, near);
     for (const { backbone, head, note, strip, near: list, now } of rows) {
       const layer = now();
-      const words = state.columns === "layers" ? "its layers" : `${layerName(layer)}, of ${backbone.depth} blocks`;
-      head.replaceChildren(`${backbone.name} `, made("span", { textContent: words }));
+      const depth = layer.name === "final" ? `after ${backbone.depth} blocks` : `of ${backbone.depth}`;
+      const words = state.columns === "layers" ? "its layers" : `${layerName(layer)} ${depth}`;
+      head.replaceChildren(`${backbone.name} `, made("span", { textContent: `${words} (${backbone.about})` }));
       strip.hidden = !cells.some((cell) => cell.backbone === backbone && cell.there);
       note.hidden = !strip.hidden && (!["attention", "rollout"].includes(state.view) || !backbone.notes.length);
       note.textContent = backbone.notes.join(" ") || `${backbone.name} has no ${state.head}.`;
