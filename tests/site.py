@@ -150,7 +150,7 @@ def function(name: str) -> str:
     said = re.sub(
         r"^Example:\n((?: {4}.*\n?|\n)+)",
         lambda found: f"```pycon\n{textwrap.dedent(found[1]).rstrip()}\n```\n\n",
-        said.replace("``", "`"),
+        said.replace("``", "`").replace("<BLANKLINE>", ""),
         flags=re.MULTILINE,
     )
     told_of = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)

@@ -61,7 +61,7 @@ def recommend_command(request: RecommendRequest) -> None:
     with several tasks, in every one of them. Scores come from a run, times from its task `cost`. Each
     recommendation has its reason, and lines of Python that load the backbone, cut after the layer.
 
-    Example: `layerboard recommend --task knn spair --may-lose 1 --max-ms 10 --licence commercial`
+    Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
     from layerboard.leaderboards.recommendation import pareto_table, pick_table
 
