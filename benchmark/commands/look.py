@@ -22,7 +22,7 @@ from layerboard.benchmark.request import (
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.leaderboards.report.look import BackboneMaps
+    from layerboard.leaderboards.report.look import BackboneMaps, Picture
 
 USUAL = ("mini-fs", "mini-dino", "mini-mae")
 REMOVED = {
@@ -111,10 +111,10 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
             backbones.append(look_at(network, pictures, chosen, request.remove, onto, advance))
     write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))
     folder = request.to.with_name(f"{request.to.stem}-files")
-    return [request.to, *(_saved(folder, backbones) if request.save else ())]
+    return [request.to, *(_saved(folder, pictures, backbones) if request.save else ())]
 
 
-def _saved(folder: Path, backbones: "Sequence[BackboneMaps]") -> list[Path]:
+def _saved(folder: Path, pictures: "Sequence[Picture]", backbones: "Sequence[BackboneMaps]") -> list[Path]:
     """Write the arrays of each backbone, and its figures; gives the files."""
     from layerboard.leaderboards.records.arrays import write_arrays
     from layerboard.leaderboards.records.files import safe_name
@@ -126,7 +126,7 @@ def _saved(folder: Path, backbones: "Sequence[BackboneMaps]") -> list[Path]:
         name = safe_name(backbone.spec.name)
         paths.append(folder / f"{name}.npz")
         write_arrays(arrays_of(backbone), paths[-1])
-        for kind, image in figures(backbone).items():
+        for kind, image in figures(pictures, backbone).items():
             paths.append(folder / f"{name}.{kind}.png")
             with whole_file(paths[-1]) as draft:
                 image.save(draft, "PNG")

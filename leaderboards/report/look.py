@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from layerboard.leaderboards.charts.raster import steps
 from layerboard.leaderboards.report.html import filled
@@ -23,8 +23,8 @@ from layerboard.zoo.spec import BackboneSpec
 
 ASSETS = Path(__file__).parent / "assets"
 SIDE = 512  # pixels of the longer side of a picture in the page
-CELL = 8  # pixels a side of a cell of a figure
-GAP = 6  # pixels between the maps of a figure
+MAP = 224  # pixels of the longer side of a map in a figure
+GAP, HEAD = 6, 20  # pixels between the maps of a figure, and of the line above them
 
 Cells = tuple[int, int]  # rows and columns of a grid
 
@@ -165,28 +165,38 @@ def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def figures(backbone: BackboneMaps) -> dict[str, Image.Image]:
-    """Colours and maps, but those of single heads, by name: a row a picture, a column a layer."""
+def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Image.Image]:
+    """Colours and maps, but those of single heads, by name: rows are pictures, columns they and layers."""
+    small = []
+    for image in (picture.image for picture in pictures):
+        size = [max(1, round(side * MAP / max(image.size))) for side in image.size]
+        small.append(np.asarray(image.resize((size[0], size[1]))))
     every = dict.fromkeys(name for layer in backbone.layers for name in layer.maps)
-    names = [name for name in every if not name.startswith("head")]
-    return {name: _figure(backbone.layers, name) for name in ("colours", *names)}
+    names = ("colours", *(name for name in every if not name.startswith("head")))
+    found = {}
+    for name in names:
+        layers = (layer for layer in backbone.layers if name in ("colours", *layer.maps))
+        found[name] = _sheet(
+            {"": small} | {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
+        )
+    return found
 
 
-def _figure(layers: Sequence[LayerMaps], name: str) -> Image.Image:
-    rows = [max(grid[0] for layer in layers for grid in layer.grids) * CELL + GAP] * len(layers[0].grids)
-    width = max(grid[1] for layer in layers for grid in layer.grids) * CELL + GAP
-    sheet = Image.new("RGB", (width * len(layers) - GAP, sum(rows) - GAP), "white")
-    for column, layer in enumerate(layers):
-        if name != "colours" and name not in layer.maps:
-            continue
-        shown = layer.colours if name == "colours" else _coloured(layer, name)
-        for row, cells in enumerate(layer.split(shown)):
-            size = (cells.shape[1] * CELL, cells.shape[0] * CELL)
-            image = Image.fromarray(cells).resize(size, Image.Resampling.NEAREST)
-            sheet.paste(image, (column * width, row * rows[0]))
+def _sheet(columns: Mapping[str, Sequence[NDArray[np.uint8]]]) -> Image.Image:
+    """Columns of images by their titles, all at the sizes of the first column's."""
+    sizes = [(image.shape[1], image.shape[0]) for image in columns[""]]
+    width = max(size[0] for size in sizes) + GAP
+    tops = np.cumsum([HEAD, *(size[1] + GAP for size in sizes)]).tolist()
+    sheet = Image.new("RGB", (width * len(columns) - GAP, tops[-1] - GAP), "white")
+    for left, (title, images) in zip(range(0, sheet.width, width), columns.items(), strict=True):
+        ImageDraw.Draw(sheet).text((left, 4), title, "black")
+        for top, size, image in zip(tops, sizes, images, strict=False):
+            sheet.paste(Image.fromarray(image).resize(size, Image.Resampling.NEAREST), (left, top))
     return sheet
 
 
 def _coloured(layer: LayerMaps, name: str) -> NDArray[np.uint8]:
-    levels = np.frombuffer(b"".join(_levels(layer, name)), np.uint8)
-    return steps()[levels // 4]
+    """Colours of all cells in a map of that name, [cells 3]."""
+    if name == "colours":
+        return layer.colours
+    return steps()[np.frombuffer(b"".join(_levels(layer, name)), np.uint8) // 4]

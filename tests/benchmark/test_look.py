@@ -145,16 +145,16 @@ def test_what_is_removed_is_gone(photos: Path, tmp_path: Path) -> None:
 
 def test_odd_images_are_shown(tmp_path: Path) -> None:
     Image.new("L", (1, 1), 7).save(tmp_path / "pixel.png")
-    Image.new("RGBA", (300, 2), (9, 9, 9, 0)).save(tmp_path / "wide.png")
+    Image.new("RGBA", (1000, 1), (9, 9, 9, 0)).save(tmp_path / "wide.png")
     turned = Image.new("RGB", (40, 20), "red")
     exif = turned.getexif()
     exif[0x0112] = 6
     turned.save(tmp_path / "turned.jpg", exif=exif)
     pictures = looking.pictures_of([tmp_path], 8, Silent())
     assert {picture.name: picture.image.size for picture in pictures} == {
-        "pixel.png": (1, 1), "wide.png": (300, 2), "turned.jpg": (20, 40),
+        "pixel.png": (1, 1), "wide.png": (1000, 1), "turned.jpg": (20, 40),
     }  # fmt: skip
-    layerboard.look(tmp_path, backbones="mini-fs", layers="12", to=tmp_path / "a.html")
+    layerboard.look(tmp_path, backbones="mini-fs", layers="12", to=tmp_path / "a.html", save=True)
 
 
 def test_a_folder_gives_evenly_spaced_frames_in_the_order_of_numbers(tmp_path: Path) -> None:

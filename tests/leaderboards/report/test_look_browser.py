@@ -1,7 +1,9 @@
 """The page of `look` in a real browser, opened from a file, with the network watched."""
 
+import os
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,7 +136,21 @@ def test_colours_are_those_of_the_arrays(tab, page):
     found = np.array(tab.evaluate(script)).reshape(-1, 4)[:, :3]
     np.testing.assert_array_equal(found, expected)
     with Image.open(page.with_name("page-files") / "mini-dino.colours.png") as figure:
-        assert figure.width > 13 * 8
+        assert figure.size == (14 * 230 - 6, 20 + 2 * 174 - 6)  # the picture and 13 layers; two pictures
+        assert figure.getpixel((13 * 230 + 2, 20 + 174 + 2)) == tuple(expected[0])
+
+
+def test_axe_finds_nothing_serious(tab):
+    """Run with AXE naming a copy of axe.min.js, which is not part of the repository."""
+    axe = os.environ.get("AXE")
+    if not axe:
+        pytest.skip("AXE does not name axe.min.js")
+    tab.evaluate("document.querySelector('details').open = true")
+    tab.evaluate(Path(axe).read_text(encoding="utf-8"))
+    for view in ("similarity", "length"):
+        tab.select_option("#view", view)
+        violations = tab.evaluate("axe.run(document)")["violations"]
+        assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("width", [390, 1400])
