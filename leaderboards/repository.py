@@ -10,7 +10,7 @@ import pandas as pd
 from layerboard.leaderboards.check import tidy_records
 from layerboard.leaderboards.merge import StoredResult, merged
 from layerboard.leaderboards.pages.tidy import TIDY
-from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS
+from layerboard.leaderboards.records.manifest import SUBMISSIONS
 from layerboard.leaderboards.submission import Submission, read_submission
 from layerboard.zoo.errors import InputError, shortened, some
 
@@ -31,8 +31,8 @@ class Repository:
 
         Raises InputError where there is none of that name, or one is not as it was submitted.
         """
-        paths = sorted((folder / SUBMISSIONS).glob(f"*/{MANIFEST}"))
-        submissions = [read_submission(path.parent) for path in paths]
+        paths = [path for path in (folder / SUBMISSIONS).iterdir() if path.is_dir() and path.name[0] != "."]
+        submissions = [read_submission(path) for path in paths]
         for each in submissions:
             if each.problems:
                 raise InputError(f"{each.folder} is not as it was submitted: {each.problems[0]}")

@@ -106,8 +106,9 @@ def test_no_site_is_made_of_altered_files(repository: Path) -> None:
     results(repository / "submissions" / "second", {"c": [99.0, 99.0]})
     with pytest.raises(InputError, match="second is not as it was submitted: file records/c/knn"):
         Repository.read(repository)
-    with pytest.raises(InputError, match="expected submissions in"):
-        Repository.read(repository.parent)
+    (repository / "submissions" / "fourth").mkdir()
+    with pytest.raises(InputError, match=r"expected a submission with its submission\.json at .*fourth"):
+        Repository.read(repository)
 
 
 @pytest.mark.parametrize(
