@@ -54,4 +54,4 @@ def report_rows(setting: Setting) -> Iterator[Row]:
     seconds = time.perf_counter() - start
     what, note = f"report of {backbones} backbones, {tasks} tasks", f"{len(records):,} records"
     yield Row(f"{what}: written", seconds, "s", Budget(20), note=note)
-    yield Row(f"{what}: size", len(page.encode()) / 1e6, "MB", Budget(15))
+    yield Row(f"{what}: size", len(page.encode()) / 1e6, "MB", Budget(6))

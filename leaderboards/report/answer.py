@@ -59,7 +59,11 @@ def _verdict(answers: Sequence[Answer], report: Report) -> list[Text]:
     for each in others[:EXCEPTIONS]:
         *titles, last = (_title(column, answers) for column in each.losses)
         tasks = f"{', '.join(titles)} and {last}" if titles else last
-        pieces += [f"; for {tasks} ", _named(each, report)]
+        same = each.backbone == first.backbone
+        pieces += [
+            f"; for {tasks} ",
+            *(["its ", Strong(f"layer {each.layer}")] if same else [_named(each, report)]),
+        ]
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
     pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
     most = max(loss for each in (first, *others) for loss in each.losses.values())

@@ -76,6 +76,7 @@ class HummingbirdTask(SegmentationTask):
 
     config: HummingbirdConfig
     over: ClassVar[Over] = "all classes"
+    keeps_examples = False  # pictures show whole images
     configs: ClassVar[Mapping[str, HummingbirdConfig]] = {
         "hummingbird": HummingbirdConfig(
             view=LoweredSquare(side=512, bilinear=True),

@@ -15,6 +15,7 @@ from torch.nn import functional
 from layerboard.tasks.base import FINITE, Measurements
 from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.datasets.scenes import Scene
+from layerboard.tasks.examples import small_mask
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote
@@ -138,7 +139,10 @@ class QueryMeasurer:
 
     It labels by each layer, or, if there are any, by sets of layers, of which it is fed each layer: images
     wait then until all layers have shown them. Layers of one grid remember the same cells, row by row.
+    ``examples`` are the places of images whose labels are kept, small.
     """
+
+    examples: Sequence[int] = ()
 
     def __init__(
         self,
@@ -206,10 +210,19 @@ class QueryMeasurer:
         return {
             layer: {
                 **{name: joined([image[layer][name] for image in images]) for name in images[0][layer]},
+                **self._masks(arrays),
                 "varies": arrays["varies"],
             }
             for layer, arrays in finished.items()
         }
+
+    def _masks(self, arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Labels of the examples, [images side side] as of `small_mask`; nothing without examples."""
+        masks = []
+        for place in self.examples:
+            size = self._read(self._scenes[place]).shape[::-1]
+            masks.append(small_mask(cell_labels.label_map(arrays[f"pixels {place}"], size)))
+        return {"mask": torch.from_numpy(np.stack(masks))} if masks else {}
 
     def _tables(
         self, finished: Mapping[Layer, Mapping[str, Tensor]], place: int

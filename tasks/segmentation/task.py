@@ -9,17 +9,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.tasks.base import Group, Measurements, Measurer, Over, digest
+from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
+from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.scenes import Scene, read_classes
-from layerboard.tasks.metrics.arrays import Labels
+from layerboard.tasks.examples import Predicted, drawn, small_mask
+from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts
 from layerboard.tasks.segmentation import in_context
 from layerboard.tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch, View
+
+SHOWN = 8  # images whose labels are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ class SegmentationTask(LabelledImages):
     config: SegmentationConfig
     over: ClassVar[Over] = "classes"
     sets_refusal = ""
+    keeps_examples = True
     configs: ClassVar[Mapping[str, SegmentationConfig]] = {
         "standard": SegmentationConfig(
             view=Stretch(side=448), vote=in_context.Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
@@ -115,4 +121,33 @@ class SegmentationTask(LabelledImages):
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         read, scenes = partial(self.read, view), self.scenes_of(group)
-        return in_context.QueryMeasurer(read, self.classes, scenes, self.config.vote, self.memories, sets)
+        measurer = in_context.QueryMeasurer(read, self.classes, scenes, self.config.vote, self.memories, sets)
+        if self.keeps_examples and not sets:
+            measurer.examples = [row for row, scene in enumerate(scenes) if scene in self.shown]
+        return measurer
+
+    @cached_property
+    def shown(self) -> list[Scene]:
+        """The images whose labels are kept."""
+        return [self.scenes[row] for row in drawn([scene.sample.key for scene in self.scenes], SHOWN)]
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """As of all images, and the labels of the examples with the share of their pixels that are right."""
+        outcome = super().score(measurements)
+        masks = [np.asarray(measured["mask"], np.uint8) for measured in measurements if "mask" in measured]
+        if not masks or not outcome.scores:
+            return outcome
+        mask, judged = np.concatenate(masks), self._truth != VOID
+        right = ((mask == self._truth) & judged).sum(axis=(1, 2)) / np.maximum(judged.sum(axis=(1, 2)), 1)
+        return replace(outcome, predicted={"mask": mask, "score": (100 * right).astype(np.float32)})
+
+    @cached_property
+    def _truth(self) -> Labels:
+        return np.stack([small_mask(self.read(self.config.view, scene)) for scene in self.shown])
+
+    def facts(self) -> Predicted:
+        keys, classes = [scene.sample.key for scene in self.shown], self.data.classes
+        return {"image": np.asarray(keys, str), "truth": self._truth, "classes": np.asarray(classes, str)}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        return {scene.sample.key: scene.sample for scene in self.shown}

@@ -780,6 +780,10 @@
     redraw("ranking"); // whose hollow marks have the colour of the ground
   });
   named();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    named();
+    redraw("ranking");
+  });
 
   for (const name of FILTERS) if (form && kept.has(name)) form.elements[name].value = kept.get(name);
   state.picked = new Set(kept.has("picked") ? names("picked") : top());

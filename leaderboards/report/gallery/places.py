@@ -40,32 +40,44 @@ def _scores(examples: ExampleSet) -> Floats:
 
 def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
     video, position = str(examples.arrays["video"][number]), int(examples.arrays["position"][number]) + 1
-    given, truth = examples.arrays["given"][number], examples.arrays["truth"][number]
-    first, frame = examples.arrays["first"][number], examples.arrays["frame"][number]
+    given, first = examples.arrays["given"][number], examples.arrays["first"][number]
     label = f"first frame of {video} with the mask that is given"
-    cells = [pictures.shown(examples, first, label, _overlay(given, given), drawing.LARGE)]
-    masks, scores = examples.drawn("mask")[:, number], _scores(examples)[:, number]
-    for layer, mask, score in zip(examples.layers, masks, scores, strict=True):
-        label = f"frame {position} of {video} with the mask of layer {layer}: J&F {score:.0f}"
-        picture = pictures.shown(examples, frame, label, _overlay(mask, truth), drawing.LARGE)
-        cells.append(judged(f"J&F {score:.0f}", picture=picture))
-    wrong = (masks != truth) & (truth != OUTSIDE)
-    label = f"share of layers that are wrong, frame {position} of {video}"
-    every = pictures.shown(examples, frame, label, _heat(wrong.mean(axis=0), truth), drawing.LARGE)
-    errors = [judged("all layers", picture=every)]
-    for layer, pixels in zip(examples.layers, wrong, strict=True):
-        share = pixels.sum() / max((truth != OUTSIDE).sum(), 1)
-        label = f"wrong pixels of layer {layer}, frame {position} of {video}: {share:.1%}"
-        picture = pictures.shown(examples, frame, label, _heat(pixels, truth), drawing.LARGE)
-        errors.append(judged(f"{100 * share:.1f} % wrong", picture=picture))
-    by_layer = examples.at_layers([f"J&F {score:.0f}" for score in scores])
+    asked = pictures.shown(examples, first, label, _overlay(given, given), drawing.LARGE)
+    frame, words = str(examples.arrays["frame"][number]), f"frame {position} of {video}"
+    scores = [f"J&F {score:.0f}" for score in _scores(examples)[:, number]]
+    masks, errors = _mask_rows(examples, number, pictures, (frame, words), scores)
     return Example(
         name=video,
-        summary=f"frame {position}: {by_layer}",
+        summary=f"frame {position}: {examples.at_layers(scores)}",
         table=f"{video}: masks by layer",
         heads=drawing.layer_heads(examples, "given, frame 1"),
-        rows=((f"frame {position}", *cells), ("errors", *errors)),
+        rows=((f"frame {position}", asked, *masks), ("errors", *errors)),
     )
+
+
+def _mask_rows(
+    examples: ExampleSet, number: int, pictures: SharedPictures, named: tuple[str, str], scores: Sequence[str]
+) -> tuple[list[Markup], list[Markup]]:
+    """Masks of the layers on an image, and their errors, after those of all layers together.
+
+    ``named`` are the image's name in the arrays and in words.
+    """
+    masks, truth = examples.drawn("mask")[:, number], examples.arrays["truth"][number]
+    image, words = named
+
+    def shown(label: str, over: Markup, text: str) -> Markup:
+        return judged(text, picture=pictures.shown(examples, image, label, over, drawing.LARGE))
+
+    wrong = (masks != truth) & (truth != OUTSIDE)
+    shares = wrong.sum(axis=(1, 2)) / max((truth != OUTSIDE).sum(), 1)
+    label = f"share of layers that are wrong, {words}"
+    cells, errors = [], [shown(label, _heat(wrong.mean(axis=0), masks[0], truth), "all layers")]
+    for row, layer in enumerate(examples.layers):
+        label = f"{words} with the mask of layer {layer}: {scores[row]}"
+        cells.append(shown(label, _overlay(masks[row], truth), scores[row]))
+        label = f"wrong pixels of layer {layer}, {words}: {shares[row]:.1%}"
+        errors.append(shown(label, _heat(wrong[row], masks[0], truth), f"{100 * shares[row]:.1f} % wrong"))
+    return cells, errors
 
 
 def _masks_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
@@ -74,26 +86,29 @@ def _masks_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
 
 def _overlay(mask: Array, truth: Array) -> Markup:
     """A predicted mask and the true outline as an image over a picture; both [side side] of `small_mask`."""
-    ids = np.where(mask == OUTSIDE, 0, mask).astype(np.uint8)
-    indexes = np.where(ids > 0, (ids - 1) % len(OBJECTS) + 1, 0)
-    return _veil(indexes, truth, OBJECTS, [OPACITY] * len(OBJECTS))
+    indexes = np.where((mask > 0) & (mask != OUTSIDE), (mask.astype(int) - 1) % len(OBJECTS) + 1, 0)
+    return _veil(indexes, mask, truth, [(colour, OPACITY) for colour in OBJECTS])
 
 
-def _heat(shares: Array, truth: Array) -> Markup:
+def _heat(shares: Array, mask: Array, truth: Array) -> Markup:
     """Shares of what is wrong, 0 to 1 [side side], as red that is the denser the larger they are."""
-    steps = np.ceil(shares * HEATS).astype(np.uint8)
-    return _veil(steps, truth, [ERROR] * HEATS, [255 * (step + 1) // HEATS for step in range(HEATS)])
+    steps = np.ceil(shares * HEATS)
+    return _veil(steps, mask, truth, [(ERROR, 255 * (step + 1) // HEATS) for step in range(HEATS)])
 
 
-def _veil(indexes: Array, truth: Array, colours: Sequence[Rgb], opacities: Sequence[int]) -> Markup:
-    """Colours by number, from 1 on, and the true outline in white, as an image over a picture."""
-    inside = truth != OUTSIDE
+def _veil(indexes: Array, mask: Array, truth: Array, colours: Sequence[tuple[Rgb, int]]) -> Markup:
+    """Colours with their opacity by number, from 1 on, and the true outline in white, over a picture.
+
+    The picture is where a predicted mask is not outside of the image.
+    """
+    inside = mask != OUTSIDE
     height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
     cells = indexes[:height, :width].astype(np.uint8)
     cells[outline(truth[:height, :width])] = OUTLINE
     image = Image.fromarray(cells)
     palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
-    palette[1 : len(colours) + 1], alpha[1 : len(colours) + 1] = colours, opacities
+    for number, (colour, opacity) in enumerate(colours, start=1):
+        palette[number], alpha[number] = colour, opacity
     palette[OUTLINE], alpha[OUTLINE] = 255, 255
     image.putpalette(palette.tobytes())
     file = BytesIO()
@@ -112,6 +127,40 @@ def outline(truth: Array) -> NDArray[np.bool_]:
 
 # frames with the masks that layers predicted
 MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, _masks_answer)
+
+
+# ---- classes of pixels --------------------------------------------------------------------------
+
+_LABELS_INTRO = """\
+{count} images are kept, the same of every backbone. Colour is the class that a layer predicts, the white \
+line the true outline, the number the share of pixels that are right. The row of errors has wrong pixels in \
+red: first how many of the layers are wrong there, then those of each layer."""
+
+
+def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    image, truth = str(examples.arrays["image"][number]), examples.arrays["truth"][number]
+    there = np.setdiff1d(truth[truth != OUTSIDE], [0]).tolist()
+    classes = ", ".join(examples.called(examples.arrays["classes"][place]) for place in there)
+    scores = [f"{score:.0f} % right" for score in _scores(examples)[:, number]]
+    masks, errors = _mask_rows(examples, number, pictures, (image, image), scores)
+    label = f"true classes of {image}"
+    true = pictures.shown(examples, image, label, _overlay(truth, truth), drawing.LARGE)
+    return Example(
+        name=classes or image,
+        summary=examples.at_layers(scores),
+        note=image,
+        table=f"{image}: classes by layer",
+        heads=drawing.layer_heads(examples, "truth"),
+        rows=(("classes", true, *masks), ("errors", *errors)),
+    )
+
+
+def _labels_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
+    return f"{_scores(examples)[examples.best, index]:.0f} % right", None
+
+
+# images with the classes that layers predict of their pixels
+LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _labels_answer)
 
 
 # ---- points -------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def test_the_verdict_names_few_layers_and_what_one_alone_would_lose():
     text = answer_html(answers_of(found().board), found())
     # each backbone's scores in davis are half of those in knn, in reverse
     assert "Take <strong>mini-dino, layer 3</strong> (about 600 M parameters)" in text
-    assert "; for video mask propagation <strong>mini-dino, layer 1</strong>." in text
+    assert "; for video mask propagation its <strong>layer 1</strong>." in text
     assert "mini-dino, layer 3 for everything would lose up to 18.6 points (video mask propagation)" in text
 
 

@@ -190,7 +190,17 @@ def test_a_ranking_a_mask_and_points_are_drawn(tmp_path: Path) -> None:
         "right": [[True, True], [True, False], [False, False]],
     }
     keep(tmp_path, layers([90, 50, 0], task="spair", metric="PCK@0.1", pooling="grid"), points, ["s", "t"])
+    image = {
+        "image": ["val/7"],
+        "classes": ["ground", "<dog>"],
+        "truth": square[None],
+        "mask": np.stack([np.where(square == 1, 0, square)[None], square[None], square[None]]),
+        "score": [[91.0], [100.0], [100.0]],
+    }
+    keep(tmp_path, layers([10, 90, 80], task="segment", metric="mIoU", pooling="grid"), image, ["val/7"])
     page = section(tmp_path)
+    assert "<dog> 91 % right at layer 1, 100 % right at layer 2, 100 % right at layer 3" in page.text
+    assert "wrong pixels of layer 1, val/7: 8.3%" in page.values("aria-label")
     assert "AP 10 at layer 1, AP 90 at layer 3; 7 images show the same" in page.text
     assert "same, hard" in page.text
     assert "another: rank 1 at layer 1, x" in page.values("aria-label")

@@ -132,6 +132,24 @@ def test_columns_of_one_class_give_100(tmp_path: Path) -> None:
     assert set(by_metric(outcome(problem, one_hot(train), one_hot(val))).values()) == {100.0}
 
 
+def test_the_labels_of_a_few_images_are_kept_as_they_were_scored(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
+    val[2, 0] = 255
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    exact = outcome(problem, one_hot(train), one_hot(np.where(val == 255, 0, val))).predicted
+    facts = problem.facts()
+    assert exact["mask"].shape == (8, 96, 96)
+    assert set(facts["image"]) < {scene.sample.key for scene in problem.scenes}
+    for key, mask, truth, score in zip(
+        facts["image"], exact["mask"], facts["truth"], exact["score"], strict=True
+    ):
+        true = enlarged(val)[int(key.removeprefix("val-"))]
+        assert (truth[:24, :24] == true).all()
+        assert (mask[:24, :24] != 255).all()
+        assert score == pytest.approx(100 * (mask == truth)[:24, :24][true != 255].mean())
+    assert {*problem.pictures([exact])} == {*facts["image"].tolist()}
+
+
 def test_swapped_classes_of_the_memory_cost_all(tmp_path: Path) -> None:
     train, val = drawn(9, 0), drawn(10, 1)
     swapped = np.array([1, 2, 0, 4, 3], np.uint8)[train]
