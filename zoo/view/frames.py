@@ -53,5 +53,5 @@ def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
             raise InputError(f"its frames have more than {MOST_PIXELS:,} pixels; make it smaller")
         chosen = spaced(sum(packet.size > 0 for packet in file.demux(stream)), most)
         file.seek(0)
-        frames = enumerate(file.decode(stream))
-        return [(index, frame.to_image().convert("RGB")) for index, frame in frames if index in chosen]
+        frames = [(index, each) for index, each in enumerate(file.decode(stream)) if index in chosen]
+        return [(index, each.to_image().rotate(each.rotation, expand=True)) for index, each in frames]

@@ -2,6 +2,8 @@
 
 import builtins
 import re
+import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +67,33 @@ def test_a_video_needs_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         frames_of(tmp_path / "clip.MP4", 3)
 
 
-def test_a_video_gives_evenly_spaced_pictures(tmp_path: Path) -> None:
+def write_video(path: Path, images: Sequence[Image.Image]) -> None:
     av = pytest.importorskip("av")
-    path = tmp_path / "clip.mp4"
     with av.open(str(path), "w") as file:
         stream = file.add_stream("mpeg4", rate=5)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for shade in SHADES:
-            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), (shade,) * 3))
-            file.mux(stream.encode(frame))
+        (stream.width, stream.height), stream.pix_fmt = images[0].size, "yuv420p"
+        for image in images:
+            file.mux(stream.encode(av.VideoFrame.from_image(image)))
         file.mux(stream.encode())
+
+
+def test_a_video_of_a_turned_telephone_is_turned(tmp_path: Path) -> None:
+    image = Image.new("RGB", (64, 48))
+    image.paste("white", (0, 0, 32, 24))  # the upper left
+    path = tmp_path / "clip.mov"
+    write_video(path, [image])
+    content = bytearray(path.read_bytes())
+    matrix = content.index(b"tkhd") + 4 + 40  # of the track's header, ISO/IEC 14496-12
+    content[matrix : matrix + 36] = struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 0, 0, 1 << 30)
+    path.write_bytes(content)
+    ((_, found),) = frames_of(path, 1)
+    assert found.size == (48, 64)
+    assert [found.getpixel(place)[0] > 128 for place in ((40, 8), (8, 8), (40, 56))] == [True, False, False]
+
+
+def test_a_video_gives_evenly_spaced_pictures(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mp4"
+    write_video(path, [Image.new("RGB", (64, 48), (shade,) * 3) for shade in SHADES])
     found = frames_of(path, 3)
     assert [name for name, _ in found] == [f"clip.mp4 frame {index}" for index in (0, 2, 4)]
     shades = [int(np.asarray(image).mean()) for _, image in found]
