@@ -1,12 +1,14 @@
 """The answer first: which backbone and layer to take, how sure that is, and what it costs."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from layerboard.leaderboards.answers import Answer, Choice, fewest_choices
 from layerboard.leaderboards.display import (
+    counted,
     fixed,
     ms_text,
     plain_name,
@@ -28,85 +30,73 @@ HONEST = "if the layer is chosen on half of the test data and scored on the rest
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     """One sentence for all columns that have a score, and a card for each."""
-    labels, cards = report.board.labels, []
+    several = Counter(answer.column.task for answer in answers)
+    titles, cards = dict[Column, str](), []
     for answer in answers:
-        column, half = answer.column, (answer.ci_high - answer.ci_low) / 2
-        score, _, spread = score_text(answer.score, half).partition(" ± ")
-        card: dict[str, object] = {"title": _title(column, answers), "asks": task_display(column.task).asks}
-        card |= {"backbone": labels[answer.backbone], "layer": f"layer {answer.layer} of {answer.depth}"}
-        card |= {"score": score, "spread": spread, "sure": _sure(answer, labels), "low": answer.ci_low}
-        card |= {"high": answer.ci_high, "baselines": _baselines(answer, report)}
-        cards.append(card | {"facts": _details(answer, report)})
-    return filled("answer", verdict=_verdict(answers, report), cards=cards)
+        column, task = answer.column, task_display(answer.column.task)
+        titles[column] = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
+        score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
+        card = {
+            "title": titles[column],
+            "asks": task.asks,
+            "answer": answer,
+            "score": score,
+            "spread": spread,
+        }
+        card |= {"backbone": report.board.labels[answer.backbone], "sure": _sure(answer, report.board.labels)}
+        cards.append(card | {"baselines": _baselines(answer, report), "facts": _details(answer, report)})
+    return filled("answer", verdict=_verdict(answers, titles, report), cards=cards)
 
 
-def _title(column: Column, answers: Sequence[Answer]) -> str:
-    """A task, and its column's heading where it has several columns."""
-    title = task_display(column.task).title
-    return (
-        f"{title}: {column.heading}"
-        if sum(each.column.task == column.task for each in answers) > 1
-        else title
-    )
-
-
-def _verdict(answers: Sequence[Answer], report: Report) -> list[Text]:
+def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Report) -> list[Text]:
     """Which layer of which backbone to take for what, what that costs, and what one for all would lose."""
     first, *others = fewest_choices(answers)
     pieces: list[str | Strong] = ["Take ", _named(first, report)]
     costs = [text for text in _cost(first.backbone, first.layer, report) if "vectors" not in text]
     pieces.append(f" ({', '.join(costs)})" if costs else "")
     for each in others[:EXCEPTIONS]:
-        *titles, last = (_title(column, answers) for column in each.losses)
-        tasks = f"{', '.join(titles)} and {last}" if titles else last
+        *most, last = (titles[column] for column in each.losses)
+        pieces.append(f"; for {', '.join(most)} and {last} " if most else f"; for {last} ")
         same = each.backbone == first.backbone
-        pieces += [
-            f"; for {tasks} ",
-            *(["its ", Strong(f"layer {each.layer}")] if same else [_named(each, report)]),
-        ]
+        pieces += ["its ", Strong(f"layer {each.layer}")] if same else [_named(each, report)]
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
     pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
-    most = max(loss for each in (first, *others) for loss in each.losses.values())
-    sure = "Each has the best score of its tasks; whether others are tied with it was not tested."
+    sure = "Each has the best score of its tasks; whether others are tied with it was not tested. "
     if any(answer.compared for answer in answers):
-        sure = "Each is the best of its tasks or statistically tied with the best (95 %)"
-        sure += f", at most {most:.1f} points below it." if round(most, 1) else "."
-    return [Text(tuple(pieces)), Text((f"{sure} {_loss(first, answers, report)}".strip(),))]
+        largest = max(loss for each in (first, *others) for loss in each.losses.values())
+        below = f", at most {largest:.1f} points below it" if round(largest, 1) else ""
+        sure = f"Each is the best of its tasks or statistically tied with the best (95 %){below}. "
+    return [Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
 
 
 def _named(choice: Choice, report: Report) -> Strong:
     return Strong(f"{report.board.labels[choice.backbone]}, layer {choice.layer}")
 
 
-def _loss(choice: Choice, answers: Sequence[Answer], report: Report) -> str:
+def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str]) -> str:
     """What a choice loses in the column where it loses most; no words where it was not scored in all."""
     losses = {}
     for answer in answers:
         rows = answer.column.candidates
-        row = rows[(rows["backbone"] == choice.backbone) & (rows["layer"] == choice.layer)]
-        losses[_title(answer.column, answers)] = answer.score - float(row["value"].max())
-    if len(choice.losses) == len(answers) or any(math.isnan(loss) for loss in losses.values()):
-        return ""
+        scores = rows.loc[(rows["backbone"] == choice.backbone) & (rows["layer"] == choice.layer), "value"]
+        losses[titles[answer.column]] = float(answer.score - scores.max())
     worst = max(losses, key=losses.__getitem__)
-    name = report.board.labels[choice.backbone]
-    return (
-        f"{name}, layer {choice.layer} for everything would lose up to {losses[worst]:.1f} points ({worst})."
-    )
+    if len(choice.losses) == len(answers) or any(map(math.isnan, losses.values())):
+        return ""
+    return f"The first one alone for everything would lose up to {losses[worst]:.1f} points ({worst})."
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
     """The backbones that are tied with the best, as far as they were compared."""
     others = len(answer.column.best) - 1
-    if not others:
-        return Text(("the only backbone with a score here",))
     if answer.rivals:
         many = len(answer.rivals) == others > 1
         rivals = f"all {others} others" if many else some((labels[name] for name in answer.rivals), NAMED)
         return Text((Strong("tied with the best:"), f" {rivals}"))
+    if not others:
+        return Text(("the only backbone with a score here",))
     if answer.compared == others:
-        return Text(
-            (f"better than all {others} others (95 %)" if others > 1 else "better than the other (95 %)",)
-        )
+        return Text((f"better than the {counted(others, 'others')} (95 %)",))
     return Text((f"not compared with {'all' if answer.compared else 'the'} other backbones",))
 
 
@@ -144,8 +134,7 @@ def _details(answer: Answer, report: Report) -> list[str]:
 
 def _cost(backbone: str, layer: int, report: Report) -> list[str]:
     """What a backbone costs where it is cut behind a layer."""
-    words = []
-    costs = report.costs
+    words, costs = [], report.costs
     rows = costs[(costs["backbone"] == report.board.labels[backbone]) & (costs["layer"] == layer)]
     for row in rows.head(1).to_dict("records"):
         guessed = math.isnan(row["ms"])

@@ -79,17 +79,15 @@ def spaced(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
 
 def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
     """A chart of layers over the open rows, as wide as its place."""
-    return {
-        "$schema": SCHEMA,
-        "data": {"name": ROWS},
-        "width": "container",
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "params": [{"name": "mark", "value": "{mark}"}, {"name": "at", "value": None}],
-        "transform": [_SURE, _LAYER, *transform],
-        "layer": layers,
-        "config": config(INK, "{font}"),
-    }
+    size = {"width": "container", "height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return _open(*transform) | size | {"layer": layers}
+
+
+def _open(*transform: Spec) -> Spec:
+    """What every chart has: open rows, the highlighted backbone and the place that is pointed at."""
+    params = [{"name": "mark", "value": "{mark}"}, {"name": "at", "value": None}]
+    data = {"data": {"name": ROWS}, "transform": [_SURE, _LAYER, *transform]}
+    return {"$schema": SCHEMA, "params": params, "config": config(INK, "{font}")} | data
 
 
 def _ramp(field: str, title: str) -> Spec:
@@ -243,9 +241,7 @@ def panels() -> Spec:
         "height": 110,
         "layer": [_floor("y"), other, own | {"layer": [band, line, points | tips]}],
     }
-    chart = _chart([], None)
-    del chart["layer"], chart["width"], chart["height"], chart["autosize"]
-    return chart | facet | {"columns": "{columns}", "spec": inner}
+    return _open() | facet | {"columns": "{columns}", "spec": inner}
 
 
 def depth_map() -> Spec:

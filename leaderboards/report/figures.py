@@ -64,10 +64,10 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
         task += "" if tasks[task] == 1 else f"-{plain_name(str(column['dataset']))}-{column['protocol']}"
         yield f"{task}-best", _ranking(report, best, words)
         yield f"{task}-layers", _curves(report, layers, best, words)
-        yield f"{task}-panels", _panels(layers, best, words)
+        yield f"{task}-panels", _panels(layers, words)
         yield f"{task}-depth", _drawn("depth_map", _rows(layers), words)
         for axis, title in report.axes:
-            yield f"{task}-cost-{axis}", _tradeoff(report, axis, layers, best, words | {"cost": title})
+            yield f"{task}-cost-{axis}", _tradeoff(report, axis, layers, words | {"cost": title})
         row.append((layers, words))
     if row:
         yield "layers", _row(report, row)
@@ -86,13 +86,19 @@ def _rows(frame: pd.DataFrame) -> list[Row]:
 def _words(report: Report, column: Mapping[Hashable, Any], best: pd.DataFrame) -> Row:
     floor = float(column["floor"])
     order = [str(name) for name in best["backbone"]]
-    return _series(order[:SERIES], report) | {
+    return _series(_lines(order, report), report) | {
         "metric": column["metric"],
         "axis": f"{column['task']} {column['metric']}, %",
         "title": column["column"],
         "floor": [] if isnan(floor) else [{"floor": floor}],
         "order": order,
     }
+
+
+def _lines(order: Sequence[str], report: Report) -> list[str]:
+    """The backbones that lines are drawn of: the first of an order, and the one that is highlighted."""
+    first = [name for name in order if name == report.highlight][:1]
+    return [*first, *(name for name in order if name not in first)][:SERIES]
 
 
 def _series(names: Sequence[str], report: Report) -> Row:
@@ -162,7 +168,7 @@ def _with_ends(rows: pd.DataFrame, axis: str, width: float) -> pd.DataFrame:
     return rows.assign(end=heights, name=rows["backbone"])
 
 
-def _panels(layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
+def _panels(layers: pd.DataFrame, words: Row) -> Spec:
     """A panel for each of some backbones, with the best one's line in grey."""
     drawn, depth = _placed(layers, words)
     top = drawn[drawn["backbone"] == words["order"][0]]
@@ -173,10 +179,8 @@ def _panels(layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
 
 def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Row]]) -> Spec:
     """The curves of all tasks in one row of panels with one legend, of the backbones with the best ranks."""
-    names = (
-        sorted(report.labels, key=lambda name: report.ranks[name].value) if report.ranks else report.labels
-    )
-    series = _series([name for name in report.labels if name in names[:SERIES]], report)
+    names = sorted(report.ranks, key=lambda name: report.ranks[name].value) or [*report.backbones["backbone"]]
+    series = _series(_lines(names, report), report)
     style = {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
     panels: list[Spec] = []
     for layers, words in row:
@@ -190,7 +194,7 @@ def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Row]]) -> Spec:
     return {"$schema": SCHEMA, "params": spec["params"], "hconcat": panels, "config": spec["config"]}
 
 
-def _tradeoff(report: Report, name: str, layers: pd.DataFrame, best: pd.DataFrame, words: Row) -> Spec:
+def _tradeoff(report: Report, name: str, layers: pd.DataFrame, words: Row) -> Spec:
     costs = report.costs[["backbone", "layer", name]]
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))

@@ -31,16 +31,11 @@ def mean_ranks(columns: Sequence[Column]) -> dict[str, MeanRank]:
     names = sorted({str(name) for table in tables for name in table.index})
     if len(tables) < 2 or len(names) < 2 or any(len(table) < len(names) for table in tables):
         return {}
-    values, low, high = np.stack([table.loc[names].to_numpy(float) for table in tables], axis=-1).swapaxes(
-        0, 1
-    )
+    values, low, high = np.stack([table.loc[names].T.to_numpy(float) for table in tables], axis=-1)
     errors = (high - low) / (2 * SIGMAS)
     drawn = np.random.default_rng(SEED).normal(values, np.nan_to_num(errors), (DRAWS, *values.shape))
-    ranks = rankdata(-values, axis=0).mean(axis=1)
     ends = np.percentile(rankdata(-drawn, axis=1).mean(axis=2), [2.5, 97.5], axis=0)
     if np.isnan(errors).any():
-        ends = np.full_like(ends, np.nan)
-    return {
-        name: MeanRank(*map(float, each))
-        for name, each in zip(names, zip(ranks, *ends, strict=True), strict=True)
-    }
+        ends[:] = np.nan
+    ranks = zip(rankdata(-values, axis=0).mean(axis=1), *ends, strict=True)
+    return {name: MeanRank(*map(float, rank)) for name, rank in zip(names, ranks, strict=True)}

@@ -219,9 +219,9 @@ class QueryMeasurer:
     def _masks(self, arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Labels of the examples, [images side side] as of `small_mask`; nothing without examples."""
         masks = []
-        for place in self.examples:
-            size = self._read(self._scenes[place]).shape[::-1]
-            masks.append(small_mask(cell_labels.label_map(arrays[f"pixels {place}"], size)))
+        for position in self.examples:
+            size = self._read(self._scenes[position]).shape[::-1]
+            masks.append(small_mask(cell_labels.label_map(arrays[f"pixels {position}"], size)))
         return {"mask": torch.from_numpy(np.stack(masks))} if masks else {}
 
     def _tables(

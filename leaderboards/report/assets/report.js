@@ -787,6 +787,7 @@
 
   for (const name of FILTERS) if (form && kept.has(name)) form.elements[name].value = kept.get(name);
   state.picked = new Set(kept.has("picked") ? names("picked") : top());
+  if (state.mark) state.picked.add(state.mark);
   if (form) {
     form.addEventListener("input", filter);
     form.addEventListener("submit", (event) => event.preventDefault());

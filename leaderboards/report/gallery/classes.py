@@ -1,7 +1,6 @@
 """Which classes are told apart: accuracy by class, the lowest first, and what each class is taken for."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,19 +12,14 @@ MOST = 30  # classes that are shown
 NAMED = 3  # classes that are named beside one that is taken for them
 
 
-class ClassTable(NamedTuple):
-    """A table of classes, each backbone at its best layer."""
+def class_table(every: Sequence[ExampleSet]) -> dict[str, object]:
+    """Title, heads and rows of the classes that the first backbone tells worst, the other backbones beside.
 
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str | Cell, ...], ...]
-
-
-def class_table(every: Sequence[ExampleSet]) -> ClassTable | None:
-    """The classes that the first backbone tells worst, with the others beside; None where none were kept."""
+    Each backbone is at its best layer; nothing where no classes were kept.
+    """
     best, key = every[0], "class_images"
     if key not in best.arrays:
-        return None
+        return {}
     names, images = best.arrays["classes"], best.at_best(key)
     alike = [each for each in every if np.array_equal(each.arrays.get("classes", ()), names)]
     shares = np.stack(
@@ -35,13 +29,13 @@ def class_table(every: Sequence[ExampleSet]) -> ClassTable | None:
     for true, given, count in best.at_best("mistaken").tolist():
         if count:
             taken.setdefault(true, []).append(f"{best.called(names[given])} ({count})")
-    lowest = [place for place in np.argsort(shares[0], kind="stable").tolist() if images[place]][:MOST]
+    lowest = [row for row in np.argsort(shares[0], kind="stable").tolist() if images[row]][:MOST]
     rows: list[tuple[str | Cell, ...]] = []
-    for place in lowest:
-        marks = [mark_of(best=share == shares[:, place].max(), tied=False) for share in shares[:, place]]
-        cells = [Cell(f"{share:.0f}", mark) for share, mark in zip(shares[:, place], marks, strict=True)]
-        named = ", ".join(taken.get(place, [])[:NAMED])
-        rows.append((best.called(names[place]), str(images[place]), *cells, named))
+    for row in lowest:
+        marks = [mark_of(best=share == shares[:, row].max(), tied=False) for share in shares[:, row]]
+        cells = [Cell(f"{share:.0f}", mark) for share, mark in zip(shares[:, row], marks, strict=True)]
+        named = ", ".join(taken.get(row, [])[:NAMED])
+        rows.append((best.called(names[row]), str(images[row]), *cells, named))
     which = "" if len(lowest) == np.count_nonzero(images) else f", the {len(lowest)} lowest"
     heads = ("class", "images", *(each.backbone for each in alike), f"{best.backbone} takes it for (images)")
-    return ClassTable(f"Accuracy by class, percent{which}", heads, tuple(rows))
+    return {"title": f"Accuracy by class, percent{which}", "heads": heads, "rows": rows}

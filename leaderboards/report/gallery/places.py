@@ -140,7 +140,7 @@ red: first how many of the layers are wrong there, then those of each layer."""
 def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
     image, truth = str(examples.arrays["image"][number]), examples.arrays["truth"][number]
     there = np.setdiff1d(truth[truth != OUTSIDE], [0]).tolist()
-    classes = ", ".join(examples.called(examples.arrays["classes"][place]) for place in there)
+    classes = ", ".join(examples.called(examples.arrays["classes"][label]) for label in there)
     scores = [f"{score:.0f} % right" for score in _scores(examples)[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (image, image), scores)
     label = f"true classes of {image}"
