@@ -55,13 +55,14 @@ def forge_companions(reference: Reference, folder: Path, times: int, seed: int =
         place = folder / f"forged-{number}"
         shutil.copytree(reference.place / "out", place / "a")
         victim = draw.choice(sorted((place / "a" / "records").rglob("*.parquet")))
+        records = pd.read_parquet(victim)  # before something may be planted in its place
         companions: dict[str, object] = dict(companions_of(victim.read_bytes()))
         kind = draw.choice((*KINDS, *companions))
         if kind in companions:
             companions[kind] = draw.choice(DIGESTS)
         else:
             companions[kind] = _planted(place / "a" / kind, victim.relative_to(place / "a" / "records"))
-        write_checked(pd.read_parquet(victim), victim, companions)  # type: ignore[arg-type]
+        write_checked(records, victim, companions)  # type: ignore[arg-type]
         title = f"{victim.name} names {json.dumps(kind)[:40]} with {str(companions[kind])[:40]}"
         count.note(title, _merged(place))
         shutil.rmtree(place)
