@@ -93,7 +93,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
         names = [each.name.as_posix() for each in drawn]
         notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none'}."]
         if reasons:
-            notes += [f"Drawn, but not to be measured here: {len(reasons)}, such as {reasons[0]}"]
+            notes += [f"{len(reasons)} more were drawn but cannot be measured here, such as {reasons[0]}"]
         if request.mark and names and not problems:
             notes += [f"wrote {mark_verified(request.folder, names)}"]
     title = f"{request.folder}: {len(problems) or 'no'} problems"
@@ -144,9 +144,9 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     from layerboard.tasks.protocols import find_protocol
 
     row = result.records.iloc[0]
-    run, protocols = _run_of(result, request, request.cache), [find_protocol(row["protocol"])]
     try:
-        plan, _, _ = understand(run, Silent(), writes=False, protocols=protocols)
+        run, protocol = _run_of(result, request, request.cache), find_protocol(row["protocol"])
+        plan, _, _ = understand(run, Silent(), writes=False, protocols=[protocol])
     except InputError as error:
         return str(error)
     here = {task.dataset: task for task in plan.tasks.every}
