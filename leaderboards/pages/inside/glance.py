@@ -22,10 +22,12 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
     tasks = [evidence.task for evidence in analyses]
     for evidence in analyses:
         entry, where = task_display(evidence.task), evidence.dataset if tasks.count(evidence.task) > 1 else ""
-        found = {each: _answers(evidence, each) for each in entry.headlines}
-        told = [_extremes(headline, answers) for headline, answers in found.items() if answers]
-        items.append(_linked(evidence.title, ": ".join(["", " ".join(filter(None, [entry.asks, *told]))])))
-        for headline, answers in found.items():
+        numbers = {each: _answers(evidence, each) for each in entry.headlines}
+        extremes = [_extremes(headline, answers) for headline, answers in numbers.items() if answers]
+        items.append(
+            _linked(evidence.title, ": ".join(["", " ".join(filter(None, [entry.asks, *extremes]))]))
+        )
+        for headline, answers in numbers.items():
             cells = {label: number_text(value) + layer for label, (value, layer) in answers.items()}
             rows += [{"number": ", ".join(filter(None, [headline.title, where]))} | cells] if cells else []
     items += [_linked(title) for title in further]
