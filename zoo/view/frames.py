@@ -54,4 +54,6 @@ def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
         chosen = spaced(sum(packet.size > 0 for packet in file.demux(stream)), most)
         file.seek(0)
         frames = [(index, each) for index, each in enumerate(file.decode(stream)) if index in chosen]
-        return [(index, each.to_image().rotate(each.rotation, expand=True)) for index, each in frames]
+        # PyAV's annotations leave ``to_image`` out
+        pictures = [(index, each.to_image(), each.rotation) for index, each in frames]  # type: ignore[no-untyped-call]
+        return [(index, picture.rotate(turn, expand=True)) for index, picture, turn in pictures]
