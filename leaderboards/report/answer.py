@@ -61,11 +61,12 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
         pieces += ["its ", Strong(f"layer {each.layer}")] if same else [_named(each, report)]
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
     pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
-    sure = "Each has the best score of its tasks; whether others are tied with it was not tested. "
+    sure = "By scores alone: whether others are tied with the best was not tested. "
     if any(answer.compared for answer in answers):
         largest = max(loss for each in (first, *others) for loss in each.losses.values())
         below = f", at most {largest:.1f} points below it" if round(largest, 1) else ""
-        sure = f"Each is the best of its tasks or statistically tied with the best (95 %){below}. "
+        best = "Each is the best of its tasks" if others else "It is the best of every task"
+        sure = f"{best} or statistically tied with the best (95 %){below}. "
     return [Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from layerboard.leaderboards.answers import answers_of
 from layerboard.leaderboards.charts.engine import library
 from layerboard.leaderboards.charts.style import RAMP, looks
-from layerboard.leaderboards.display import plain_name
+from layerboard.leaderboards.display import counted, plain_name
 from layerboard.leaderboards.pages.csv import csv_text
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.leaderboards.report import charts
@@ -68,18 +68,15 @@ def _title(suite: str) -> str:
 def _lead(report: Report) -> str:
     if report.best.empty:
         return "This suite has no scores; what its analyses found is below."
-    layers, count = int(report.backbones["depth"].sum()), len(report.backbones)
     toys = sum(facts.toy for backbone, facts in report.known if backbone in report.board.plain_backbones)
-    small = "small networks trained on synthetic images"
-    kind = (
-        small
-        if toys == count
-        else f"frozen backbones, {toys} of them {small}"
-        if toys
-        else "frozen backbones"
-    )
+    count, kind = len(report.backbones), "trained on synthetic images"
+    which = f"{counted(count, 'small networks')} {kind}"
+    if toys < count:
+        some = f", {toys} of them {'small networks' if toys > 1 else 'a small network'} {kind}"
+        which = f"{counted(count, 'frozen backbones')}{some if toys else ''}"
+    layers = counted(int(report.backbones["depth"].sum()), "layers")
     return (
-        f"{count} {kind}; every one of their {layers:,} layers on {len(report.columns)} tasks. "
+        f"{which}; {layers} in all, each on {counted(len(report.columns), 'tasks')}. "
         "Scores are percent, higher is better; ± is the 95 % margin of error."
     )
 

@@ -75,7 +75,7 @@ def test_toys_are_named_as_toys_and_own_images_by_their_folder():
     suite = "images-photos-0a1b2c3d"
     board = Board.of(frame(scored("mini-fs", "FS", [50.0, 60.0], suite=suite)), suite)
     text = report_page(report_of(board, {"mini-fs": Facts(toy=True)}))
-    assert "1 small networks trained on synthetic images" in text
+    assert "1 small network trained on synthetic images; 2 layers in all, each on 1 task." in text
     assert "<title>photos: which backbone, which layer? (layerboard)</title>" in text
 
 
