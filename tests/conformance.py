@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement import (
+    anomaly,
     attention,
     clustering,
     correspondence,
@@ -43,6 +44,7 @@ AGREEMENTS: tuple[Agreement, ...] = (
     similarity.AGREEMENT,
     attention.AGREEMENT,
     in_context.AGREEMENT,
+    anomaly.AGREEMENT,
 )
 Findings = dict[str, list[Finding]]
 

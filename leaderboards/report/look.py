@@ -173,13 +173,13 @@ def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Im
         small.append(np.asarray(image.resize((size[0], size[1]))))
     every = dict.fromkeys(name for layer in backbone.layers for name in layer.maps)
     names = ("colours", *(name for name in every if not name.startswith("head")))
-    found = {}
+    sheets = {}
     for name in names:
         layers = (layer for layer in backbone.layers if name in ("colours", *layer.maps))
-        found[name] = _sheet(
+        sheets[name] = _sheet(
             {"": small} | {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
         )
-    return found
+    return sheets
 
 
 def _sheet(columns: Mapping[str, Sequence[NDArray[np.uint8]]]) -> Image.Image:

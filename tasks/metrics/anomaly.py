@@ -1,0 +1,191 @@
+"""Anomaly detection by the nearest patches of good images: distances, maps, and scores of images and pixels.
+
+Source: AnomalyDINO (Damm et al., WACV 2025; dammsi/AnomalyDINO, commit b3435f0); the per-region overlap is
+that of Bergmann et al., The MVTec Anomaly Detection Dataset, IJCV 2021. Where a metric is not defined that
+code gives a number all the same; here it is NaN.
+"""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from scipy.ndimage import gaussian_filter1d, label
+from sklearn.metrics import average_precision_score
+from torch import Tensor
+from torch.nn import functional
+
+from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.metrics.bilinear import image_places
+from layerboard.tasks.metrics.label_vote import most_similar
+
+TOP = 100  # an image is scored by one of so many of its patches, those farthest from the good ones
+SIGMA = 4.0  # pixels of the image by which its map is smoothed
+REACH = 4.0  # standard deviations at which the smoothing ends
+SIDES: tuple[Literal["right"], Literal["left"]] = (
+    "right",
+    "left",
+)  # values above a threshold, and from it on
+TOUCHING = np.ones((3, 3))  # pixels that touch at a corner are of one region
+
+
+def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
+    """Mean of 1 - cosine of patches [patches dim] with their k nearest of a memory [rows dim]: [patches].
+
+    Exact, float32, 0 to 2: half the squared distance of the unit vectors. A vector of zeros stays one, at 0.5
+    from every unit vector. Values are not looked at. Raises ValueError where the memory has fewer rows.
+    """
+    if len(memory) < k:
+        raise ValueError(f"expected a memory of at least {k} patches, found {len(memory)}")
+    asked, known = (functional.normalize(rows.float(), dim=-1) for rows in (patches, memory))
+    length = known.square().sum(1, keepdim=True)
+    # the row of the largest inner product less half the row's squared length is the nearest one
+    nearest = most_similar(functional.pad(asked, (0, 1), value=1.0), torch.cat([known, -length / 2], 1), k)
+    return (asked.square().sum(1) / 2 - nearest.similarity.mean(1)).clamp_min(0)
+
+
+def image_scores(distances: Tensor) -> Tensor:
+    """Mean distance of the hundredth of an image's patches that are farthest, at least of one: [...].
+
+    ``distances`` are [... patches].
+    """
+    most = max(1, distances.shape[-1] // TOP)
+    return distances.topk(most, dim=-1).values.mean(-1)
+
+
+def anomaly_map(distances: Floats, size: tuple[int, int]) -> Floats:
+    """Distances of a grid [height width] at each pixel of an image (width, height), smoothed.
+
+    The grid is stretched over the whole image, bilinearly between the centres of patches, and smoothed by a
+    Gaussian of 4 pixels; [image height, image width] float64.
+    """
+    places = image_places(size, (distances.shape[0], distances.shape[1]))
+    # both steps are linear along each axis, so that an axis takes one small matrix
+    down, across = (
+        gaussian_filter1d(weights.numpy(), SIGMA, axis=0, mode="reflect", truncate=REACH)
+        for weights in (places.rows, places.columns)
+    )
+    return np.asarray(down @ distances.astype(np.float64) @ across.T, np.float64)
+
+
+def shown_references(count: int, shots: int, draw: int) -> range:
+    """Which of so many reference images, by sorted name, are in a draw, from 0, of so many of them.
+
+    The last draw may be short; raises ValueError for one of none.
+    """
+    chosen = range(draw * shots, min((draw + 1) * shots, count))
+    if not chosen:
+        raise ValueError(f"expected more than {draw * shots} reference images, found {count}")
+    return chosen
+
+
+class Placements(NamedTuple):
+    """Which share of the images of the other kind each image is on the right side of, [images], 0 to 1.
+
+    Ties count one half. The mean over the images of either kind is the AUROC.
+    """
+
+    value: Floats
+    defect: Mask
+
+    @property
+    def auroc(self) -> float:
+        return float(self.value[self.defect].mean()) if self.value.size else float("nan")
+
+    @property
+    def pseudo_values(self) -> Floats:
+        """Values [images] whose mean over good ones, and over defective ones, is the AUROC.
+
+        Half the sum of the two means varies as the AUROC does, to first order: as of DeLong, DeLong and
+        Clarke-Pearson, Biometrics 44, 1988.
+        """
+        return self.auroc + 2 * (self.value - self.auroc)
+
+
+def placements(scores: Floats, defect: Mask) -> Placements:
+    """Placements of scores [images]; of no image where all are of one kind."""
+    good, bad = np.sort(scores[~defect]), np.sort(scores[defect])
+    if not (len(good) and len(bad)):
+        return Placements(np.zeros(0), np.zeros(0, np.bool_))
+    value = np.where(defect, _share_below(good, scores), 1 - _share_below(bad, scores))
+    return Placements(value, defect)
+
+
+def _share_below(ranked: Floats, values: Floats) -> Floats:
+    """Share of some numbers, in rising order, that is below each value; equal ones count one half."""
+    sides = np.searchsorted(ranked, values, "left") + np.searchsorted(ranked, values, "right")
+    return np.asarray(sides / (2 * len(ranked)), np.float64)
+
+
+def average_precision(scores: Floats, defect: Mask) -> float:
+    """Mean precision over the steps of recall, in [0, 1], without interpolation; NaN without a defect."""
+    return float(average_precision_score(defect, scores)) if defect.any() else float("nan")
+
+
+def f1_max(defective: Floats, good: Floats) -> float:
+    """The largest F1 of all thresholds, in [0, 1], of scores of either kind; NaN without a defective one.
+
+    It is reached at the score of a defective one: ``good`` are in rising order.
+    """
+    values, counts = np.unique(defective, return_counts=True)
+    hits = np.cumsum(counts[::-1])
+    wrong = len(good) - np.searchsorted(good, values[::-1], "left")
+    return float((2 * hits / (hits + wrong + len(defective))).max()) if len(hits) else float("nan")
+
+
+class PooledPixels(NamedTuple):
+    """Pixels of all images of an object, those of defects apart from the others."""
+
+    good: Floats  # values of pixels outside all regions, rising
+    defective: Floats  # values of the pixels of regions, rising
+    weight: Floats  # of each of these: one over the pixels of its region, divided by the number of regions
+
+    @property
+    def both(self) -> bool:
+        """Whether there are pixels of either kind, without which most is not defined."""
+        return bool(len(self.good) and len(self.defective))
+
+    @property
+    def auroc(self) -> float:
+        """Area under the ROC curve over all pixels, in [0, 1]; NaN where all are of one kind."""
+        return float(_share_below(self.good, self.defective).mean()) if self.both else float("nan")
+
+    @property
+    def f1_max(self) -> float:
+        """The largest F1 of all thresholds, in [0, 1]; NaN without a defect."""
+        return f1_max(self.defective, self.good)
+
+    def au_pro(self, limit: float) -> float:
+        """Mean share of a region that is found, over false-positive rates up to a limit, in [0, 1].
+
+        Every different value is a threshold, and each region counts the same, whatever its size. NaN where
+        all pixels are of one kind.
+        """
+        if not self.both:
+            return float("nan")
+        count = len(self.good)
+        lowest = np.searchsorted(self.good, self.good[max(0, int(count * (1 - limit)) - 1)])
+        values, pixels = np.unique(self.good[lowest:], return_counts=True)
+        after = np.cumsum(pixels[::-1]) / count  # rates of false positives, from the highest value down
+        before = after - pixels[::-1] / count
+        share = np.append(np.cumsum(self.weight[::-1])[::-1], 0.0)
+        first, last = (share[np.searchsorted(self.defective, values[::-1], side)] for side in SIDES)
+        width = np.clip(limit - before, 0, after - before)
+        ends = first + (last - first) * width / (after - before)
+        return float(np.sum(width * (first + ends)) / (2 * limit))
+
+
+def pooled_pixels(images: Iterable[tuple[Floats, Mask]]) -> PooledPixels:
+    """Pixels of all images of an object, from their maps [height width] and masks of defects."""
+    parts: list[tuple[Floats, Floats, Floats]] = []
+    total = 0
+    for values, mask in images:
+        regions, count = label(mask, TOUCHING)
+        inside = regions[mask]
+        parts.append((values[~mask], values[mask], 1 / np.bincount(inside)[inside]))
+        total += count
+    good, defective, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+    del parts  # there may be a hundred million pixels
+    good.sort()
+    order = np.argsort(defective)
+    return PooledPixels(good, defective[order], weight[order] / max(total, 1))
