@@ -1,5 +1,6 @@
 """The pages of a site of many submissions: all leaderboards, what changed, and a page for each submission."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,9 @@ def history_pages(repository: Repository, boards: Sequence[Board], since: str) -
     repository.results(count, left_out)
     style = Markup(STYLE.read_text(encoding="utf-8"))  # noqa: S704 - our own file
     shared = {"submissions": submissions, "version": RESULTS_VERSION, "style": style, "up": ""}
-    shared |= {"boards": [(board, _table(board)) for board in boards], "left_out": left_out}
+    parent = f"{submissions[0].folder.parent}{os.sep}"  # on this machine
+    shared |= {"boards": [(board, _table(board)) for board in boards]}
+    shared |= {"left_out": [reason.replace(parent, "") for reason in left_out]}
     shared |= {"since": since or (submissions[start - 1].name if start else "the beginning")}
     pages = {
         "index.html": filled("leaderboards", **shared),

@@ -167,20 +167,23 @@ def test_results_of_others_are_not_submitted_again(repository: Path, tmp_path: P
 
 def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: Path) -> None:
     submit(repository, "a&b#c", 12, {"<b>": [10.0, 20.0]})
+    submit(repository, "other", 13, {"c": [1.0, 2.0]})
     with pytest.raises(InputError, match="give the folder of its site by --site"):
         layerboard.report(output=repository)
     written = layerboard.report(output=repository, site=tmp_path / "site", since="first").paths
     assert all(path.is_relative_to(tmp_path / "site") for path in written)
     pages = {path: path.read_text() for path in written if path.suffix == ".html" and path.stem != "mini"}
-    assert len(pages) == 2 + 4
+    assert len(pages) == 2 + 5
     for path, page in pages.items():
         assert "<b>" not in page
+        assert str(tmp_path) not in page
         assert "Results version 1." in page
         for target in re.findall(r'href="([^"#]+)', page):
             assert (path.parent / unquote(target)).is_file(), target
     index = pages[tmp_path / "site" / "index.html"]
     assert "What changed since first" in index
     assert "replaced by third" in index
+    assert "<li>other: second" in index
     assert "62.5" in pages[tmp_path / "site" / "changes.html"]
     assert "moved" in (tmp_path / "site" / "changes.csv").read_text()
 
