@@ -25,6 +25,7 @@ def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.setenv("LAYERBOARD_CACHE", str(cache))
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv("IPYTHONDIR", str(cache / "ipython"))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(cache / "jupyter"))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     return tmp_path
 
