@@ -42,6 +42,7 @@ KINDS = (
     "records",
     "a\nb",
 )
+REASONS = (UNLIKE, ABSENT, "not compared", "Ties are not marked")
 DIGESTS = (None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000)
 
 
@@ -161,7 +162,7 @@ def _read(words: tuple[str, ...], place: Path) -> Answer:
 
 def _unsaid(answer: Answer, usual: Answer) -> str:
     """What is wrong with other lines than usual; "" where a reason is given, or marks are lacking alone."""
-    if answer.code == 2 or any(reason in answer.said for reason in (UNLIKE, ABSENT, "not compared", "Ties are not marked")):
+    if answer.code == 2 or any(reason in answer.said for reason in REASONS):
         return ""
     known = [_words(line) for line in set(usual.said.splitlines())]
     fresh = set(answer.said.splitlines()) - set(usual.said.splitlines())
