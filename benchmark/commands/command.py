@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.literature import Published
 
 WIDEST_CHOICES = 40  # characters of choices that leave room for the words beside them; more are not shown
+PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class ModuleCall(Form, kw_only=False):
     final_norm: Plain[Any] = Option(
         None,
         "Norm after the last block: a module of it or its dotted path; False for none.",
-        usual="the norm that is given what the last block gives",
+        usual="the norm that takes the output of the last block",
     )
     image_size: Plain[int | None] = Option(
         None, "Side of its square images in pixels.", least=1, usual="its configuration's, or 224"
@@ -41,11 +41,11 @@ class ModuleCall(Form, kw_only=False):
         usual="its pretrained_cfg's, or ImageNet's",
     )
     std: Option[Sequence[float] | None, Any] = Option(
-        None, "Standard deviation of the same.", usual="as of mean"
+        None, "Standard deviation of the same.", usual="from where the mean is"
     )
     layout: Plain[Literal["tokens", "tokens-first", "maps", "cells"] | None] = Option(
         None,
-        "What its blocks pass on: [batch tokens dim], [tokens batch dim], [batch dim height width] or [batch "
+        "What its blocks return: [batch tokens dim], [tokens batch dim], [batch dim height width] or [batch "
         "height width dim].",
         usual="found by experiment",
     )
@@ -64,7 +64,7 @@ class ModuleCall(Form, kw_only=False):
 def from_module(call: ModuleCall) -> "NetworkCopy":
     """Make a backbone of any ``torch.nn.Module``, for ``run(backbones=[...])`` of this process.
 
-    A few forwards of noise tell its blocks, what they pass on, its grids and its prefix tokens; what was
+    A few forwards of noise show its blocks, what they return, its grids and its prefix tokens; what was
     found is printed. It is copied: nothing is changed, and what is trained later is another backbone. Runs
     take what this gives among names, as long as it is kept.
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import boards_of, command, say
+from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, say
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
 from layerboard.zoo.errors import InputError
@@ -19,7 +19,7 @@ class LeaderboardRequest(Form):
     tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
     format: Plain[str] = Option("csv,md", "Formats, comma-separated: csv, md.")
-    published: Paths = Option((), "CSV files of published numbers to show: docs/how-to/published.md.")
+    published: Paths = Option((), PUBLISHED)
     baseline: OptionalPath = Option(
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import boards_of, command, records_of, say
+from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
 from layerboard.zoo.errors import InputError, require_known
@@ -30,9 +30,7 @@ class ReportRequest(Form):
     since: Plain[str | None] = Option(
         None, "Of a repository: day or submission since when changes are listed.", usual="the last but one"
     )
-    published: Paths = Option(
-        (), "CSV files of published numbers to mark in the charts: docs/how-to/published.md."
-    )
+    published: Paths = Option((), PUBLISHED)
 
 
 @command("report", ReportRequest)

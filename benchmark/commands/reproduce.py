@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import command, records_of, say, say_json
+from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, say, say_json
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain, Words
 from layerboard.zoo.errors import InputError, unknown
@@ -24,7 +24,7 @@ class ReproduceRequest(Form):
     source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
     format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
     all: Plain[bool] = Option(False, "Also show numbers that were not run or are not comparable.")
-    published: Paths = Option((), "CSV files of further published numbers: docs/how-to/published.md.")
+    published: Paths = Option((), PUBLISHED)
 
 
 @command("reproduce", ReproduceRequest)
