@@ -49,8 +49,9 @@
   const kept = new URLSearchParams(query.join("?"));
   const remember = (changes) => {
     for (const [name, value] of Object.entries(changes)) value ? kept.set(name, value) : kept.delete(name);
-    const place = location.hash.slice(1).split("?")[0];
-    history.replaceState(null, "", `#${place}${kept.size ? `?${kept}` : ""}`);
+    const [page, hash = ""] = location.href.split("#");
+    const chosen = hash.split("?")[0] + (kept.size ? `?${kept}` : "");
+    history.replaceState(null, "", page + (chosen && `#${chosen}`)); // a mere # would part charts from their gradients
   };
   window.addEventListener("hashchange", () => remember({}));
   const known = (name, values, usual) => (values.includes(kept.get(name)) ? kept.get(name) : usual);

@@ -170,6 +170,7 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
         tab = context.new_page()
         tab.goto(path.as_uri())
         tab.wait_for_selector("html[data-ready]")
+        assert tab.url == path.as_uri()
         tab.select_option("#task", DAVIS)
         tab.fill("[name=find]", "mini")
         tab.click(f"#best-table thead button:text-is('{KNN}')")
@@ -183,6 +184,11 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
         assert again.input_value("#task") == DAVIS
         assert names(again) == ["mini-dino", "mini-clip", "mini-fs"]
         assert again.get_attribute("html", "data-theme") == "dark"
+        for each in (tab, again):  # what fills the bar of colours is found in the page
+            show(each, "depth_map")
+            filled = "document.querySelector('#view-depth_map [fill^=url]').getAttribute('fill')"
+            page, anchor = each.evaluate(filled).removeprefix("url(").removesuffix(")").split("#")
+            assert (page, each.locator(f"#{anchor}").count()) == (path.as_uri(), 1)
         assert again.evaluate("scrollY") > 500
 
 
