@@ -188,6 +188,25 @@ def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.M
     assert len(pickle.dumps(found[1])) < 20_000
 
 
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of a server that gives everybody one answer, and is silent then."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connections: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connections.append(server.accept()[0])
+                    connections[-1].sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        for each in connections:
+            each.close()
+
+
 def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def init(**_: object) -> None:
         raise ConnectionError("Could not find any running Ray instance.\nIs there one?")
@@ -196,8 +215,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(engine.ray, "init", init)
     monkeypatch.setattr(engine.ray, "shutdown", lambda: None)
     before = dict(os.environ)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with answering(engine.SETTINGS) as address:
         request = Request(engine="ray", address=address)
         with pytest.raises(InputError, match=f"there is no Ray cluster at '{address}': 'Is there one"):
             RayEngine(request).carry_out(halved, ListQueue([2]), Heard())
@@ -216,25 +234,6 @@ def test_an_address_of_nobody_is_answered_soon(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}': 'Connection refused'"):
         RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
     assert time.monotonic() - begin < engine.ANSWER
-
-
-@contextmanager
-def answering(answer: bytes) -> Iterator[str]:
-    """The address of a server that gives everybody one answer, and is silent then."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        connections: list[socket.socket] = []
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    connections.append(server.accept()[0])
-                    connections[-1].sendall(answer)
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-        server.shutdown(socket.SHUT_RDWR)
-        for each in connections:
-            each.close()
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n"])
