@@ -11,6 +11,7 @@ from pathlib import Path
 from layerboard.tasks.base import Source, digest
 from layerboard.tasks.datasets.base import FileSample, Sample
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
+from layerboard.tasks.datasets.defects import Defects
 from layerboard.tasks.segmentation.augmented import AugmentedSample
 from layerboard.zoo.errors import UnreadableImageError
 
@@ -25,11 +26,19 @@ def identity(source: Source) -> str:
     return digest([(group.key, [_stated(sample) for sample in group.samples]) for group in source.groups])
 
 
-def own_name(data: Classification | Unlabelled) -> str:
+def own_name(data: Classification | Unlabelled | Defects) -> str:
     """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
     name = "".join(mark if mark.isprintable() else " " for mark in data.name)
+    content: list[object]
     if isinstance(data, Unlabelled):
-        content: list[object] = [list(map(_content, data.samples))]
+        content = [list(map(_content, data.samples))]
+    elif isinstance(data, Defects):
+        samples = (
+            sample
+            for product in data.products
+            for sample in (*product.references, *(image.sample for image in product.images))
+        )
+        content = [data.truth, list(map(_content, samples))]
     else:
         splits = ((split, list(map(_content, split.samples))) for split in (data.train, data.val))
         content = [(split.classes, split.labels.tolist(), contents) for split, contents in splits]

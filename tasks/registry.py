@@ -11,7 +11,16 @@ from layerboard.zoo.errors import InputError, require_known
 from layerboard.zoo.references import find_object, is_reference
 
 Role = Literal[
-    "classification", "retrieval", "videos", "keypoints", "scenes", "objects", "parts", "masks", "weights"
+    "classification",
+    "retrieval",
+    "videos",
+    "keypoints",
+    "scenes",
+    "defects",
+    "objects",
+    "parts",
+    "masks",
+    "weights",
 ]
 """Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
 
@@ -144,6 +153,21 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("mIoU", "pixel accuracy", "class accuracy", "mIoU k=1", "mIoU ceiling"),
         asks="Do the nearest patches of labelled images predict the class of a patch?",
         measures="mIoU: intersection over union of predicted and true pixels, mean over the classes",
+        default=False,
+    ),
+    TaskEntry(
+        name="anomaly",
+        code="layerboard.tasks.anomaly.task:AnomalyTask",
+        role="defects",
+        title="anomaly detection",
+        data="MVTec AD, VisA",
+        metrics=(
+            *("AUROC", "AP", "F1max", "pixel AUROC", "AU-PRO", "AU-PRO 0.05", "pixel F1max"),
+            *("AUROC 1-shot", "AUROC 4-shot", "memory"),
+        ),
+        asks="Do the patches of a defect differ from those of images without one?",
+        measures="AUROC: pairs of a defective and a good image of which the defective one is farther from "
+        "the reference images",
         default=False,
     ),
     _classified(
@@ -398,6 +422,8 @@ COST = "cost"  # the task that measures what layers cost, which has a page of it
 DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")
 )
+# roles of folders of the user's own whose layout says what is asked: their tasks are run where none is named
+LAID_OUT: tuple[Role, ...] = ("defects",)
 WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)  # run by default on images without classes
 INSIDE = "inside"  # stands for the registry's analyses where tasks are named, but for `WITHOUT_LABELS`
 

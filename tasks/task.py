@@ -38,7 +38,7 @@ from layerboard.tasks.metrics.fused import side_by_side as unit_side_by_side
 from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.registry import TaskEntry, entry_of
 from layerboard.tasks.sets import members_of, sets_of
-from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.stored import LayerMeasurements, StoredBackbone
 from layerboard.tasks.transformed import STANDARD, Vectors, transformed
 from layerboard.tasks.transforms import of_tokens
 from layerboard.zoo.spec import BackboneSpec, Layer
@@ -215,9 +215,7 @@ class Task(ABC):
             return self.scored(layers, spec)
         return self.fed_by(source).feed.layers(layers, spec)
 
-    def remembering(
-        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
-    ) -> "Measurable":
+    def remembering(self, measured: LayerMeasurements, failures: Mapping[Layer, str]) -> "Measurable":
         """The task as it is measured, once its memory was; only of tasks that have one.
 
         It is given what every group of the memory left behind for each layer, which is read from disk

@@ -13,11 +13,12 @@ from layerboard.tasks.clustering import REGIONS
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Unlabelled
+from layerboard.tasks.datasets.defects import Defects
 from layerboard.tasks.datasets.folder import OwnImages
 from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from layerboard.tasks.identity import own_name
-from layerboard.tasks.registry import INSIDE, Role, TaskEntry, config_of, load_code
+from layerboard.tasks.registry import INSIDE, LAID_OUT, Role, TaskEntry, config_of, load_code
 from layerboard.tasks.sources import (
     IMAGES,
     ClusteredRegions,
@@ -52,13 +53,13 @@ def _probed(at: DataLocation, data: OwnImages, name: str, entry: ImageNetEntry |
     return replace(images, images=replace(data, name=name))
 
 
-def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, OwnImages]:
+def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, OwnImages | Defects]:
     """The user's own datasets by the names that records call them by, all read, before any work.
 
     Datasets that are called alike, such as two folders of one name, are called by these names in their
     sources, too. Raises InputError where one cannot be read, or two hold the same images under one name.
     """
-    datasets: dict[str, OwnImages] = {}
+    datasets: dict[str, OwnImages | Defects] = {}
     given: dict[str, str] = {}
     for location in locations:
         data = read_own(location, labels)
@@ -103,13 +104,31 @@ def _scenes(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
     return tuple(VOC_2012_AUG if further and entry == VOC_2012 else entry for entry in at.catalogue.scenes)
 
 
+OwnData = Mapping[str, OwnImages | Defects]
+LACKS_MORE = "needs more than the class labels that --images has"
+LACKING: Mapping[Role, str] = {  # what --images lacks for tasks of a role
+    "classification": "needs class folders or --labels; --images is in a layout of defects",
+    "defects": "needs folders NAME/train/good and NAME/test in --images",
+}
+
 # for each role whose tasks are on a dataset as it is read, its datasets
 ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]] = {
     "retrieval": lambda at: at.catalogue.retrieval,
     "videos": lambda at: (at.catalogue.videos,),
     "keypoints": lambda at: (at.catalogue.keypoints,),
     "scenes": _scenes,
+    "defects": lambda at: at.catalogue.defects,
     "masks": _masked,
+}
+
+# for each role that the user's own images may have, what makes its data of some of them
+OWN: Mapping[Role, Callable[[DataLocation, OwnImages | Defects, str], Callable[[], Any] | None]] = {
+    "classification": lambda at, data, name: (
+        None if isinstance(data, Defects) else partial(_probed, at, data, name)
+    ),
+    "defects": lambda at, data, name: (
+        partial(replace(data, name=name).limited, at.limit) if isinstance(data, Defects) else None
+    ),
 }
 
 # for each other role, what reads its one dataset
@@ -120,15 +139,16 @@ READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
 }
 
 
-def _readers_of(role: Role, at: DataLocation) -> list[Callable[[], Any]]:
+def _readers_of(role: Role, at: DataLocation, read_own: Callable[[], OwnData]) -> list[Callable[[], Any]]:
     """What reads each dataset of a role; nothing where the user's own images have none.
 
     It raises MissingDataError where the dataset is not there, InputError where it is wrong.
     """
     if role == "weights":
         return [lambda: None]
-    if role == "classification" and at.images:
-        return [partial(_probed, at, data, name) for name, data in own_datasets(at.images, at.labels).items()]
+    if at.images and role in OWN:
+        parts = (OWN[role](at, data, name) for name, data in read_own().items())
+        return [read for read in parts if read is not None]
     if at.data is None:
         return []
     if role in READERS:
@@ -146,17 +166,19 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     named = bool(names)
     bound = PlannedTasks()
     roles = {task.role for task in tasks}
-    readers = {role: [cache(read) for read in _readers_of(role, at)] for role in roles}
-    if at.images:
-        datasets = [read().images for read in readers.get("classification", ())]
-        bound.understood += [f"{images.name}: {images.coverage}" for images in datasets]
+    read_own = cache(partial(own_datasets, at.images, at.labels))
+    readers = {role: [cache(read) for read in _readers_of(role, at, read_own)] for role in roles}
+    if at.images and roles & {*OWN}:
+        bound.understood += [
+            f"{name}: {data.limited(at.limit).coverage}" for name, data in read_own().items()
+        ]
     for task in tasks:
         if named and not readers[task.role]:
-            bound.absent.append(Unbound(task.name, "needs more than the class labels that --images has"))
+            bound.absent.append(Unbound(task.name, LACKING.get(task.role, LACKS_MORE)))
         for read in readers[task.role]:
             try:
                 data = read()
-                if _serves(task, data, named=named):
+                if _serves(task, data, named=named or (bool(at.images) and task.role in LAID_OUT)):
                     bound.every.append(load_code(task, at.protocol.name).by(at.protocol, data, task))
             except MissingDataError as error:
                 bound.absent.append(Unbound(task.name, str(error)))

@@ -10,7 +10,7 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
 from layerboard.tasks.base import Source, digest
 from layerboard.tasks.protocols import EvaluationProtocol
-from layerboard.tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
+from layerboard.tasks.registry import LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks
 from layerboard.tasks.sources import ANY_SIZE
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError, MissingDataError
@@ -138,7 +138,8 @@ def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -
     """The tasks that are run by the location's protocol; by one of single tasks these, if none is named."""
     spoken = at.protocol.tasks
     if not names:
-        asked = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS))) if spoken is None else find_tasks(spoken)
+        further = (*WITHOUT_LABELS, *(task for task in TASKS if task.role in LAID_OUT and at.images))
+        asked = tuple(dict.fromkeys((*asked, *further))) if spoken is None else find_tasks(spoken)
         return bind_tasks(at, asked, names=spoken or ())
     there = [task for task in asked if at.protocol.speaks_of(task.name)]
     if not there:

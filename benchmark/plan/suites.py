@@ -12,6 +12,7 @@ from layerboard.tasks.datasets.base import DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.defects import DefectEntry
 from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
@@ -36,6 +37,7 @@ class Catalogue:
     objects: CocoEntry
     object_clusters: int
     parts: PartImageNetEntry
+    defects: tuple[DefectEntry, ...] = ()
     class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
 
 
@@ -130,6 +132,7 @@ def real_catalogue() -> Catalogue:
         objects=CocoEntry(),
         object_clusters=80,
         parts=PartImageNetEntry(),
+        defects=tuple(entry for entry in DATASETS if isinstance(entry, DefectEntry)),
     )
 
 

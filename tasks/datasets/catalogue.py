@@ -9,6 +9,7 @@ from typing import NamedTuple
 from layerboard.tasks.datasets.base import Data, DatasetEntry, FileSample, Sample
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
+from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, Defects, has_defects, read_defects
 from layerboard.tasks.datasets.files import exists
 from layerboard.tasks.datasets.folder import OwnImages, read_folder
 from layerboard.tasks.datasets.hub import TableSample, read_hub_dataset
@@ -23,13 +24,20 @@ from layerboard.zoo.errors import InputError, MissingDataError
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
     *(IMAGENET, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
-    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET),
+    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA),
 )
 
 
-def read_own(location: str, labels: Path | None = None) -> OwnImages:
-    """The user's own images: a folder, perhaps with a table of classes, or ``hf:ID``; raises InputError."""
-    return read_hub_dataset(location) if location.startswith(PREFIX) else read_folder(Path(location), labels)
+def read_own(location: str, labels: Path | None = None) -> OwnImages | Defects:
+    """The user's own images: a folder, perhaps with a table of classes, or ``hf:ID``; raises InputError.
+
+    A folder in a layout of defects is read as that, unless labels are given, be they none.
+    """
+    if location.startswith(PREFIX):
+        return read_hub_dataset(location)
+    if labels is None and has_defects(Path(location)):
+        return read_defects(Path(location))
+    return read_folder(Path(location), labels)
 
 
 class State(Enum):

@@ -1,0 +1,1 @@
+"""Anomaly detection: patches of test images against those of good ones."""

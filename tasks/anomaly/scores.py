@@ -1,0 +1,122 @@
+"""Scores of anomaly detection of one layer: of each product, and their mean."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.tasks.base import Items, Outcome, Score, Statistic
+from layerboard.tasks.datasets.defects import Product, read_defect
+from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.metrics.arrays import Floats, Mask
+
+ONE_KIND = "no product has test images both with and without a defect"
+NO_MASKS = "no product has a mask of every defect"
+
+_pixels = Lock()  # pixels of one product and layer are in memory at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredProduct:
+    """What a layer says of the test images of a product, in order."""
+
+    product: Product
+    defect: Mask  # whether an image shows a defect, [images]
+    distances: NDArray[np.float32]  # of patches, [images height width]
+    scores: NDArray[np.float32]  # of images by all references and by draws of them, [images 1 + draws]
+
+    def columns(self, draws: Sequence[str]) -> dict[str, Floats]:
+        """For each AUROC in percent a value an image, whose mean over images of either kind it is.
+
+        ``draws`` name the columns of scores after the first, ``N-shot DRAW``; those of one number are joined.
+        Nothing where all images are of one kind.
+        """
+        names = ["AUROC", *(f"AUROC {draw.partition(' ')[0]}" for draw in draws)]
+        columns: dict[str, list[Floats]] = {}
+        for name, scores in zip(names, self.scores.T.astype(np.float64), strict=True):
+            if not np.isnan(scores).any() and self.defect.any() and not self.defect.all():
+                placed = anomaly.placements(scores, self.defect)
+                columns.setdefault(name, []).append(100 * placed.pseudo_values)
+        return {name: np.mean(values, axis=0) for name, values in columns.items()}
+
+    def of_images(self) -> dict[str, float]:
+        """Further metrics of images in percent; NaN where one is not defined."""
+        scores = self.scores[:, 0].astype(np.float64)
+        bad, good = scores[self.defect], np.sort(scores[~self.defect])
+        precision = anomaly.average_precision(scores, self.defect)
+        return {"AP": 100 * precision, "F1max": 100 * anomaly.f1_max(bad, good)}
+
+    def of_pixels(self, limits: Sequence[float]) -> dict[str, float]:
+        """Metrics of pixels in percent; nothing where a defect has no mask, or there is none."""
+        if not (self.product.masked and self.defect.any()):
+            return {}
+        maps = (
+            (anomaly.anomaly_map(distances, image.size), read_defect(image))
+            for image, distances in zip(self.product.images, self.distances, strict=True)
+        )
+        with _pixels:
+            pixels = anomaly.pooled_pixels(maps)
+            regions = {
+                f"AU-PRO {limit:g}".removesuffix(f" {limits[0]:g}"): 100 * pixels.au_pro(limit)
+                for limit in limits
+            }
+            return {"pixel AUROC": 100 * pixels.auroc, **regions, "pixel F1max": 100 * pixels.f1_max}
+
+
+def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]) -> Outcome:
+    """Means over products in percent, those of each product beside them, and an item an image.
+
+    Arguments as of `ScoredProduct`. What is not defined of a product is left out of the mean.
+    """
+    columns = {each.product.name: each.columns(draws) for each in products}
+    if not any(columns.values()):
+        return Outcome((), empty=ONE_KIND)
+    values = {
+        each.product.name: {
+            **{metric: float(column[each.defect].mean()) for metric, column in named.items()},
+            **each.of_images(),
+            **each.of_pixels(limits),
+        }
+        for each, named in zip(products, columns.values(), strict=True)
+    }
+    metrics = dict.fromkeys(metric for of_product in values.values() for metric in of_product)
+    images = {each.product.name: len(each.defect) for each in products}
+    scores = [
+        Score(
+            metric,
+            float(np.nanmean([each.get(metric, np.nan) for each in values.values()])),
+            sum(images.values()),
+            "images",
+        )
+        for metric in metrics
+    ]
+    if len(products) > 1:
+        scores += [
+            Score(f"{metric} {name}", value, images[name], "images")
+            for name, of_product in values.items()
+            for metric, value in of_product.items()
+            if not np.isnan(value)
+        ]
+    missing = {} if "AU-PRO" in metrics else dict.fromkeys(("pixel AUROC", "AU-PRO"), NO_MASKS)
+    return Outcome(tuple(scores), _items(products, columns), missing=missing)
+
+
+def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]]) -> Items:
+    """An item an image, good ones and defects of each product apart; images of one kind alone have none."""
+    compared = [each for each in products if columns[each.product.name]]
+    keys = tuple(image.sample.key for each in compared for image in each.product.images)
+    strata = tuple(
+        f"{each.product.name}/{'defect' if defect else 'good'}" for each in compared for defect in each.defect
+    )
+    names = [each.product.name for each in compared for _ in each.defect]
+    values, statistics = {}, {}
+    for metric in columns[compared[0].product.name]:
+        values[metric] = np.concatenate([columns[each.product.name][metric] for each in compared])
+        statistics[metric] = Statistic(metric, "strata")
+        for each in compared if len(products) > 1 else ():
+            name = f"{metric} {each.product.name}"
+            values[name] = np.where(np.asarray(names) == each.product.name, values[metric], np.nan)
+            statistics[name] = Statistic(name, "strata")
+    return Items("images", keys, keys, strata, values, statistics)

@@ -1,0 +1,187 @@
+"""Anomaly detection: are the patches of a test image near those of good ones? Nothing is trained.
+
+Source: AnomalyDINO (Damm et al., WACV 2025; dammsi/AnomalyDINO, commit b3435f0). What differs is said in
+docs/explanation/anomaly.md: images are shown whole, at one size, and there is no mask of the foreground.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from torch import Tensor
+
+from layerboard.tasks.anomaly import scores
+from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, Memories, ReferenceMeasurer
+from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
+from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.defects import GOOD, Defects, Product, read_defect
+from layerboard.tasks.metrics.arrays import Mask
+from layerboard.tasks.sources import chunks
+from layerboard.tasks.stored import LayerMeasurements
+from layerboard.tasks.task import Measurable, MeasuredTask
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Stretch, View
+
+TOGETHER = 8  # images that are measured together
+GROUPS_PER_SHARD = 16
+MEMORY_FIRST = "the reference images must be measured first"
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyConfig:
+    """The numbers of anomaly detection."""
+
+    view: View  # how images are shown, whole
+    k: int  # nearest patches whose mean distance counts
+    draws: Draws  # of a few reference images alone
+    limits: tuple[float, ...]  # false-positive rates up to which regions are looked for
+    seed: int  # of the draw of the patches that are remembered, where they are too many
+
+
+def _source(name: str, part: str, samples: Mapping[str, Sequence[Sample]], view: View, shard: int) -> Source:
+    """Images of products, in groups of one product each."""
+    groups = tuple(
+        replace(group, key=f"{product}/{group.key}")
+        for product, images in samples.items()
+        for group in chunks(images, TOGETHER)
+    )
+    return Source(f"{name}/{part}", groups, view, groups_per_shard=shard)
+
+
+@dataclass(frozen=True)
+class References(Measurable):
+    """The images of good products, some patches of which are remembered."""
+
+    data: Defects
+    config: AnomalyConfig
+
+    @cached_property
+    def source(self) -> Source:
+        samples = {product.name: product.references for product in self.data.products}
+        # one group a shard: products are read one by one
+        return _source(self.data.name, "references", samples, self.config.view, 1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        counts = [(product.name, len(product.references)) for product in self.data.products]
+        return digest("anomaly-references", self.config, self.data.memory, counts)
+
+    @cached_property
+    def groups(self) -> dict[str, list[int]]:
+        """Places of the groups of each product."""
+        groups: dict[str, list[int]] = {}
+        for number, group in enumerate(self.source.groups):
+            groups.setdefault(_product_of(group), []).append(number)
+        return groups
+
+    def patches(self, product: Product) -> int:
+        """How many patches of an image of a product are remembered at most."""
+        return max(1, self.data.memory // len(product.references))
+
+    def share(self, product: Product, cells: int) -> float:
+        """Share of the patches of a product's references that are remembered, of so many an image."""
+        return min(1.0, self.patches(product) / cells)
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        product = next(each for each in self.data.products if each.name == _product_of(group))
+        places = {sample.key: number for number, sample in enumerate(product.references)}
+        keys = [sample.key for sample in group.samples]
+        most, whole = self.patches(product), self.config.draws.images
+        return ReferenceMeasurer(keys, [places[key] for key in keys], most, whole, self.config.seed)
+
+
+def _product_of(group: Group) -> str:
+    return group.key.rpartition("/")[0]
+
+
+@dataclass(frozen=True, eq=False)
+class AnomalyTask(MeasuredTask):
+    """Which test images, and which of their pixels, show a defect, by a memory of good images.
+
+    ``memories`` are what is remembered; None until the references were measured.
+    """
+
+    data: Defects
+    config: AnomalyConfig
+    memories: Memories | None = None
+    split = "train, test"
+    configs: ClassVar[Mapping[str, AnomalyConfig]] = {
+        "standard": AnomalyConfig(
+            Stretch(side=448), k=1, draws=Draws(shots=(1, 4), draws=3), limits=(0.3, 0.05), seed=0
+        )
+    }
+
+    @cached_property
+    def memory(self) -> References:
+        return References(self.data, self.config)
+
+    @property
+    def remembered(self) -> int:
+        return self.data.memory
+
+    @cached_property
+    def source(self) -> Source:
+        samples = {product.name: [image.sample for image in product.images] for product in self.data.products}
+        return _source(self.data.name, "test", samples, self.config.view, GROUPS_PER_SHARD)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest("anomaly", self.config, self.memory.fingerprint, self.ground_truth)
+
+    @cached_property
+    def ground_truth(self) -> object:
+        return digest(*self.data.truth)
+
+    def remembering(self, measured: LayerMeasurements, failures: Mapping[Layer, str]) -> Self:
+        kept = Memories(measured, failures, self.memory.groups, self.config.draws.images, self.data.memory)
+        return replace(self, memories=kept)
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        if self.memories is None:
+            raise ValueError(MEMORY_FIRST)
+        name = _product_of(group)
+        count = next(len(each.references) for each in self.data.products if each.name == name)
+        drawn = self.config.draws.of(count)
+        draws = {draw: drawn.get(draw) for draw in self.config.draws.names}
+        return DistanceMeasurer(name, draws, self.config.k, self.memories)
+
+    @cached_property
+    def _defective(self) -> dict[str, Mask]:
+        """Whether each image of a product shows a defect, [images]; one whose mask is black does not."""
+        return {
+            product.name: np.array(
+                [
+                    image.kind != GOOD if image.mask is None else read_defect(image).any()
+                    for image in product.images
+                ]
+            )
+            for product in self.data.products
+        }
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """AUROC, AP and F1 of images; AUROC, per-region overlap and F1 of pixels where there are masks."""
+        if not any(np.any(measured["varies"]) for measured in measurements):
+            return Outcome((), empty=ALIKE)
+        draws = self.config.draws.names
+        result = scores.outcome(list(self._products(measurements)), draws, self.config.limits)
+        if not result.scores:
+            return result
+        _, height, width = np.asarray(measurements[0]["distances"]).shape
+        share = np.mean([self.memory.share(each, height * width) for each in self.data.products])
+        remembered = Score("memory", 100 * float(share), result.scores[0].n, "images")
+        return replace(result, scores=(*result.scores, remembered))
+
+    def _products(self, measurements: Sequence[Measurements]) -> Iterator[scores.ScoredProduct]:
+        """What the groups say of each product."""
+        groups: dict[str, list[Measurements]] = {}
+        for group, measured in zip(self.source.groups, measurements, strict=True):
+            groups.setdefault(_product_of(group), []).append(measured)
+        for product in self.data.products:
+            distances, of_images = (
+                np.concatenate([np.asarray(group[name], np.float32) for group in groups[product.name]])
+                for name in ("distances", "scores")
+            )
+            yield scores.ScoredProduct(product, self._defective[product.name], distances, of_images)

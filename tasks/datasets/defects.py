@@ -1,0 +1,280 @@
+"""Photographs of products with and without defects: the layouts of MVTec AD and VisA."""
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from PIL import ExifTags
+
+from layerboard.tasks.datasets import files as storage
+from layerboard.tasks.datasets.base import (
+    Count,
+    Coverage,
+    Data,
+    DatasetEntry,
+    FileSample,
+    PhotoSample,
+    Sample,
+    counted,
+)
+from layerboard.tasks.metrics.arrays import Mask
+from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.view.photos import decoding, endings
+
+GOOD = "good"  # the folder of images without a defect
+MEMORY = 100_000  # patches of the reference images of a product that are remembered at most
+TABLE = Path("split_csv") / "1cls.csv"  # what VisA says of its images
+COLUMNS = ("object", "split", "label", "image", "mask")
+TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredImage:
+    """An image to score: ``kind`` of its defect, ``good`` for none; size is (width, height)."""
+
+    sample: Sample
+    kind: str
+    size: tuple[int, int]
+    mask: Path | None  # what is not black is the defect; None where no mask is there
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product with images of good ones to learn from, by sorted name, and images to score."""
+
+    name: str
+    references: tuple[Sample, ...]
+    images: tuple[ScoredImage, ...]
+
+    @property
+    def masked(self) -> bool:
+        """Whether every image of a defect has a mask."""
+        return all(image.mask is not None for image in self.images if image.kind != GOOD)
+
+    def first(self, count: int) -> "Product":
+        """So many references, and images of each kind."""
+        kinds: dict[str, list[ScoredImage]] = defaultdict(list)
+        for image in self.images:
+            kinds[image.kind].append(image)
+        few = tuple(image for images in kinds.values() for image in images[:count])
+        return Product(self.name, self.references[:count], few)
+
+
+@dataclass(frozen=True, slots=True)
+class Defects(Data):
+    """Products to find defects of; ``memory`` is how many patches of each are remembered at most."""
+
+    name: str
+    products: tuple[Product, ...]
+    memory: int
+    coverage: Coverage
+
+    @property
+    def truth(self) -> tuple[object, ...]:
+        images = [image for product in self.products for image in product.images]
+        masks = (image.mask for image in images if image.mask is not None)
+        return storage.names_and_sizes(masks), [image.kind for image in images], self.memory
+
+    def limited(self, limit: int | None) -> Self:
+        if limit is None:
+            return self
+        coverage = self.coverage.noted(f"limited to {counted(limit, 'image')} of each kind")
+        return replace(self, products=tuple(each.first(limit) for each in self.products), coverage=coverage)
+
+
+class Files(NamedTuple):
+    """Files of a product: references, and of each image to score its kind, itself and its mask, if any."""
+
+    references: list[Path]
+    images: list[tuple[str, Path, Path | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class DefectEntry(DatasetEntry[Defects]):
+    """A dataset of defects in either layout, and how much of everything the official one has."""
+
+    name: str
+    folder: str
+    products: int
+    references: int
+    images: int
+    layout_below: str = "NAME/{train/good,test/KIND}/*.png and NAME/ground_truth/KIND/*_mask.png"
+    memory: int = MEMORY
+
+    @property
+    def layout(self) -> str:
+        return f"{self.folder}/{self.layout_below}"
+
+    def read(self, data: Path) -> Defects:
+        read = _defects(self.name, self.root(data), self.memory, FileSample)
+        official = self.products, self.references, self.images
+        there = (count for count in read.coverage.counts if isinstance(count, Count))
+        counts = tuple(replace(count, expected=number) for count, number in zip(there, official, strict=True))
+        return replace(read, coverage=replace(read.coverage, counts=counts))
+
+    def contents(self, data: Path) -> dict[str, list[Path]]:
+        root = data / self.folder
+        paths = [root / TABLE] if storage.is_file(root / TABLE) else []
+        for files in _listed(root).values():
+            paths += [*files.references, *(path for _, *pair in files.images for path in pair if path)]
+        return {"files": paths}
+
+
+MVTEC_AD = DefectEntry(
+    name="mvtec-ad", folder="mvtec_anomaly_detection", products=15, references=3629, images=1725
+)
+VISA = DefectEntry(
+    name="visa",
+    folder="VisA",
+    products=12,
+    references=8659,
+    images=2162,
+    layout_below=f"{TABLE.as_posix()} and the images and masks that it names",
+)
+
+
+def has_defects(folder: Path) -> bool:
+    """Whether a folder of the user's own is in a layout of defects, of one product or of several."""
+    return storage.is_file(folder / TABLE) or bool(storage.is_folder(folder) and _products(folder))
+
+
+def read_defects(folder: Path) -> Defects:
+    """The user's own photographs of products, named after the folder; raises InputError."""
+    name = storage.require_text(folder.resolve().name, "the name of the folder of images")
+    return _defects(name, folder, MEMORY, PhotoSample)
+
+
+def _products(root: Path) -> dict[str, Path]:
+    """Folders of products in the layout of MVTec AD by name; the folder itself where it is one."""
+    if _is_product(root):
+        return {root.resolve().name: root}
+    return {name: root / name for name in storage.folder_names(root) if _is_product(root / name)}
+
+
+def _is_product(folder: Path) -> bool:
+    """Whether all images to learn from are good ones, and there are some to score."""
+    train = folder / "train"
+    there = all(storage.is_folder(each) for each in (train / GOOD, folder / "test"))
+    return there and storage.folder_names(train) == [GOOD]
+
+
+def _listed(root: Path) -> dict[str, Files]:
+    """The files of each product; raises InputError."""
+    if storage.is_file(root / TABLE):
+        return _of_table(root)
+    return {name: _of_folders(folder) for name, folder in _products(root).items()}
+
+
+def _of_folders(folder: Path) -> Files:
+    """The files of a product in the layout of MVTec AD."""
+    images: list[tuple[str, Path, Path | None]] = []
+    for kind in storage.folder_names(folder / "test"):
+        truth = folder / "ground_truth" / kind
+        masks = {*storage.file_names(truth)} if storage.is_folder(truth) else set()
+        for path in _images(folder / "test" / kind):
+            mask = f"{path.stem}_mask.png"
+            images.append((kind, path, truth / mask if mask in masks else None))
+    return Files(_images(folder / "train" / GOOD), images)
+
+
+def _images(folder: Path) -> list[Path]:
+    return [folder / name for name in storage.file_names(folder, endings())]
+
+
+def _of_table(root: Path) -> dict[str, Files]:
+    """The files of products that the table of VisA names; raises InputError."""
+    path = root / TABLE
+    try:
+        rows = list(csv.DictReader(StringIO(storage.read_bytes(path).decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot read {path}: {error}; save it as CSV in UTF-8") from error
+    if not rows or {*COLUMNS} - {*rows[0]}:
+        raise InputError(
+            f"expected the columns {', '.join(COLUMNS)} and a row for each image in {path}, found "
+            f"{some(map(str, rows[0])) if rows else 'none'}"
+        )
+    products: dict[str, Files] = defaultdict(lambda: Files([], []))
+    for number, row in enumerate(rows, 2):
+        if row["split"] not in ("train", "test") or not row["image"]:
+            raise InputError(
+                f"expected train or test and an image in line {number} of {path}, found "
+                f"{row['split']!r} and {row['image']!r}"
+            )
+        image, mask = (
+            root / storage.require_inside(row[name], str(path)) if row[name] else None
+            for name in ("image", "mask")
+        )
+        assert image is not None
+        files = products[row["object"]]
+        if row["split"] == "train":
+            files.references.append(image)
+        else:
+            files.images.append((GOOD if row["label"] == "normal" else row["label"], image, mask))
+    return products
+
+
+def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defects:
+    """The products below a folder; raises InputError."""
+    notes: list[str] = []
+    products = tuple(
+        _product(name, files, root, make, notes) for name, files in sorted(_listed(root).items())
+    )
+    if not products:
+        raise InputError(
+            f"expected folders NAME/train/good and NAME/test in {root}, or the table {TABLE}, found neither"
+        )
+    images = [image for product in products for image in product.images]
+    counts = (
+        Count("products", len(products)),
+        Count("reference images", sum(len(product.references) for product in products)),
+        Count("test images", len(images)),
+    )
+    defective = [image for image in images if image.kind != GOOD]
+    masks = sum(image.mask is not None for image in defective)
+    remarks = (f"{len(defective):,} test images with a defect, {masks:,} of them with a mask",)
+    return Defects(name, products, memory, Coverage(counts, tuple(notes), remarks))
+
+
+def _product(name: str, files: Files, root: Path, make: type[FileSample], notes: list[str]) -> Product:
+    """A product, whose images are named by their paths; notes say which masks are not there."""
+    for paths, what in ((files.references, "good images to learn from"), (files.images, "images to score")):
+        if not paths:
+            raise InputError(f"expected {what} of {name} in {root}, found none")
+
+    def sample(path: Path) -> FileSample:
+        return make(path.relative_to(root).as_posix(), str(path))
+
+    images = []
+    for kind, path, mask in files.images:
+        size = _size(path, turned=make is PhotoSample)
+        if mask is not None and (other := storage.image_size(mask)) != size:
+            raise InputError(
+                f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {path} and "
+                f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
+            )
+        images.append(ScoredImage(sample(path), kind, size, mask))
+    bare = [image.sample.key for image in images if image.kind != GOOD and image.mask is None]
+    if bare and any(image.mask is not None for image in images):
+        notes.append(f"{counted(len(bare), 'defect')} of {name} without a mask ({some(bare, 2)})")
+    return Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
+
+
+def _size(path: Path, *, turned: bool) -> tuple[int, int]:
+    """Width and height of an image from its header, as people see it where it is ``turned``."""
+    with decoding(f"cannot read the header of image {path}"), storage.open_image(path) as image:
+        swapped = turned and image.getexif().get(ExifTags.Base.Orientation) in TURNED
+        return (image.height, image.width) if swapped else image.size
+
+
+def read_defect(image: ScoredImage) -> Mask:
+    """Where the defect of an image is, [height width]: pixels of its mask that are not black."""
+    if image.mask is None:
+        return np.zeros(image.size[::-1], np.bool_)
+    with decoding(f"cannot decode mask {image.mask}"), storage.open_image(image.mask) as mask:
+        opaque = mask.convert("RGB") if mask.mode in ("RGBA", "LA", "PA", "CMYK", "YCbCr") else mask
+        values = np.asarray(opaque)
+    return np.asarray(values.any(axis=2) if values.ndim == 3 else values > 0)

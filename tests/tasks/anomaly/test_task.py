@@ -1,0 +1,286 @@
+"""Anomaly detection, fed batch by batch, on features that are planted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from layerboard.tasks.anomaly import scores as scoring
+from layerboard.tasks.anomaly.references import Draws, Memories
+from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND, ScoredProduct
+from layerboard.tasks.anomaly.task import MEMORY_FIRST, AnomalyConfig, AnomalyTask
+from layerboard.tasks.base import FINITE, Measurements, Outcome
+from layerboard.tasks.checks import ALIKE, NOT_FINITE
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.defects import Defects, Product, ScoredImage
+from layerboard.tasks.stored import LayerMeasurements
+from layerboard.tasks.task import Measurable
+from layerboard.tasks.uncertainty import intervals_of, score_of
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Stretch
+from tests.tasks.metrics.agreement import anomaly as agreement
+
+LAYER = Layer(1)
+CONFIG = AnomalyConfig(Stretch(8), k=1, draws=Draws((1, 4), 3), limits=(0.3, 0.05), seed=0)
+Grids = Mapping[str, Sequence[Tensor]]  # of images by the key of each
+
+
+class Planted(LayerMeasurements):
+    """What groups left behind, in memory."""
+
+    def __init__(self, layers: Mapping[Layer, list[Measurements]]) -> None:
+        self._layers = layers
+
+    def __getitem__(self, layer: Layer) -> Sequence[Measurements]:
+        return self._layers[layer]
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    @property
+    def bytes(self) -> int:
+        return 0
+
+    def of_group(self, group: int) -> Mapping[Layer, Measurements]:
+        return {layer: groups[group] for layer, groups in self._layers.items()}
+
+
+def products(
+    folder: Path, masks: Mapping[str, NDArray[Any]], references: int, memory: int = 10**6
+) -> Defects:
+    """A dataset of masks [images height width] by product; an image without a defect has a black one."""
+    every = []
+    for name, stacked in masks.items():
+        images = []
+        for number, mask in enumerate(stacked):
+            path = folder / f"{name}-{number}.png"
+            Image.fromarray((mask > 0).astype(np.uint8) * np.uint8(255)).save(path)
+            size = (mask.shape[1], mask.shape[0])
+            images.append(ScoredImage(FileSample(f"{name}/{number}", ""), "crack", size, path))
+        known = tuple(FileSample(f"{name}/good/{number}", "") for number in range(references))
+        every.append(Product(name, known, tuple(images)))
+    return Defects("planted", tuple(every), memory, Coverage(()))
+
+
+def measured(task: Measurable, grids: Mapping[str, Tensor], batch: int = 3) -> list[dict[str, NDArray[Any]]]:
+    """What the groups of a source leave behind, shown in batches."""
+    left = []
+    for group in task.source.groups:
+        measurer = task.measure(group, Stretch(8))
+        for start in range(0, len(group.samples), batch):
+            positions = range(len(group.samples))[start : start + batch]
+            live = torch.stack([grids[group.samples[position].key] for position in positions])
+            measurer.update(LAYER, positions, live)
+            live.zero_()  # the activation is gone after the call
+        left.append({name: value.numpy() for name, value in measurer.finish(LAYER).items()})
+    return left
+
+
+def ready(task: AnomalyTask, grids: Mapping[str, Tensor]) -> AnomalyTask:
+    """The task with its memory."""
+    return task.remembering(Planted({LAYER: [*measured(task.memory, grids)]}), {})
+
+
+def outcome(task: AnomalyTask, grids: Mapping[str, Tensor]) -> Outcome:
+    return task.score(measured(ready(task, grids), grids))
+
+
+def by_metric(result: Outcome) -> dict[str, float]:
+    return {score.metric: score.value for score in result.scores}
+
+
+def drawn(data: Defects, strength: float, seed: int = 0) -> dict[str, Tensor]:
+    """Grids [4 4 8] of all images: good ones of one mode, and defects that differ where the mask is white."""
+    rng = np.random.default_rng(seed)
+    mode, odd = rng.standard_normal((2, 8))
+    grids = {}
+    for product in data.products:
+        for sample in product.references:
+            grids[sample.key] = mode + 0.1 * rng.standard_normal((4, 4, 8))
+        for image in product.images:
+            assert image.mask is not None
+            white = np.asarray(Image.open(image.mask).resize((4, 4), Image.Resampling.BOX)) > 127
+            grids[image.sample.key] = (
+                mode + 0.1 * rng.standard_normal((4, 4, 8)) + strength * white[..., None] * odd
+            )
+    return {key: torch.from_numpy(grid.astype(np.float32)) for key, grid in grids.items()}
+
+
+def corners(images: int, defects: int) -> NDArray[np.bool_]:
+    """Masks [images 40 40] of which the first have a white corner."""
+    masks = np.zeros((images, 40, 40), np.bool_)
+    masks[:defects, :20, :20] = True
+    return masks
+
+
+def test_planted_defects_are_all_told_apart(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(11, 5), "bolt": corners(9, 4)}, references=10)
+    result = outcome(AnomalyTask(data, CONFIG), drawn(data, 3.0))
+    values = by_metric(result)
+    for metric in ("AUROC", "AP", "F1max", "AUROC 1-shot", "AUROC 4-shot", "AUROC nut", "AUROC bolt"):
+        assert values[metric] == pytest.approx(100)
+    assert values["pixel AUROC"] > 98
+    assert values["memory"] == 100
+    assert {score.n for score in result.scores if score.metric in ("AUROC", "memory")} == {20}
+
+
+def test_features_that_do_not_show_defects_are_at_one_half(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(12, 6)}, references=3)
+    grids = drawn(data, 0.0)
+    for number in range(6):  # each defect looks like a good one
+        grids[f"nut/{number}"] = grids[f"nut/{number + 6}"]
+    assert by_metric(outcome(AnomalyTask(data, CONFIG), grids))["AUROC"] == pytest.approx(50)
+
+
+@pytest.mark.parametrize("name", ["two_kinds_shots_and_seeds", "large_grid_many_regions_empty_kind"])
+def test_golden_numbers_come_out_of_the_passes(name: str, tmp_path: Path) -> None:
+    case, arrays = agreement.CASES[name], agreement.build(name)
+    recipe, masks = case["recipe"], arrays["test_masks"]
+    height, width = recipe["grid"]
+    data = products(tmp_path, {"thing": masks}, references=len(recipe["ref_names"]))
+    order = np.argsort(recipe["ref_names"])
+    grids = {
+        **{f"thing/good/{row}": arrays["ref_features"][place] for row, place in enumerate(order)},
+        **{f"thing/{row}": features for row, features in enumerate(arrays["test_features"])},
+    }
+    shaped = {key: torch.from_numpy(grid).view(height, width, -1) for key, grid in grids.items()}
+    for run, expected in zip(case["params"]["runs"], case["expected"].values(), strict=True):
+        if run["shots"] > 0:
+            continue
+        values = by_metric(outcome(AnomalyTask(data, replace(CONFIG, k=run["k"])), shaped))
+        official = expected["official"]
+        for metric, golden in (("AUROC", "image_auroc"), ("AP", "image_ap"), ("pixel AUROC", "pixel_auroc")):
+            assert values[metric] / 100 == pytest.approx(official[golden], abs=1e-3)
+        assert values["AU-PRO"] / 100 == pytest.approx(official["au_pro_0.3"], abs=1e-3)
+        assert values["AU-PRO 0.05"] / 100 == pytest.approx(official["au_pro_0.05"], abs=1e-3)
+
+
+def test_one_image_and_four_are_remembered_alone(tmp_path: Path) -> None:
+    case, arrays = agreement.CASES["two_kinds_shots_and_seeds"], agreement.build("two_kinds_shots_and_seeds")
+    order = np.argsort(case["recipe"]["ref_names"])
+    data = products(tmp_path, {"thing": arrays["test_masks"]}, references=len(order))
+    grids = {f"thing/good/{row}": arrays["ref_features"][place] for row, place in enumerate(order)}
+    grids |= {f"thing/{row}": features for row, features in enumerate(arrays["test_features"])}
+    shaped = {key: torch.from_numpy(grid).view(12, 16, -1) for key, grid in grids.items()}
+    task = ready(AnomalyTask(data, CONFIG), shaped)
+    scores = np.concatenate([left["scores"] for left in measured(task, shaped)])
+    expected = case["expected"]
+    for column, run in ((1, "shots_1_seed_0_k_1"), (2, "shots_1_seed_1_k_1"), (6, "shots_4_seed_2_k_1")):
+        np.testing.assert_allclose(scores[:, column], expected[run]["official"]["image_scores"], atol=1e-3)
+
+
+def test_scores_follow_from_items_and_have_intervals(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(24, 12), "bolt": corners(20, 9)}, references=6)
+    result = outcome(AnomalyTask(data, CONFIG), drawn(data, 0.1))
+    assert result.items is not None
+    values, ends = by_metric(result), intervals_of([result.items])
+    assert 50 < values["AUROC"] < 100
+    assert {*ends} == {name for name in values if name.startswith("AUROC")}
+    for metric, ((low, high),) in ends.items():
+        assert score_of(result.items, metric) == pytest.approx(values[metric], abs=1e-9)
+        assert low <= values[metric] <= high
+        assert low < high
+    both = (values["AUROC nut"] + values["AUROC bolt"]) / 2
+    assert values["AUROC"] == pytest.approx(both, abs=1e-9)
+
+
+def test_intervals_hold_the_true_auroc(tmp_path: Path) -> None:
+    """Two normal distributions one standard deviation apart have an AUROC of 76.02 %."""
+    data = products(tmp_path, {"nut": corners(70, 30)}, references=1)
+    bare = Product("nut", (), tuple(replace(image, mask=None) for image in data.products[0].images))
+    rng, defect = np.random.default_rng(3), np.arange(70) < 30
+    inside = 0
+    for _ in range(200):
+        scores = (rng.standard_normal(70) + defect).astype(np.float32)[:, None]
+        result = scoring.outcome(
+            [ScoredProduct(bare, defect, np.zeros((70, 1, 1), np.float32), scores)], (), (0.3,)
+        )
+        assert result.items is not None
+        ((low, high),) = intervals_of([result.items])["AUROC"]
+        inside += low <= 76.025 <= high
+    assert 182 <= inside <= 198
+
+
+def test_the_memory_is_bounded_by_a_draw_that_does_not_depend_on_the_layer(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(8, 4)}, references=20, memory=100)
+    task, grids = AnomalyTask(data, replace(CONFIG, draws=Draws((1,), 2))), drawn(data, 3.0)
+    left = measured(task.memory, grids)
+    image, rows_drawn = (np.concatenate([part[name] for part in left]) for name in ("image", "drawn"))
+    assert np.bincount(image).tolist() == [16, 16] + 18 * [5]  # those that are remembered alone are whole
+    assert np.bincount(image[rows_drawn]).tolist() == 20 * [5]
+    again = measured(task.memory, grids, batch=1)
+    for part, other in zip(left, again, strict=True):
+        assert all((part[name] == other[name]).all() for name in part)
+    assert by_metric(outcome(task, grids))["memory"] == pytest.approx(100 * 5 / 16)
+
+
+def test_few_products_are_in_memory_at_a_time(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    data = products(tmp_path, dict.fromkeys(names, corners(4, 2)), references=4)
+    task, grids = AnomalyTask(data, CONFIG), drawn(data, 3.0)
+    planted = Planted({LAYER: [*measured(task.memory, grids)]})
+    memories = Memories(planted, {}, task.memory.groups, whole=12, most=100)
+    for name in names:
+        memory = memories.of(name, LAYER, torch.device("cpu"))
+        assert len(memory.every) == 64
+        assert len(memory.images) == 4
+    assert [*memories._kept] == ["b", "c"]
+
+
+def test_groups_are_of_one_product(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(11, 4), "bolt": corners(3, 1)}, references=9)
+    task = AnomalyTask(data, CONFIG)
+    assert [group.key for group in task.source.groups] == ["nut/00000000", "nut/00000008", "bolt/00000000"]
+    assert task.memory.groups == {"nut": [0, 1], "bolt": [2, 3]}
+    assert task.memory.source.groups_per_shard == 1
+
+
+def test_what_cannot_be_scored_has_a_reason(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(4, 4)}, references=2)
+    assert outcome(AnomalyTask(data, CONFIG), drawn(data, 1.0)).empty == ONE_KIND
+    same = dict.fromkeys(drawn(data, 1.0), torch.ones(4, 4, 8))
+    assert outcome(AnomalyTask(data, CONFIG), same).empty == ALIKE
+
+
+def test_without_masks_only_images_are_scored(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(6, 3)}, references=2)
+    grids = drawn(data, 3.0)
+    kinds = ["crack"] * 3 + ["good"] * 3
+    images = zip(data.products[0].images, kinds, strict=True)
+    bare = tuple(replace(image, mask=None, kind=kind) for image, kind in images)
+    data = replace(data, products=(replace(data.products[0], images=bare),))
+    result = outcome(AnomalyTask(data, CONFIG), grids)
+    assert by_metric(result)["AUROC"] == pytest.approx(100)
+    assert result.missing == {"pixel AUROC": NO_MASKS, "AU-PRO": NO_MASKS}
+    assert not any("pixel" in metric for metric in by_metric(result))
+
+
+def test_a_layer_without_a_memory_says_why(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(4, 2)}, references=2)
+    task, grids = AnomalyTask(data, CONFIG), drawn(data, 1.0)
+    with pytest.raises(ValueError, match=MEMORY_FIRST):
+        measured(task, grids)
+    with pytest.raises(ValueError, match=NOT_FINITE):
+        measured(task.remembering(Planted({}), {LAYER: NOT_FINITE}), grids)
+    grids["nut/good/0"][0, 0, 0] = torch.nan
+    assert not all(part[FINITE].all() for part in measured(task.memory, grids))
+
+
+def test_fingerprints_tell_masks_and_kinds(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(4, 2)}, references=2)
+    first, *images = data.products[0].images
+    prints = {AnomalyTask(data, CONFIG).fingerprint, AnomalyTask(replace(data, memory=7), CONFIG).fingerprint}
+    for changed in (replace(first, kind="good"), replace(first, mask=None)):
+        product = replace(data.products[0], images=(changed, *images))
+        prints.add(AnomalyTask(replace(data, products=(product,)), CONFIG).fingerprint)
+    assert len(prints) == 4

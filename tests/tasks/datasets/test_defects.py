@@ -1,0 +1,175 @@
+"""Layouts of defects: MVTec AD's and VisA's, official and of the user's own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import ExifTags, Image
+
+from layerboard.tasks.datasets.catalogue import read_own
+from layerboard.tasks.datasets.classes import Classification, Unlabelled
+from layerboard.tasks.datasets.defects import MVTEC_AD, TABLE, VISA, Defects, read_defect
+from layerboard.tasks.identity import own_name
+from layerboard.zoo.errors import InputError
+
+
+def save(path: Path, size: tuple[int, int] = (12, 8), colour: str = "black", mode: str = "RGB") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, colour).save(path)
+    return path
+
+
+def product(folder: Path) -> Path:
+    """A product with three references and four test images, three of them with defects."""
+    for number in (0, 2, 10):
+        save(folder / "train" / "good" / f"{number}.png")
+    for name in ("good/0.png", "crack/0.png", "crack/1.png", "dent/0.png"):
+        save(folder / "test" / name)
+    for name in ("crack/0_mask.png", "crack/1_mask.png", "dent/0_mask.png"):
+        save(folder / "ground_truth" / name, colour="white", mode="L")
+    return folder
+
+
+def own(folder: Path) -> Defects:
+    data = read_own(str(folder))
+    assert isinstance(data, Defects)
+    return data
+
+
+def test_products_are_read_with_masks_and_references_by_name(tmp_path: Path) -> None:
+    product(tmp_path / "parts" / "nut")
+    product(tmp_path / "parts" / "bolt")
+    data = own(tmp_path / "parts")
+    assert data.name == "parts"
+    assert [each.name for each in data.products] == ["bolt", "nut"]
+    bolt = data.products[0]
+    keys = [sample.key for sample in bolt.references]
+    assert keys == [f"bolt/train/good/{number}.png" for number in (0, 10, 2)]
+    assert [image.kind for image in bolt.images] == ["crack", "crack", "dent", "good"]
+    assert bolt.masked
+    assert [bool(read_defect(image).all()) for image in bolt.images] == [True, True, True, False]
+    assert str(data.coverage) == (
+        "2 products, 6 reference images, 8 test images; 6 test images with a defect, 6 of them with a mask"
+    )
+
+
+def test_a_folder_may_be_one_product_without_masks(tmp_path: Path) -> None:
+    folder = product(tmp_path / "nut")
+    for mask in folder.rglob("*_mask.png"):
+        mask.unlink()
+    data = own(folder)
+    assert [each.name for each in data.products] == ["nut"]
+    assert not data.products[0].masked
+    assert not data.coverage.partial
+
+
+def test_a_mask_that_is_not_there_is_named(tmp_path: Path) -> None:
+    folder = product(tmp_path / "nut")
+    (folder / "ground_truth" / "crack" / "1_mask.png").unlink()
+    data = own(folder)
+    assert data.coverage.partial
+    assert "1 defect of nut without a mask (test/crack/1.png)" in str(data.coverage)
+
+
+def test_classes_and_images_without_any_stay_what_they_are(tmp_path: Path) -> None:
+    for name in ("train/good", "train/bad", "test/good", "test/bad"):
+        for number in range(3):
+            save(tmp_path / "sorted" / name / f"{number}.png")
+    assert isinstance(read_own(str(tmp_path / "sorted")), Classification)
+    assert isinstance(read_own(str(product(tmp_path / "nut")), Path("none")), Unlabelled)
+
+
+def test_names_tell_other_images_and_other_masks(tmp_path: Path) -> None:
+    folder = product(tmp_path / "nut")
+    names = [own_name(own(folder))]
+    save(folder / "test" / "good" / "0.png", colour="red")
+    names.append(own_name(own(folder)))
+    (folder / "ground_truth" / "dent" / "0_mask.png").unlink()
+    names.append(own_name(own(folder)))
+    assert len({*names}) == 3
+    assert own_name(own(folder)) == names[-1]
+
+
+def test_a_photo_that_is_turned_fits_its_mask(tmp_path: Path) -> None:
+    folder = product(tmp_path / "nut")
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    Image.new("RGB", (8, 12)).save(folder / "test" / "dent" / "0.png", exif=exif)
+    (dent,) = (image for image in own(folder).products[0].images if image.kind == "dent")
+    assert dent.size == (12, 8)
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    folder = product(tmp_path / "nut")
+    mask = save(folder / "ground_truth" / "dent" / "0_mask.png", (9, 9), "white", "L")
+    with pytest.raises(InputError, match=f"found 12 x 8 in .* and 9 x 9 in {mask}; save the mask"):
+        own(folder)
+    for path in (folder / "train" / "good").iterdir():
+        path.unlink()
+    with pytest.raises(InputError, match="expected good images to learn from of nut in"):
+        own(folder)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA"])
+def test_masks_of_any_kind_are_white_where_the_defect_is(tmp_path: Path, mode: str) -> None:
+    folder = product(tmp_path / "nut")
+    values = np.zeros((8, 12), np.uint8)
+    values[2:4, 3:7] = 255
+    image = Image.fromarray(values).convert(mode)
+    image.save(folder / "ground_truth" / "dent" / "0_mask.png")
+    (dent,) = (image for image in own(folder).products[0].images if image.kind == "dent")
+    assert (read_defect(dent) == (values > 0)).all()
+
+
+def test_the_official_layout_has_counts_and_a_limit(tmp_path: Path) -> None:
+    product(tmp_path / MVTEC_AD.folder / "screw")
+    data = MVTEC_AD.read(tmp_path)
+    assert str(data.coverage).startswith("1 of 15 products, 3 of 3,629 reference images, 4 of 1,725 test")
+    few = data.limited(1)
+    assert (len(few.products[0].references), len(few.products[0].images)) == (1, 3)
+    assert few.coverage.notes == ("limited to 1 image of each kind",)
+    files = MVTEC_AD.contents(tmp_path)["files"]
+    assert len(files) == 10
+    assert all(path.is_file() for path in files)
+
+
+def visa(root: Path, rows: str) -> None:
+    path = root / TABLE
+    path.parent.mkdir(parents=True)
+    path.write_text(f"object,split,label,image,mask\n{rows}")
+
+
+def test_the_table_of_visa_says_what_is_what(tmp_path: Path) -> None:
+    root = tmp_path / VISA.folder
+    normal, anomaly = "candle/Data/Images/Normal", "candle/Data/Images/Anomaly"
+    for name in (f"{normal}/1.png", f"{normal}/0.png", f"{normal}/2.png", f"{anomaly}/0.png"):
+        save(root / name)
+    save(root / "candle/Data/Masks/Anomaly/0.png", colour="white", mode="L")
+    visa(
+        root,
+        f"candle,train,normal,{normal}/1.png,\ncandle,train,normal,{normal}/0.png,\n"
+        f"candle,test,normal,{normal}/2.png,\n"
+        f"candle,test,anomaly,{anomaly}/0.png,candle/Data/Masks/Anomaly/0.png\n",
+    )
+    (candle,) = VISA.read(tmp_path).products
+    assert [sample.key for sample in candle.references] == [f"{normal}/0.png", f"{normal}/1.png"]
+    assert [(image.kind, image.mask is None) for image in candle.images] == [
+        ("good", True),
+        ("anomaly", False),
+    ]
+    assert own(root).products[0].name == "candle"
+    assert len(VISA.contents(tmp_path)["files"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("candle,val,normal,a.png,\n", "train or test and an image in line 2 of .*1cls.csv, found 'val'"),
+        ("candle,test,normal,../a.png,\n", "expected the name of a file below the dataset's folder"),
+        ("", "a row for each image in .*1cls.csv, found none"),
+    ],
+)
+def test_a_wrong_table_is_refused(tmp_path: Path, rows: str, said: str) -> None:
+    visa(tmp_path, rows)
+    with pytest.raises(InputError, match=said):
+        own(tmp_path)
