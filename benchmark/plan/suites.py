@@ -98,6 +98,16 @@ MINI_SUITE = Suite(
             supercategories=mini.PART_SUPERCATEGORIES,
             parts=mini.PART_CATEGORIES,
         ),
+        defects=(
+            DefectEntry(
+                name="mini-defects",
+                folder="defects",
+                products=mini.PRODUCTS,
+                references=mini.REFERENCES,
+                images=mini.INSPECTED,
+                memory=mini.MEMORY,
+            ),
+        ),
         class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
     ),
 )

@@ -30,6 +30,7 @@ class Namespace(IntEnum):
     PARTS = 11
     SCENES_TRAIN = 12
     SCENES_VAL = 13
+    DEFECTS = 14
 
 
 def generator(namespace: Namespace, *keys: int) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""All seven mini datasets, in pieces that are rendered, checked and repaired independently of each other."""
+"""All mini datasets, in pieces that are rendered, checked and repaired independently of each other."""
 
 import hashlib
 import json

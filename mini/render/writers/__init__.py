@@ -1,6 +1,6 @@
-"""Writers of the seven mini datasets."""
+"""Writers of the mini datasets."""
 
-from layerboard.mini.render.writers import coco, davis, imagenet, partimagenet, revisitop, spair, voc
+from layerboard.mini.render.writers import coco, davis, defects, imagenet, partimagenet, revisitop, spair, voc
 from layerboard.mini.render.writers.base import Writer
 
 WRITERS: tuple[Writer, ...] = (
@@ -11,4 +11,5 @@ WRITERS: tuple[Writer, ...] = (
     coco.WRITER,
     partimagenet.WRITER,
     voc.WRITER,
+    defects.WRITER,
 )

@@ -1,6 +1,7 @@
 """Each dataset on disk: the official layout, complete, and read by the readers of the real ones."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from pycocotools import mask as coco_mask
 
 from layerboard.mini.render import counts
 from layerboard.mini.render.templates import TEMPLATES
-from layerboard.mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
+from layerboard.mini.render.writers import WRITERS, defects, imagenet, partimagenet, spair, voc
 from layerboard.mini.render.writers.base import Note
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
+from layerboard.tasks.datasets.defects import DefectEntry, read_defect
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.masks import voc_palette
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
@@ -244,3 +246,28 @@ def _decode(segmentation: object, height: int, width: int) -> NDArray[np.uint8]:
     coded = coco_mask.frPyObjects(segmentation, height, width)
     merged = coco_mask.merge(coded) if isinstance(coded, list) else coded
     return np.asarray(coco_mask.decode(merged))
+
+
+def test_defects(mini_root: Path) -> None:
+    entry = DefectEntry("mini", "defects", counts.PRODUCTS, counts.REFERENCES, counts.INSPECTED)
+    data = entry.read(mini_root)
+    assert not data.coverage.partial
+    for product in data.products:
+        assert product.masked
+        kinds = Counter(image.kind for image in product.images)
+        defective = dict.fromkeys(defects.KINDS, counts.DEFECTIVE_PER_KIND)
+        assert kinds == {"good": counts.GOOD_PER_PRODUCT, **defective}
+        for image in product.images:
+            pixels = np.asarray(image.sample.open())
+            mask = read_defect(image)
+            assert mask.shape == pixels.shape[:2]
+            assert (image.kind == "good") == (not mask.any())
+            assert mask.mean() < 0.35
+
+
+def test_defects_change_the_pixels_of_their_masks_alone() -> None:
+    for kind in defects.KINDS:
+        good, changed = (defects.photograph(2, 30, each) for each in ("good", kind))
+        differs = (good[0] != changed[0]).any(axis=2)
+        assert not (differs & ~changed[1]).any()
+        assert differs[changed[1]].mean() > 0.9
