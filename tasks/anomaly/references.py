@@ -104,7 +104,7 @@ class Memory:
         return cls(vectors[torch.from_numpy(drawn)].to(device), images)
 
 
-class Memories:
+class ProductMemories:
     """What layers remember of products, of which some are in memory: as many as ``most`` patches allow.
 
     They are read from what the reference images left behind; ``groups`` are the places of the groups of each
@@ -153,7 +153,9 @@ class DistanceMeasurer:
     the images by all of them, then by each draw, NaN for draws without a reference image.
     """
 
-    def __init__(self, product: str, draws: Mapping[str, range | None], k: int, memories: Memories) -> None:
+    def __init__(
+        self, product: str, draws: Mapping[str, range | None], k: int, memories: ProductMemories
+    ) -> None:
         self._product, self._draws, self._k, self._memories = product, draws, k, memories
         self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
         self._flags = LayerFlags()

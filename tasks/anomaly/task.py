@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from layerboard.tasks.anomaly import scores
-from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, Memories, ReferenceMeasurer
+from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories, ReferenceMeasurer
 from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
 from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Sample
@@ -106,7 +106,7 @@ class AnomalyTask(MeasuredTask):
 
     data: Defects
     config: AnomalyConfig
-    memories: Memories | None = None
+    memories: ProductMemories | None = None
     split = "train, test"
     configs: ClassVar[Mapping[str, AnomalyConfig]] = {
         "standard": AnomalyConfig(
@@ -136,7 +136,9 @@ class AnomalyTask(MeasuredTask):
         return digest(*self.data.truth)
 
     def remembering(self, measured: LayerMeasurements, failures: Mapping[Layer, str]) -> Self:
-        kept = Memories(measured, failures, self.memory.groups, self.config.draws.images, self.data.memory)
+        kept = ProductMemories(
+            measured, failures, self.memory.groups, self.config.draws.images, self.data.memory
+        )
         return replace(self, memories=kept)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:

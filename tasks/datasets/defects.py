@@ -86,7 +86,7 @@ class Defects(Data):
         return replace(self, products=tuple(each.first(limit) for each in self.products), coverage=coverage)
 
 
-class Files(NamedTuple):
+class ProductFiles(NamedTuple):
     """Files of a product: references, and of each image to score its kind, itself and its mask, if any."""
 
     references: list[Path]
@@ -162,14 +162,14 @@ def _is_product(folder: Path) -> bool:
     return there and storage.folder_names(train) == [GOOD]
 
 
-def _listed(root: Path) -> dict[str, Files]:
+def _listed(root: Path) -> dict[str, ProductFiles]:
     """The files of each product; raises InputError."""
     if storage.is_file(root / TABLE):
         return _of_table(root)
     return {name: _of_folders(folder) for name, folder in _products(root).items()}
 
 
-def _of_folders(folder: Path) -> Files:
+def _of_folders(folder: Path) -> ProductFiles:
     """The files of a product in the layout of MVTec AD."""
     images: list[tuple[str, Path, Path | None]] = []
     for kind in storage.folder_names(folder / "test"):
@@ -178,14 +178,14 @@ def _of_folders(folder: Path) -> Files:
         for path in _images(folder / "test" / kind):
             mask = f"{path.stem}_mask.png"
             images.append((kind, path, truth / mask if mask in masks else None))
-    return Files(_images(folder / "train" / GOOD), images)
+    return ProductFiles(_images(folder / "train" / GOOD), images)
 
 
 def _images(folder: Path) -> list[Path]:
     return [folder / name for name in storage.file_names(folder, endings())]
 
 
-def _of_table(root: Path) -> dict[str, Files]:
+def _of_table(root: Path) -> dict[str, ProductFiles]:
     """The files of products that the table of VisA names; raises InputError."""
     path = root / TABLE
     try:
@@ -197,7 +197,7 @@ def _of_table(root: Path) -> dict[str, Files]:
             f"expected the columns {', '.join(COLUMNS)} and a row for each image in {path}, found "
             f"{some(map(str, rows[0])) if rows else 'none'}"
         )
-    products: dict[str, Files] = defaultdict(lambda: Files([], []))
+    products: dict[str, ProductFiles] = defaultdict(lambda: ProductFiles([], []))
     for number, row in enumerate(rows, 2):
         if row["split"] not in ("train", "test") or not row["image"]:
             raise InputError(
@@ -239,7 +239,7 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
     return Defects(name, products, memory, Coverage(counts, tuple(notes), remarks))
 
 
-def _product(name: str, files: Files, root: Path, make: type[FileSample], notes: list[str]) -> Product:
+def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample], notes: list[str]) -> Product:
     """A product, whose images are named by their paths; notes say which masks are not there."""
     for paths, what in ((files.references, "good images to learn from"), (files.images, "images to score")):
         if not paths:

@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.anomaly import scores as scoring
-from layerboard.tasks.anomaly.references import Draws, Memories
+from layerboard.tasks.anomaly.references import Draws, ProductMemories
 from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND, ScoredProduct
 from layerboard.tasks.anomaly.task import MEMORY_FIRST, AnomalyConfig, AnomalyTask
 from layerboard.tasks.base import FINITE, Measurements, Outcome
@@ -229,7 +229,7 @@ def test_few_products_are_in_memory_at_a_time(tmp_path: Path) -> None:
     data = products(tmp_path, dict.fromkeys(names, corners(4, 2)), references=4)
     task, grids = AnomalyTask(data, CONFIG), drawn(data, 3.0)
     planted = Planted({LAYER: [*measured(task.memory, grids)]})
-    memories = Memories(planted, {}, task.memory.groups, whole=12, most=100)
+    memories = ProductMemories(planted, {}, task.memory.groups, whole=12, most=100)
     for name in names:
         memory = memories.of(name, LAYER, torch.device("cpu"))
         assert len(memory.every) == 64
