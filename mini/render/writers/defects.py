@@ -71,7 +71,7 @@ def _painted(rng: np.random.Generator, pixels: Pixels) -> Pixels:
     shade = pixels.mean(axis=2, keepdims=True) / 255
     tries = np.array([draw_colour(rng) for _ in range(8)])
     colour = tries[np.abs(tries - pixels.mean((0, 1)) / 255).sum(1).argmax()]
-    return np.clip(255 * colour * (0.55 + 0.6 * shade), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(255 * colour * (0.55 + 0.6 * shade), 0, 255), np.uint8)
 
 
 def _part(rng: np.random.Generator, parts: NDArray[np.int16], figure: Mask) -> Mask:
