@@ -23,11 +23,11 @@ class Repository:
     """The submissions of a results repository, the earliest first."""
 
     submissions: Sequence[Submission]
-    start: int  # so many of them came before what is told as changes
+    start: int  # number of submissions before those whose changes are listed
 
     @classmethod
     def read(cls, folder: Path, since: str | None = None) -> "Repository":
-        """Read all submissions, to tell what changed since a day or a submission; usually, by the last one.
+        """Read all submissions; changes are those since a day or a submission, or of the last one alone.
 
         Raises InputError where there is none of that name, or one is not as it was submitted.
         """
@@ -52,9 +52,9 @@ class Repository:
         return cls(submissions, sum(each.manifest.date < day for each in submissions))
 
     def results(self, count: int, left_out: list[str] | None = None) -> dict[Path, StoredResult]:
-        """What the first submissions say together, without what one of them replaces.
+        """The results of the first submissions by name, without those that one of them replaces.
 
-        One that contradicts an earlier one is left out, and named in a list.
+        A submission that contradicts an earlier one is left out, and the reason added to a list.
         """
         first = self.submissions[:count]
         replaced = {each.manifest.replaces for each in first}
@@ -62,11 +62,11 @@ class Repository:
         return merged(counted, [] if left_out is None else left_out)
 
     def changes(self, start: int, stop: int, keys: Sequence[str] = COLUMN) -> pd.DataFrame:
-        """Scores that are new, gone or moved after ``stop`` submissions, and were not after ``start``.
+        """Scores that differ between the first ``start`` and the first ``stop`` submissions.
 
-        One row for each set of values of the keys: of `COLUMN` with the best layer of each backbone, of
-        `EVERY` with all layers. Further columns are ``change``, and ``value`` and ``layer`` with ``_before``
-        and ``_now``, as text that is "" where there is none.
+        With the keys `COLUMN` one row for the best layer of a backbone in a column, with `EVERY` one for each
+        layer. ``change`` is new, gone or moved; ``value_before`` and ``value_now``, and with `COLUMN`
+        ``layer_before`` and ``layer_now``, are text, "" where there is none.
         """
         before, now = self.results(start), self.results(stop)
         frames = []
