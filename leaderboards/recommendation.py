@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.display import count_text, fixed, ms_text, score_text
@@ -29,8 +30,8 @@ class Compared:
     """Candidates of one column beside the best of them, which stands first.
 
     ``difference`` is a candidate's score less the best one, in points. ``loss`` is what it loses at most: the
-    lower end of the paired 95 % interval of that difference, turned round; NaN where more than may be lost is
-    lost already, or where nothing says how sure the difference is.
+    lower end of the paired 95 % interval of that difference, turned round (`unseen_loss` where no item
+    differs); NaN where more than may be lost is lost already, or nothing says how sure the difference is.
     """
 
     rows: pd.DataFrame
@@ -55,9 +56,19 @@ class Compared:
         rows = self.near[(self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
         reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose
-        needed = rows["n"] * (reach / room) ** 2  # an error falls with the square root of the items
+        # an error falls with the square root of the items, a bound on what was never seen with their number
+        unseen = rows["loss"] == rows["n"].map(unseen_loss)
+        needed = rows["n"] * (reach / room) ** np.where(unseen, 1, 2)
         cheaper: pd.DataFrame = rows.assign(needed=needed)[rows[cost] < pick[cost]]
         return cheaper.sort_values("needed", kind="stable")
+
+
+def unseen_loss(items: int) -> float:
+    """Points, with 97.5 %, that are lost at most where no item differs: the bound of a share of none of them.
+
+    Clopper and Pearson, 1934; the lower end of a 95 % interval has the same level.
+    """
+    return float(100 * (1 - 0.025 ** (1 / items)))
 
 
 def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
@@ -71,7 +82,9 @@ def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -
         part = part.sort_values("layer", kind="stable")
         differences = differences_of(column, sides_of(part, str(name)), best, items)
         rows.loc[part.index, "difference"] = [each.value for each in differences]
-        rows.loc[part.index, "loss"] = [-each.low for each in differences]
+        seen = [each.low < each.high or math.isnan(each.low) for each in differences]
+        losses = zip(differences, seen, part["n"], strict=True)
+        rows.loc[part.index, "loss"] = [-each.low if varies else unseen_loss(n) for each, varies, n in losses]
     rows.loc[0, ["difference", "loss"]] = 0.0
     return Compared(rows.assign(loss=rows["loss"].clip(lower=0)), may_lose)
 

@@ -240,6 +240,16 @@ def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.Data
     assert found.undecided(rows.assign(ms=0.5).iloc[0]).empty  # none is cheaper
 
 
+@pytest.mark.parametrize(("images", "lost"), [(6, 45.93), (400, 0.918)])
+def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, lost: float) -> None:
+    plant(tmp_path, "a", dict.fromkeys((3, 9), np.full(images, 100.0)))
+    rows = candidates(("a", 3, 100.0, 3.0), ("a", 9, 100.0, 9.0), n=images)
+    found = compared(rows, KNN, tmp_path, 2.0)
+    assert found.rows["loss"].tolist() == [0, pytest.approx(lost, abs=0.005)]
+    undecided = replace(found, may_lose=found.rows["loss"].max() / 2).undecided(rows.assign(ms=99.0).iloc[0])
+    assert undecided["needed"].item() == pytest.approx(2 * images)
+
+
 def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
     rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5), half=NAN)
     plant(tmp_path, "a", {3: hits(240)})
