@@ -6,6 +6,7 @@ structure: an ellipse or a rectangle whose colour and place depend on the class,
 
 import json
 import pickle
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -293,4 +294,26 @@ def write_fake_ade(root: Path, train: int = 4, val: int = 3, size: Size = (48, 4
                 Image.fromarray(mask * np.uint8(1 + number % 3)),
                 folder / "annotations" / split / f"{name}.png",
             )
+    return folder
+
+
+def write_fake_defects(
+    folder: Path, references: int = 5, images: int = 3, names: Sequence[str] = ("nut",)
+) -> Path:
+    """Products in MVTec AD's layout: so many good images to score, and as many with a bright square."""
+    generator = np.random.default_rng(7)
+    for name in names:
+        pattern = generator.integers(0, 256, (40, 48, 3)).astype(np.int64)
+        for part, count in (("train/good", references), ("test/good", images), ("test/dent", images)):
+            for number in range(count):
+                mask = np.zeros(pattern.shape[:2], np.uint8)
+                if part == "test/dent":
+                    mask[8 + 4 * number : 24 + 4 * number, 8:24] = 255
+                noisy = np.clip(pattern + generator.integers(-9, 10, pattern.shape), 0, 255)
+                image = np.where(mask[:, :, None] > 0, 255, noisy).astype(np.uint8)
+                _save(Image.fromarray(image), folder / name / part / f"{number}.png")
+                if mask.any():
+                    _save(
+                        Image.fromarray(mask), folder / name / "ground_truth" / "dent" / f"{number}_mask.png"
+                    )
     return folder

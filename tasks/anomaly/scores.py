@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.datasets.defects import Product, read_defect
+from layerboard.tasks.examples import small_mask
 from layerboard.tasks.metrics import anomaly
-from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Mask
 
 ONE_KIND = "no product has test images both with and without a defect"
 NO_MASKS = "no product has a mask of every defect"
@@ -63,6 +64,17 @@ class ScoredProduct:
                 for limit in limits
             }
             return {"pixel AUROC": 100 * pixels.auroc, **regions, "pixel F1max": 100 * pixels.f1_max}
+
+    def heat(self, place: int) -> NDArray[np.uint8]:
+        """How far the pixels of an image are from good ones, in percent, small (`tasks.examples.small_mask`).
+
+        0 is the median of the patches of the good images, 100 the farthest of all.
+        """
+        good = self.distances[~self.defect]
+        low, high = float(np.median(good if good.size else self.distances)), float(self.distances.max())
+        image = anomaly.anomaly_map(self.distances[place].astype(np.float64), self.product.images[place].size)
+        share = np.clip((image - low) / max(high - low, SHORTEST), 0, 1)
+        return small_mask(np.rint(100 * share).astype(np.uint8))
 
 
 def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]) -> Outcome:

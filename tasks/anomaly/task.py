@@ -18,6 +18,8 @@ from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Score,
 from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import GOOD, Defects, Product, read_defect
+from layerboard.tasks.examples import Predicted, drawn, small_mask
+from layerboard.tasks.metrics import anomaly
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.sources import chunks
 from layerboard.tasks.stored import LayerMeasurements
@@ -27,6 +29,7 @@ from layerboard.zoo.view.views import Stretch, View
 
 TOGETHER = 8  # images that are measured together
 GROUPS_PER_SHARD = 16
+SHOWN = 12  # images whose maps are kept
 MEMORY_FIRST = "the reference images must be measured first"
 
 
@@ -108,6 +111,7 @@ class AnomalyTask(MeasuredTask):
     config: AnomalyConfig
     memories: ProductMemories | None = None
     split = "train, test"
+    keeps_examples = True
     configs: ClassVar[Mapping[str, AnomalyConfig]] = {
         "standard": AnomalyConfig(
             Stretch(side=448), k=1, draws=Draws(shots=(1, 4), draws=3), limits=(0.3, 0.05), seed=0
@@ -168,13 +172,15 @@ class AnomalyTask(MeasuredTask):
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
         draws = self.config.draws.names
-        result = scores.outcome(list(self._products(measurements)), draws, self.config.limits)
+        products = list(self._products(measurements))
+        result = scores.outcome(products, draws, self.config.limits)
         if not result.scores:
             return result
         _, height, width = np.asarray(measurements[0]["distances"]).shape
         share = np.mean([self.memory.share(each, height * width) for each in self.data.products])
         remembered = Score("memory", 100 * float(share), result.scores[0].n, "images")
-        return replace(result, scores=(*result.scores, remembered))
+        every = (*result.scores, remembered)
+        return replace(result, scores=every, predicted=self._predicted(products))
 
     def _products(self, measurements: Sequence[Measurements]) -> Iterator[scores.ScoredProduct]:
         """What the groups say of each product."""
@@ -187,3 +193,35 @@ class AnomalyTask(MeasuredTask):
                 for name in ("distances", "scores")
             )
             yield scores.ScoredProduct(product, self._defective[product.name], distances, of_images)
+
+    @cached_property
+    def shown(self) -> list[tuple[Product, int]]:
+        """The images whose maps are kept: their product, and their place among its images."""
+        every = [(each, number) for each in self.data.products for number in range(len(each.images))]
+        images = [product.images[number] for product, number in every]
+        strata = [(product.name, image.kind) for (product, _), image in zip(every, images, strict=True)]
+        return [every[row] for row in drawn([image.sample.key for image in images], SHOWN, strata)]
+
+    def _predicted(self, products: Sequence[scores.ScoredProduct]) -> Predicted:
+        """Maps of the examples, and which percent of the images of the other kind each is told apart from."""
+        by_name = {each.product.name: each for each in products}
+        heat, placed = [], []
+        for product, number in self.shown:
+            scored = by_name[product.name]
+            placement = anomaly.placements(scored.scores[:, 0].astype(np.float64), scored.defect).value
+            heat.append(scored.heat(number))
+            placed.append(100 * placement[number] if placement.size else np.nan)
+        return {"heat": np.stack(heat), "score": np.asarray(placed, np.float32)}
+
+    def facts(self) -> Predicted:
+        images = [product.images[number] for product, number in self.shown]
+        return {
+            "image": np.asarray([image.sample.key for image in images], str),
+            "product": np.asarray([product.name for product, _ in self.shown], str),
+            "kind": np.asarray([image.kind for image in images], str),
+            "truth": np.stack([small_mask(read_defect(image).astype(np.uint8)) for image in images]),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        images = (product.images[number] for product, number in self.shown)
+        return {image.sample.key: image.sample for image in images}

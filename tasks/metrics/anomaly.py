@@ -165,9 +165,11 @@ class PooledPixels(NamedTuple):
             return float("nan")
         count = len(self.good)
         lowest = np.searchsorted(self.good, self.good[max(0, int(count * (1 - limit)) - 1)])
-        values, pixels = np.unique(self.good[lowest:], return_counts=True)
-        after = np.cumsum(pixels[::-1]) / count  # rates of false positives, from the highest value down
-        before = after - pixels[::-1] / count
+        top = self.good[lowest:]
+        starts = np.flatnonzero(np.diff(top, prepend=-np.inf))
+        values = top[starts]
+        after = (len(top) - starts[::-1]) / count  # rates of false positives, from the highest value down
+        before = np.concatenate([[0.0], after[:-1]])
         share = np.append(np.cumsum(self.weight[::-1])[::-1], 0.0)
         first, last = (share[np.searchsorted(self.defective, values[::-1], side)] for side in SIDES)
         width = np.clip(limit - before, 0, after - before)

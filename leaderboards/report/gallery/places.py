@@ -163,6 +163,46 @@ def _labels_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
 LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _labels_answer)
 
 
+# ---- distances from good images -----------------------------------------------------------------
+
+_DEFECTS_INTRO = """\
+{count} images are kept, the same of every backbone. Red is what a layer finds far from all good images: \
+none at the median of good patches, full at the farthest of all. The white line is the outline of the \
+defect, the number the share of the images of the other kind (good or defective) that the image is told \
+from."""
+
+
+def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    image, truth = str(examples.arrays["image"][number]), examples.arrays["truth"][number]
+    product, kind = (str(examples.arrays[name][number]) for name in ("product", "kind"))
+    scores = [f"told from {score:.0f} %" for score in _scores(examples)[:, number]]
+    words = f"{product}, {kind}: {image}"
+    bare = np.zeros_like(truth)
+    cells = [pictures.shown(examples, image, words, _veil(bare, truth, truth, []), drawing.LARGE)]
+    for row, layer in enumerate(examples.layers):
+        heat = examples.drawn("heat")[row][number]
+        over = _heat(np.where(heat == OUTSIDE, 0, heat) / 100, truth, truth)
+        label = f"distance of layer {layer} from good images, {words}: {scores[row]}"
+        picture = pictures.shown(examples, image, label, over, drawing.LARGE)
+        cells.append(judged(scores[row], picture=picture))
+    return Example(
+        name=f"{product}, {kind}",
+        summary=examples.at_layers(scores),
+        note=image,
+        table=f"{image}: distances by layer",
+        heads=drawing.layer_heads(examples, "truth"),
+        rows=(("distances", *cells),),
+    )
+
+
+def _defects_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
+    return f"told from {_scores(examples)[examples.best, index]:.0f} %", None
+
+
+# images with how far their pixels are from good ones
+DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _defects_answer)
+
+
 # ---- points -------------------------------------------------------------------------------------
 
 _POINTS_INTRO = """\

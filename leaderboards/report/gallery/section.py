@@ -10,7 +10,7 @@ from layerboard.leaderboards.report.gallery.classes import class_table
 from layerboard.leaderboards.report.gallery.drawing import Example, SharedPictures, drawn
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
 from layerboard.leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
-from layerboard.leaderboards.report.gallery.places import LABELS, MASKS, POINTS
+from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
 from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.scores.column import Column
 
@@ -21,6 +21,7 @@ DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[st
     "davis": partial(drawn, MASKS),
     "spair": partial(drawn, POINTS),
     "segment": partial(drawn, LABELS),
+    "anomaly": partial(drawn, DEFECTS),
     "cluster-image": clusters,
 }
 BACKBONES = 8  # backbones of a column whose examples are read, the best first

@@ -36,6 +36,7 @@ META = torch.device("meta")
 
 MEASURED = (
     "segment",
+    "anomaly",
     "davis",
     "spair",
     "cluster-object",

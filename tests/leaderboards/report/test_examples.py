@@ -198,7 +198,20 @@ def test_a_ranking_a_mask_and_points_are_drawn(tmp_path: Path) -> None:
         "score": [[91.0], [100.0], [100.0]],
     }
     keep(tmp_path, layers([10, 90, 80], task="segment", metric="mIoU", pooling="grid"), image, ["val/7"])
+    product = {
+        "image": ["nut/test/crack/0"],
+        "product": ["nut"],
+        "kind": ["<crack>"],
+        "truth": square[None],
+        "heat": np.stack([np.where(square == 1, heat, square)[None] for heat in (0, 40, 100)]),
+        "score": [[20.0], [80.0], [100.0]],
+    }
+    defects = layers([10, 90, 80], task="anomaly", metric="AUROC", pooling="grid")
+    keep(tmp_path, defects, product, ["nut/test/crack/0"])
     page = section(tmp_path)
+    assert "nut, <crack> told from 20 % at layer 1, told from 80 % at layer 2, told from 100 %" in page.text
+    label = "distance of layer 3 from good images, nut, <crack>: nut/test/crack/0: told from 100 %"
+    assert label in page.values("aria-label")
     assert "<dog> 91 % right at layer 1, 100 % right at layer 2, 100 % right at layer 3" in page.text
     assert "wrong pixels of layer 1, val/7: 8.3%" in page.values("aria-label")
     assert "AP 10 at layer 1, AP 90 at layer 3; 7 images show the same" in page.text

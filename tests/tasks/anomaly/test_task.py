@@ -284,3 +284,20 @@ def test_fingerprints_tell_masks_and_kinds(tmp_path: Path) -> None:
         product = replace(data.products[0], images=(changed, *images))
         prints.add(AnomalyTask(replace(data, products=(product,)), CONFIG).fingerprint)
     assert len(prints) == 4
+
+
+def test_maps_of_a_few_images_are_kept(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(11, 5), "bolt": corners(9, 4)}, references=10)
+    kinds = [("crack" if number < 5 else "good") for number in range(11)]
+    nut = data.products[0]
+    images = tuple(replace(image, kind=kind) for image, kind in zip(nut.images, kinds, strict=True))
+    task = AnomalyTask(replace(data, products=(replace(nut, images=images), data.products[1])), CONFIG)
+    predicted, facts = outcome(task, drawn(data, 3.0)).predicted, task.facts()
+    assert predicted["heat"].shape == facts["truth"].shape == (12, 96, 96)
+    assert {*facts["product"].tolist()} == {"nut", "bolt"}
+    assert np.count_nonzero(facts["kind"] == "good") == 4
+    assert (np.asarray(predicted["score"]) == 100).all()
+    assert [*task.pictures([predicted])] == facts["image"].tolist()
+    heat, truth = np.asarray(predicted["heat"]), facts["truth"]
+    assert (heat[truth == 255] == 255).all()
+    assert heat[truth == 1].mean() > 60 > 20 > heat[truth == 0].mean()

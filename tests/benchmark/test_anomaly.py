@@ -1,0 +1,98 @@
+"""Defects in folders of one's own, from images to an answer."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests import fakes
+from tests.benchmark.runs import Tally, assert_same_records, command, run
+
+BACKBONES = ("mini-fs", "mini-resnet")
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two products; not to be changed."""
+    return fakes.write_fake_defects(tmp_path_factory.mktemp("own") / "parts", names=("bolt", "nut"))
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_a_folder_is_scored_by_two_passes_and_never_again(parts: Path, tmp_path: Path) -> None:
+    options = {"images": [parts]}
+    with Tally().watching() as tally:
+        records = run(tmp_path, BACKBONES, **options)
+    assert records.attrs["failures"] == []
+    shown = {source.split("/")[1]: count for (name, source), count in tally.rows.items() if name == "mini-fs"}
+    assert shown == {"references": 10, "test": 12}
+    records = records[records["task"] == "anomaly"]
+    primary = records[records["primary"]]
+    assert {*primary["metric"]} == {"AUROC"}
+    assert (primary["value"] == 100).all()  # the square is seen by any network
+    assert primary["ci_low"].between(50, 100).all()
+    assert primary["coverage"].str.startswith("2 products, 10 reference images, 12 test images").all()
+    assert {"AUROC bolt", "AU-PRO nut", "AUROC 4-shot", "memory"} <= {*records["metric"]}
+    with Tally().watching() as tally:
+        again = run(tmp_path, BACKBONES, **options)
+    assert not tally.rows
+    assert_same_records(again[again["task"] == "anomaly"], records)
+
+
+def test_a_folder_comes_to_an_answer_in_a_few_commands(
+    parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = (
+        "2 products, 10 reference images, 12 test images; 6 test images with a defect, 6 of them with a mask"
+    )
+    assert line in command(capsys, "check", "--images", parts).out
+    places = ("--output", tmp_path / "out")
+    asked = (
+        "--images",
+        parts,
+        "--backbones",
+        *BACKBONES,
+        "--layers",
+        "1,final",
+        "--cache",
+        tmp_path / "cache",
+    )
+    done = command(capsys, "run", *asked, *places, "--tasks", "anomaly", "--workers", "1")
+    assert done.code == 0
+    assert line in done.err + done.out
+    assert "anomaly AUROC" in command(capsys, "compare", *BACKBONES, *places).out
+    assert "for anomaly" in command(capsys, "recommend", *places, "--tasks", "anomaly").out
+    page = Path(command(capsys, "report", *places).out.strip().splitlines()[-1]).read_text(encoding="utf-8")
+    assert "distance of layer" in page
+    assert "bolt, dent" in page
+
+
+def test_what_a_layout_has_not_is_said(
+    parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ("--output", tmp_path / "out", "--cache", tmp_path / "cache", "--backbones", "mini-fs")
+    refused = command(capsys, "run", "--images", parts, "--tasks", "knn", *places)
+    assert refused.code == 2
+    assert "knn: needs class folders or --labels; --images is in a layout of defects" in refused.err
+    for label in ("cat", "dog"):
+        (tmp_path / "pets" / label).mkdir(parents=True)
+        for number in range(4):
+            Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(
+                tmp_path / "pets" / label / f"{number}.png"
+            )
+    refused = command(capsys, "run", "--images", tmp_path / "pets", "--tasks", "anomaly", *places)
+    assert refused.code == 2
+    assert "anomaly: needs folders NAME/train/good and NAME/test in --images" in refused.err
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_another_mask_is_other_data(parts: Path, tmp_path: Path) -> None:
+    own = fakes.write_fake_defects(tmp_path / "parts", names=("bolt", "nut"))
+    first = run(tmp_path, ["mini-fs"], "anomaly", images=[own])
+    (own / "nut" / "ground_truth" / "dent" / "0_mask.png").unlink()
+    second = run(tmp_path, ["mini-fs"], "anomaly", images=[own])
+    assert second["partial"].all()
+    assert {*first["data"]}.isdisjoint(second["data"])
+    assert {"pixel AUROC bolt"} == {
+        name for name in second["metric"] if name in ("pixel AUROC bolt", "pixel AUROC nut")
+    }
