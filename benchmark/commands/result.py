@@ -24,13 +24,14 @@ class Result:
     """A table with what it says: shown as text in a terminal and as a table in a notebook.
 
     Under the ``title`` stands ``table``, as texts, or the ``frame`` of all numbers where it is None; then
-    ``notes``, a sentence each: how to read it, and what is missing.
+    ``notes``, a sentence each: how to read it, and what is missing. ``parts`` are further tables below.
     """
 
     title: str
     frame: "pd.DataFrame"
     table: "pd.DataFrame | None" = None
     notes: tuple[str, ...] = ()
+    parts: tuple["Result", ...] = ()
 
     def __repr__(self) -> str:
         return self.text(MOST_ROWS)
@@ -45,13 +46,15 @@ class Result:
         else:
             text = table_text(rows)
         notes = (wrapped(note) for note in (*rest, *self.notes))
-        return "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
+        whole = "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
+        return "\n\n".join([whole, *(part.text(most) for part in self.parts)])
 
     def _repr_html_(self) -> str:
         rows, rest = self._shown(MOST_ROWS)
         table = rows.to_html(index=False, border=0, escape=True, float_format="{:.4g}".format, na_rep="")
         notes = "".join(f"<p>{escape(note)}</p>" for note in [*rest, *self.notes])
-        return f"<div><p><b>{escape(self.title)}</b></p>{table if len(rows) else ''}{notes}</div>"
+        parts = "".join(part._repr_html_() for part in self.parts)
+        return f"<div><p><b>{escape(self.title)}</b></p>{table if len(rows) else ''}{notes}{parts}</div>"
 
     def _shown(self, most: int | None) -> "tuple[pd.DataFrame, list[str]]":
         """The first rows, and that there are more."""

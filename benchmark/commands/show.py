@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
@@ -13,12 +14,18 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board import Board
 
 
+WORST = 5  # rows that are shown of each table of failures
+
+
 class ShowRequest(Form):
     """Which answers to show."""
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the suites in the folder.", usual="all of them")
     tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
+    failures: Plain[bool] = Option(
+        False, "Also show classes, confusions and pictures that the best backbone fails at."
+    )
     json: Plain[bool] = Option(False, "Print JSON.")
 
 
@@ -28,14 +35,22 @@ def show_command(request: ShowRequest) -> None:
 
     The table that a run ends with, read from its output folder; neither backbones nor data are needed.
 
+    With `--failures`, for tasks of which the run kept examples, the lowest accuracies by class, the commonest
+    confusions, and the files that the best backbone misses and another does not; `--json` has all of them.
+
     Example: `layerboard show --tasks knn davis`
     """
     suites = _answered(request)
     if request.json:
-        frames = {name: each.frame.drop(columns="suite") for name, each in suites.items()}
-        say_json([{"suite": name, "answers": rows_of(frame)} for name, frame in frames.items()])
+        say_json([_content(request, name, each) for name, each in suites.items()])
     else:
         say("\n\n".join(each.text() for each in suites.values()))
+
+
+def _content(request: ShowRequest, suite: str, answers: Result) -> dict[str, object]:
+    content: dict[str, object] = {"suite": suite, "answers": rows_of(answers.frame.drop(columns="suite"))}
+    failures = [{"title": part.title, "rows": rows_of(part.frame)} for part in answers.parts]
+    return content | ({"failures": failures} if request.failures else {})
 
 
 @show_command.python
@@ -59,7 +74,7 @@ def best(request: ShowRequest) -> Result:
     """``frame`` has one row a task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
 
     They follow ``suite``: scores in percent with 95 % intervals, the honest score, and what the data cannot
-    tell from the best (``rivals``, ``layers``).
+    tell from the best (``rivals``, ``layers``). Failures are ``parts``, whose frames have all rows.
 
     Example:
         >>> import layerboard
@@ -78,6 +93,7 @@ def best(request: ShowRequest) -> Result:
         frame=pd.concat([each.frame for each in suites.values()], ignore_index=True),
         table=pd.concat(tables, names=["suite"]).reset_index("suite").fillna(""),
         notes=tuple(dict.fromkeys(note for each in suites.values() for note in each.notes)),
+        parts=tuple(part for each in suites.values() for part in each.parts),
     )
 
 
@@ -87,11 +103,31 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
     boards = boards_of(records, request.output, request.suite)
     require_known("task", request.tasks, sorted(set(records["task"])))
     answered = {board.suite: answers_to(board, request.tasks) for board in boards}
+    if request.failures:
+        answered = {board.suite: _with_failures(answered[board.suite], board, request) for board in boards}
     answered = {name: each for name, each in answered.items() if len(each.frame)}
     answered = {name: each for name, each in answered.items() if "task" in each.frame} or answered
     if not answered:
         raise InputError("no backbone has a score; analyses have pages of their own, in the folder tables")
     return answered
+
+
+def _with_failures(answers: Result, board: "Board", request: ShowRequest) -> Result:
+    """Answers with what the best backbone of each task fails at: tables of the first rows, frames of all."""
+    from layerboard.leaderboards.report.gallery.failures import failure_frames
+
+    if request.tasks:
+        board = board.only(board.records[board.records["task"].isin(request.tasks)])
+    parts = []
+    for title, frame in failure_frames(board, request.output):
+        table = frame.head(WORST).map(lambda cell: f"{cell:.0f}" if isinstance(cell, float) else str(cell))
+        more = len(frame) - len(table)
+        notes = (f"{more} more rows: --json and .frame have them.",) if more else ()
+        parts.append(Result(title=title, frame=frame, table=table, notes=notes))
+    none = (
+        () if parts else ("No failures to show: the folder has none, or keeps no examples of these tasks.",)
+    )
+    return replace(answers, notes=(*answers.notes, *none), parts=tuple(parts))
 
 
 def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:

@@ -1,41 +1,69 @@
 """Which classes are told apart: accuracy by class, the lowest first, and what each class is taken for."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from layerboard.leaderboards.report.gallery.examples import ExampleSet
 from layerboard.leaderboards.sections.tables import mark_of
 from layerboard.tasks.blocks import Cell
+from layerboard.tasks.metrics.arrays import Floats
 
 MOST = 30  # classes that are shown
 NAMED = 3  # classes that are named beside one that is taken for them
 
 
-def class_table(every: Sequence[ExampleSet]) -> dict[str, object]:
-    """Title, heads and rows of the classes that the first backbone tells worst, the other backbones beside.
+class ClassAccuracy(NamedTuple):
+    """How well backbones tell classes, each at its best layer; classes are places among the names of all."""
 
-    Each backbone is at its best layer; nothing where no classes were kept.
+    backbones: list[str]
+    shares: Floats  # images that are given their own class, percent: [backbones classes]
+    lowest: list[int]  # classes that have images, those that the first backbone tells worst first
+    images: list[int]  # of each class
+    mistaken: list[tuple[int, int, int]]  # class, the one that the first backbone takes it for, images
+    names: list[str]
+
+
+def class_accuracy(every: Sequence[ExampleSet]) -> ClassAccuracy | None:
+    """Accuracy by class of the backbones that were asked for the first one's classes.
+
+    None where no classes were kept. The commonest mistakes come first.
     """
     best, key = every[0], "class_images"
     if key not in best.arrays:
-        return {}
-    names, images = best.arrays["classes"], best.at_best(key)
-    alike = [each for each in every if np.array_equal(each.arrays.get("classes", ()), names)]
+        return None
+    folders, images = best.arrays["classes"], best.at_best(key)
+    alike = [each for each in every if np.array_equal(each.arrays.get("classes", ()), folders)]
     shares = np.stack(
         [100 * each.at_best("class_right") / np.maximum(each.at_best(key), 1) for each in alike]
     )
+    return ClassAccuracy(
+        [each.backbone for each in alike],
+        shares,
+        [row for row in np.argsort(shares[0], kind="stable").tolist() if images[row]],
+        images.tolist(),
+        [(true, given, count) for true, given, count in best.at_best("mistaken").tolist() if count],
+        [best.called(folder) for folder in folders],
+    )
+
+
+def class_table(every: Sequence[ExampleSet]) -> dict[str, object]:
+    """Title, heads and rows of the classes that the first backbone tells worst, the other backbones beside.
+
+    Nothing where no classes were kept.
+    """
+    if (kept := class_accuracy(every)) is None:
+        return {}
     taken: dict[int, list[str]] = {}
-    for true, given, count in best.at_best("mistaken").tolist():
-        if count:
-            taken.setdefault(true, []).append(f"{best.called(names[given])} ({count})")
-    lowest = [row for row in np.argsort(shares[0], kind="stable").tolist() if images[row]][:MOST]
+    for true, given, count in kept.mistaken:
+        taken.setdefault(true, []).append(f"{kept.names[given]} ({count})")
     rows: list[tuple[str | Cell, ...]] = []
-    for row in lowest:
-        marks = [mark_of(best=share == shares[:, row].max(), tied=False) for share in shares[:, row]]
-        cells = [Cell(f"{share:.0f}", mark) for share, mark in zip(shares[:, row], marks, strict=True)]
+    for row in kept.lowest[:MOST]:
+        shares = kept.shares[:, row]
+        cells = [Cell(f"{share:.0f}", mark_of(best=share == shares.max(), tied=False)) for share in shares]
         named = ", ".join(taken.get(row, [])[:NAMED])
-        rows.append((best.called(names[row]), str(images[row]), *cells, named))
-    which = "" if len(lowest) == np.count_nonzero(images) else f", the {len(lowest)} lowest"
-    heads = ("class", "images", *(each.backbone for each in alike), f"{best.backbone} takes it for (images)")
+        rows.append((kept.names[row], str(kept.images[row]), *cells, named))
+    which = f", the {MOST} lowest" if len(kept.lowest) > MOST else ""
+    heads = ("class", "images", *kept.backbones, f"{every[0].backbone} takes it for (images)")
     return {"title": f"Accuracy by class, percent{which}", "heads": heads, "rows": rows}

@@ -1,7 +1,7 @@
 """How the examples of one kind of task are drawn, and which of them."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
@@ -143,19 +143,15 @@ def drawn(
 ) -> tuple[str, list[Example]]:
     """What is to be seen, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
-    chosen = [(best, story) for story in _stories(drawing, best, _missed(drawing, every))]
+    chosen = [(best, story) for story in _stories(drawing, best, missed(drawing, every))]
     if not any(kind == "lost" for _, (_, kind) in chosen):
         further = ((other, story) for other in every[1:] for story in _stories(drawing, other))
         chosen += islice((each for each in further if each[1][1] == "lost"), 1)
     drawn_examples = []
     for examples, (number, kind) in chosen:
         name = examples.arrays[drawing.key][number]
-        others = [
-            _answer(drawing, other, int(index))
-            for other in every
-            if other is not examples
-            for index in np.flatnonzero(other.arrays[drawing.key] == name)
-        ]
+        rest = [other for other in every if other is not examples]
+        others = [_answer(drawing, other, index) for other, index in found_again(drawing, rest, name)]
         badge = WANTED[kind][0] + ("" if examples is best else f" by {examples.backbone}")
         example = drawing.example(examples, number, pictures)
         drawn_examples.append(replace(example, badge=badge, subject=drawing.key, others=tuple(others)))
@@ -172,15 +168,26 @@ def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:
     return text if right is None else judged(text, right)
 
 
-def _missed(drawing: Drawing, every: Sequence[ExampleSet]) -> Floats:
-    """By how much another backbone does better on what the first one misses, each at its best layer."""
+def found_again(
+    drawing: Drawing, every: Sequence[ExampleSet], name: object
+) -> Iterator[tuple[ExampleSet, int]]:
+    """The example of a name among those of some backbones: whose it is, and its place there."""
+    for each in every:
+        yield from ((each, int(index)) for index in np.flatnonzero(each.arrays[drawing.key] == name))
+
+
+def missed(drawing: Drawing, every: Sequence[ExampleSet]) -> Floats:
+    """By how much another backbone does better on what the first one misses, each at its best layer.
+
+    Points for each example of the first one; NaN for what it does not miss, or all others do, too.
+    """
     own, *others = (
         dict(zip(each.arrays[drawing.key].tolist(), drawing.quality(each)[each.best], strict=True))
         for each in every
     )
     best = {name: max((other[name] for other in others if name in other), default=0.0) for name in own}
-    missed = [own[name] <= BAD and best[name] >= GOOD for name in own]
-    return np.where(missed, [best[name] - own[name] for name in own], np.nan)
+    lost = [own[name] <= BAD and best[name] >= GOOD for name in own]
+    return np.where(lost, [best[name] - own[name] for name in own], np.nan)
 
 
 def _stories(drawing: Drawing, examples: ExampleSet, missed: Floats | None = None) -> list[Story]:

@@ -1,29 +1,28 @@
 """The section of failures and successes: for each task the examples that show what changes over depth."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.report.gallery.classes import class_table
-from layerboard.leaderboards.report.gallery.drawing import Example, SharedPictures, drawn
+from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictures, drawn
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
 from layerboard.leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
 from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.scores.column import Column
 
-# by name of the task, what draws the examples of some backbones, the best first, below a paragraph
-DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[str, list[Example]]]] = {
-    "knn": partial(drawn, KNN),
-    "retrieval": partial(drawn, RETRIEVAL),
-    "davis": partial(drawn, MASKS),
-    "spair": partial(drawn, POINTS),
-    "segment": partial(drawn, LABELS),
-    "anomaly": partial(drawn, DEFECTS),
-    "cluster-image": clusters,
+# by name of the task, how its examples are drawn; those of clusterings are images that stand together
+DRAWINGS: Mapping[str, Drawing] = {
+    "knn": KNN,
+    "retrieval": RETRIEVAL,
+    "davis": MASKS,
+    "spair": POINTS,
+    "segment": LABELS,
+    "anomaly": DEFECTS,
 }
+CLUSTERS = "cluster-image"
 BACKBONES = 8  # backbones of a column whose examples are read, the best first
 
 
@@ -31,8 +30,9 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
     """The section of failures and successes in the records' output; none where the run kept no examples."""
     pictures, tasks = SharedPictures(), []
     for column in board.columns:
-        if every := _examples(column, output) if column.task in DRAWINGS else []:
-            intro, examples = DRAWINGS[column.task](every, pictures)
+        if every := column_examples(column, output) if column.task in {*DRAWINGS, CLUSTERS} else []:
+            drawing = DRAWINGS.get(column.task)
+            intro, examples = drawn(drawing, every, pictures) if drawing else clusters(every, pictures)
             task = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
             tasks.append(task | {"classes": class_table(every)})
     title = "Failures and successes"
@@ -40,7 +40,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
     return [PageSection("examples", title.lower(), title, html)] if tasks else []
 
 
-def _examples(column: Column, output: Path) -> list[ExampleSet]:
+def column_examples(column: Column, output: Path) -> list[ExampleSet]:
     """What was kept of the backbones of a column, the best first."""
     rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
     places = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)

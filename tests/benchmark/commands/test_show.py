@@ -1,6 +1,7 @@
 """The answer on the screen: at the end of a run, and again."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,21 @@ def test_for_machines(capsys: Capture, whole: Whole) -> None:
     assert suite["answers"][0]["score"] == scores.max()
     one = command(capsys, "show", "-o", whole.place / "out", "-t", "knn", "--suite", "standard", "--json").out
     assert json.loads(one)[0]["answers"] == suite["answers"][:1]
+
+
+def test_failures_stand_below_the_answers(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
+    place = ("-o", whole.place / "out", "-t", "knn")
+    plain = command(capsys, "show", *place).out
+    told = command(capsys, "show", *place, "--failures").out
+    assert told.startswith(plain.strip())
+    assert "accuracy by class, percent" in told
+    (suite,) = json.loads(command(capsys, "show", *place, "--failures", "--json").out)
+    titles = {each["title"].partition(": ")[2]: each["rows"] for each in suite["failures"]}
+    shares = [row["accuracy"] for row in titles["accuracy by class, percent"]]
+    assert shares == sorted(shares)
+    assert all(f"{each['title']}\n" in told for each in suite["failures"])
+    shutil.copytree(whole.place / "out" / "records", tmp_path / "records")
+    assert "No failures to show" in command(capsys, "show", "-o", tmp_path, "--failures").out
 
 
 @pytest.mark.parametrize(

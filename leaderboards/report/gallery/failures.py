@@ -1,0 +1,56 @@
+"""What the best backbone of each task fails at, as tables: classes, confusions and pictures."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.gallery.classes import class_accuracy
+from layerboard.leaderboards.report.gallery.drawing import GOOD, Drawing, found_again, missed
+from layerboard.leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.gallery.section import DRAWINGS, column_examples
+
+_FACTS = ("class", "source", "target")  # arrays that tell more of an example than its name
+
+
+def failure_frames(board: Board, output: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """For each task a title and all rows of what its best backbone fails at, the worst first.
+
+    Classes with their accuracy in percent, what they are mistaken for, and what another backbone gets right;
+    only of tasks of which the output folder keeps examples.
+    """
+    for column in board.columns:
+        if every := column_examples(column, output) if column.task in DRAWINGS else []:
+            best = every[0]
+            who = f"{column.heading}, {best.backbone} layer {best.layers[best.best]}"
+            yield from ((f"{who}: {title}", frame) for title, frame in _classes(every))
+            rows = _missed(DRAWINGS[column.task], every)
+            if len(rows):
+                yield f"{who}: missed, and another backbone does well", rows
+
+
+def _classes(every: Sequence[ExampleSet]) -> Iterator[tuple[str, pd.DataFrame]]:
+    if kept := class_accuracy(every):
+        rows = [(kept.names[row], kept.images[row], kept.shares[0, row]) for row in kept.lowest]
+        yield "accuracy by class, percent", pd.DataFrame(rows, columns=["class", "images", "accuracy"])
+        pairs = [(kept.names[true], kept.names[given], count) for true, given, count in kept.mistaken]
+        if pairs:
+            yield "commonest confusions", pd.DataFrame(pairs, columns=["class", "taken for", "images"])
+
+
+def _missed(drawing: Drawing, every: Sequence[ExampleSet]) -> pd.DataFrame:
+    """A row for each example that the first backbone misses, and who does well, each at its best layer."""
+    best, gains, rows = every[0], missed(drawing, every), []
+    facts = [name for name in _FACTS if name in best.arrays]
+    for number in np.argsort(-gains, kind="stable")[: np.isfinite(gains).sum()].tolist():
+        name = best.arrays[drawing.key][number]
+        good = [
+            f"{other.backbone}: {drawing.answer(other, index)[0]}"
+            for other, index in found_again(drawing, every[1:], name)
+            if drawing.quality(other)[other.best, index] >= GOOD
+        ]
+        values = [best.called(best.arrays[fact][number]) for fact in facts]
+        rows.append((str(name), *values, drawing.answer(best, number)[0], "; ".join(good)))
+    return pd.DataFrame(rows, columns=[drawing.key, *facts, "answer", "others"])

@@ -1,0 +1,61 @@
+"""What the best backbone fails at, as tables, from planted predictions."""
+
+from pathlib import Path
+
+import pytest
+
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.report.gallery.failures import failure_frames
+from tests.leaderboards.builder import layers
+from tests.leaderboards.report.kept import keep, keep_knn, read
+
+CLASSES = {
+    "classes": ["cat", "n1", "none"],
+    "class_folder": ["n1"],
+    "class_name": ["dog"],
+    "class_images": [[4, 5, 0]] * 3,
+    "mistaken": [[[1, 0, 3], [0, 1, 1], [0, 0, 0]]] * 3,
+}
+
+
+def test_classes_confusions_and_what_another_gets_right(tmp_path: Path) -> None:
+    dino = [[False, False, True], [True, False, False], [False, False, False]]
+    clip = [[False, False, True], [True, True, False], [False, False, False]]
+    keep_knn(tmp_path, "mini-dino", [50, 90, 40], dino, more=CLASSES | {"class_right": [[3, 2, 0]] * 3})
+    keep_knn(tmp_path, "mini-clip", [50, 80, 40], clip, more=CLASSES | {"class_right": [[2, 4, 0]] * 3})
+    tables = dict(failure_frames(Board.of(read(tmp_path)), tmp_path))
+    who = "knn top-1, mini-dino layer 2"
+    assert [*tables] == [
+        f"{who}: accuracy by class, percent",
+        f"{who}: commonest confusions",
+        f"{who}: missed, and another backbone does well",
+    ]
+    accuracy, confusions, missed = tables.values()
+    assert accuracy.values.tolist() == [["dog", 5, pytest.approx(40)], ["cat", 4, pytest.approx(75)]]
+    assert confusions.values.tolist() == [["dog", "cat", 3], ["cat", "dog", 1]]
+    assert missed.to_dict("records") == [
+        {"query": "val/dog/1.png", "class": "dog", "answer": "cat", "others": "mini-clip: dog"}
+    ]
+
+
+def test_of_other_tasks_what_is_missed_alone_the_most_first(tmp_path: Path) -> None:
+    task = {"task": "retrieval", "metric": "mAP medium", "dataset": "mini-oxford"}
+    for backbone, top, precisions in (("mini-dino", 60, [20.0, 10.0, 5.0]), ("mini-clip", 50, [80, 90, 50])):
+        ranking = {
+            "query": ["a", "b", "c"],
+            "positives": [7, 7, 7],
+            "neighbour": [[["x"]] * 3] * 3,
+            "kind": [[["wrong"]] * 3] * 3,
+            "average_precision": [precisions] * 3,
+        }
+        keep(tmp_path, layers([10, top, 30], backbone=backbone, **task), ranking, ["a", "b", "c", "x"])
+    ((title, missed),) = failure_frames(Board.of(read(tmp_path)), tmp_path)
+    assert title.endswith("mini-dino layer 2: missed, and another backbone does well")
+    assert missed.values.tolist() == [["b", "AP 10", "mini-clip: AP 90"], ["a", "AP 20", "mini-clip: AP 80"]]
+
+
+def test_nothing_where_no_examples_are_kept(tmp_path: Path) -> None:
+    keep_knn(tmp_path, "mini-dino", [50, 90, 40], [[True], [False], [True]])
+    for path in (tmp_path / "examples").rglob("*.npz"):
+        path.unlink()
+    assert [*failure_frames(Board.of(read(tmp_path)), tmp_path)] == []
