@@ -168,11 +168,15 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     totals = np.zeros((len(stratum), values.shape[1]))
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
-    trials = Trials(counts, np.where(((values == 0) | (values == HIT) | ~there).all(axis=0), HIT, np.nan))
+    # a percent of pairs has the interval of a share of as many hits as would vary as much
+    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) | (over == "ranks")
+    trials = Trials(counts, np.where(hits, HIT, np.nan))
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)
-    return Ratios(totals, counts, stratum if over == "strata" else np.zeros_like(stratum), stratum, trials)
+    return Ratios(
+        totals, counts, stratum if over in ("strata", "ranks") else np.zeros_like(stratum), stratum, trials
+    )
 
 
 def _partitions(

@@ -24,22 +24,37 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_digits
 
+from layerboard.tasks.base import Items, Statistic
+from layerboard.tasks.metrics.anomaly import placements
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 from layerboard.tasks.metrics.best_set import best_set
 from layerboard.tasks.metrics.clustering import kmeans_starts
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.uncertainty import differences, intervals
 from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
+from layerboard.tasks.uncertainty import intervals_of
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
-Part = Literal["coverage", "means", "shots", "losses", "rows", "kmeans", "tables", "powers"]
-PARTS: tuple[Part, ...] = ("coverage", "means", "shots", "losses", "rows", "kmeans", "tables", "powers")
+Part = Literal["coverage", "means", "ranks", "shots", "losses", "rows", "kmeans", "tables", "powers"]
+PARTS: tuple[Part, ...] = (
+    "coverage",
+    "means",
+    "ranks",
+    "shots",
+    "losses",
+    "rows",
+    "kmeans",
+    "tables",
+    "powers",
+)
 STRATA = 5
 DRAWS = 1_000  # in each confidence set
 VIDEOS = (2, 3, 4, 6, 8, 12, 30)
 LANDMARKS = ((11, 0.2), (11, 0.5), (12, 0.2), (12, 0.5))  # groups of queries, and their correlation
+IMAGES = ((10, 10), (12, 16), (30, 30), (20, 60), (100, 100))  # good and defective ones
+AUROCS = (0.6, 0.76, 0.9, 0.97, 0.99)
 SHOTS = (1, 5, 10)
 NOISES = (0.3, 0.8)  # of the images of digits that few shots are of; pixels are 0 to 1
 TESTED = 200  # test images of few shots
@@ -321,6 +336,22 @@ def power(size: Size, rivals: int, count: int, points: int) -> float:
     return apart / size.few
 
 
+def of_ranks(samples: int, good: int, bad: int, auroc: float) -> float:
+    """Share of the intervals of the AUROC of two normal distributions that hold it."""
+    defect = np.arange(good + bad) < bad
+    names = tuple(str(number) for number in range(good + bad))
+    held = 0
+    for seed in range(samples):
+        random = np.random.default_rng((seed, good, bad))
+        placed = placements(random.standard_normal(good + bad) + np.sqrt(2) * ndtri(auroc) * defect, defect)
+        values = {"AUROC": 100 * placed.pseudo_values}
+        kinds = tuple(map(str, defect))
+        items = Items("images", names, names, kinds, values, {"AUROC": Statistic("AUROC", "ranks")})
+        ((low, high),) = intervals_of([items])["AUROC"]
+        held += bool(low <= 100 * auroc <= high)
+    return held / samples
+
+
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Lines of a Markdown table, shares as percent."""
     yield "| " + " | ".join(map(str, head)) + " |"
@@ -360,6 +391,10 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
             for count, within in LANDMARKS
         ]
         yield from table(["units", "covered", "equal layers differ"], rows)
+    if "ranks" in parts:
+        yield f"Coverage of 95 % intervals of AUROC, in percent ({size.samples:,} samples a cell):\n"
+        rows = [[*images, *(of_ranks(size.samples, *images, auroc) for auroc in AUROCS)] for images in IMAGES]
+        yield from table(["good", "defective", *(f"{auroc:g}" for auroc in AUROCS)], rows)
     if "shots" in parts:
         yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
         rows = [

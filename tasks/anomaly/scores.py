@@ -83,22 +83,19 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     Arguments as of `ScoredProduct`. What is not defined of a product is left out of the mean.
     """
     columns = {each.product.name: each.columns(draws) for each in products}
-    if not any(columns.values()):
-        return Outcome((), empty=ONE_KIND)
-    values = {
-        each.product.name: {
-            **{metric: float(column[each.defect].mean()) for metric, column in named.items()},
-            **each.of_images(),
-            **each.of_pixels(limits),
-        }
-        for each, named in zip(products, columns.values(), strict=True)
-    }
+    values = {}
+    for each, named in zip(products, columns.values(), strict=True):
+        means = {metric: float(column[each.defect].mean()) for metric, column in named.items()}
+        every = means | each.of_images() | each.of_pixels(limits)
+        values[each.product.name] = {metric: value for metric, value in every.items() if not np.isnan(value)}
     metrics = dict.fromkeys(metric for of_product in values.values() for metric in of_product)
+    if not metrics:
+        return Outcome((), empty=ONE_KIND)
     images = {each.product.name: len(each.defect) for each in products}
     scores = [
         Score(
             metric,
-            float(np.nanmean([each.get(metric, np.nan) for each in values.values()])),
+            float(np.mean([each[metric] for each in values.values() if metric in each])),
             sum(images.values()),
             "images",
         )
@@ -109,9 +106,10 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
             Score(f"{metric} {name}", value, images[name], "images")
             for name, of_product in values.items()
             for metric, value in of_product.items()
-            if not np.isnan(value)
         ]
     missing = {} if "AU-PRO" in metrics else dict.fromkeys(("pixel AUROC", "AU-PRO"), NO_MASKS)
+    if not any(columns.values()):
+        return Outcome(tuple(scores), missing={"AUROC": ONE_KIND, **missing})
     return Outcome(tuple(scores), _items(products, columns), missing=missing)
 
 
@@ -126,9 +124,9 @@ def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str,
     values, statistics = {}, {}
     for metric in columns[compared[0].product.name]:
         values[metric] = np.concatenate([columns[each.product.name][metric] for each in compared])
-        statistics[metric] = Statistic(metric, "strata")
+        statistics[metric] = Statistic(metric, "ranks")
         for each in compared if len(products) > 1 else ():
             name = f"{metric} {each.product.name}"
             values[name] = np.where(np.asarray(names) == each.product.name, values[metric], np.nan)
-            statistics[name] = Statistic(name, "strata")
+            statistics[name] = Statistic(name, "ranks")
     return Items("images", keys, keys, strata, values, statistics)

@@ -2,6 +2,7 @@
 
 import csv
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -28,6 +29,7 @@ from layerboard.zoo.view.photos import decoding, endings
 GOOD = "good"  # the folder of images without a defect
 MEMORY = 100_000  # patches of the reference images of a product that are remembered at most
 TABLE = Path("split_csv") / "1cls.csv"  # what VisA says of its images
+COUNTED = ("products", "reference images", "test images")
 COLUMNS = ("object", "split", "label", "image", "mask")
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 
@@ -91,6 +93,7 @@ class ProductFiles(NamedTuple):
 
     references: list[Path]
     images: list[tuple[str, Path, Path | None]]
+    strays: Sequence[Path] = ()  # masks that are called as no image
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,8 @@ class DefectEntry(DatasetEntry[Defects]):
     def read(self, data: Path) -> Defects:
         read = _defects(self.name, self.root(data), self.memory, FileSample)
         official = self.products, self.references, self.images
-        there = (count for count in read.coverage.counts if isinstance(count, Count))
-        counts = tuple(replace(count, expected=number) for count, number in zip(there, official, strict=True))
+        there = (count.present for count in read.coverage.counts if isinstance(count, Count))
+        counts = tuple(map(Count, COUNTED, there, official))
         return replace(read, coverage=replace(read.coverage, counts=counts))
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
@@ -172,13 +175,16 @@ def _listed(root: Path) -> dict[str, ProductFiles]:
 def _of_folders(folder: Path) -> ProductFiles:
     """The files of a product in the layout of MVTec AD."""
     images: list[tuple[str, Path, Path | None]] = []
+    strays: list[Path] = []
     for kind in storage.folder_names(folder / "test"):
         truth = folder / "ground_truth" / kind
         masks = {*storage.file_names(truth)} if storage.is_folder(truth) else set()
         for path in _images(folder / "test" / kind):
             mask = f"{path.stem}_mask.png"
             images.append((kind, path, truth / mask if mask in masks else None))
-    return ProductFiles(_images(folder / "train" / GOOD), images)
+            masks.discard(mask)
+        strays += [truth / mask for mask in sorted(masks)]
+    return ProductFiles(_images(folder / "train" / GOOD), images, strays)
 
 
 def _images(folder: Path) -> list[Path]:
@@ -229,9 +235,9 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
         )
     images = [image for product in products for image in product.images]
     counts = (
-        Count("products", len(products)),
-        Count("reference images", sum(len(product.references) for product in products)),
-        Count("test images", len(images)),
+        Count("product" if len(products) == 1 else COUNTED[0], len(products)),
+        Count(COUNTED[1], sum(len(product.references) for product in products)),
+        Count(COUNTED[2], len(images)),
     )
     defective = [image for image in images if image.kind != GOOD]
     masks = sum(image.mask is not None for image in defective)
@@ -257,7 +263,13 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
                 f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
             )
         images.append(ScoredImage(sample(path), kind, size, mask))
+    if len(kinds := {image.kind == GOOD for image in images}) == 1:
+        lacking = "with a defect" if kinds == {True} else f"without a defect (in test/{GOOD})"
+        notes.append(f"no test image of {name} {lacking}: AUROC is not defined")
     bare = [image.sample.key for image in images if image.kind != GOOD and image.mask is None]
+    if files.strays:
+        strays = some([path.relative_to(root).as_posix() for path in files.strays], 2)
+        notes.append(f"{counted(len(files.strays), 'mask')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
         notes.append(f"{counted(len(bare), 'defect')} of {name} without a mask ({some(bare, 2)})")
     return Product(name, tuple(map(sample, sorted(files.references))), tuple(images))

@@ -112,7 +112,7 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
         (("data", "pack", "{tmp}", "--to", "{tmp}/pack"), "expected an official dataset in"),
         (
             ("data", "pack", "{data}", "--to", "{tmp}/p", "--datasets", "davis"),
-            "there is no dataset 'davis'; there are",
+            "there is no dataset 'davis'; did you mean",
         ),
         (
             ("data", "pack", "{data}", "--to", "{tmp}/p", "--datasets", "ade20k-val"),

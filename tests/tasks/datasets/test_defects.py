@@ -173,3 +173,15 @@ def test_a_wrong_table_is_refused(tmp_path: Path, rows: str, said: str) -> None:
     visa(tmp_path, rows)
     with pytest.raises(InputError, match=said):
         own(tmp_path)
+
+
+def test_what_will_not_be_scored_is_said_before(tmp_path: Path) -> None:
+    folder = product(tmp_path / "nut")
+    (folder / "ground_truth" / "dent" / "0_mask.png").rename(folder / "ground_truth" / "dent" / "0.png")
+    said = "1 mask of no image, expected NAME_mask.png (ground_truth/dent/0.png)"
+    assert said in own(folder).coverage.notes
+    (folder / "test" / "good" / "0.png").unlink()
+    assert (
+        "no test image of nut without a defect (in test/good): AUROC is not defined"
+        in own(folder).coverage.notes
+    )

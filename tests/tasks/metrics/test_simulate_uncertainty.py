@@ -24,13 +24,24 @@ def within(limit, samples):
 def test_the_short_simulation_keeps_the_promises():
     size = simulate_uncertainty.QUICK
     tables = re.split(r"\n\n(?=\w)", "\n".join(simulate_uncertainty.report(size)))
-    columns = (len(size.shares), 2, 2, 3, 4, len(size.rivals), len(size.rivals), 3, len(size.rivals))
-    coverage, means, shots, losses, kmeans, rows, tables, power, apart = (
+    columns = (
+        len(size.shares),
+        2,
+        len(simulate_uncertainty.AUROCS),
+        2,
+        3,
+        4,
+        len(size.rivals),
+        len(size.rivals),
+        3,
+        len(size.rivals),
+    )
+    coverage, means, ranks, shots, losses, kmeans, rows, tables, power, apart = (
         numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
     )
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
     assert coverage.shape == (6, 3)
-    assert min(coverage.min(), means[:, 0].min(), shots.min()) >= least
+    assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
     assert means[:, 1].max() <= within(0.06, size.samples)
     assert losses.shape == (4, 3)
     assert losses[:, 0].max() <= within(0.05, size.samples)
