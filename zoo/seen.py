@@ -60,7 +60,7 @@ class Training:
 
 DATASETS = (  # official ones of tasks, which marks are about
     *("imagenet", "roxford5k", "rparis6k", "davis-2017-val", "spair-71k-test", "voc-2012-val"),
-    *("voc-2012-aug-val", "ade20k-val", "coco-val2017", "partimagenet"),
+    *("voc-2012-aug-val", "ade20k-val", "coco-val2017", "partimagenet", "mvtec-ad", "visa"),
 )
 
 _VOC = ("voc-2012-val", "voc-2012-aug-val")

@@ -130,6 +130,6 @@ def _require_own(root: Path) -> None:
 
 def _is_marked(root: Path) -> bool:
     try:
-        return (root / MARKER).read_text(encoding="utf-8").strip() == MINI_VERSION
+        return (root / MARKER).read_text(encoding="utf-8") == f"{MINI_VERSION}\n"
     except (OSError, UnicodeDecodeError):
         return False

@@ -23,6 +23,8 @@ from layerboard.tasks.analyses.locality import LocalityConfig
 from layerboard.tasks.analyses.places import LocalisationConfig, PositionConfig
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask
+from layerboard.tasks.anomaly.references import Draws
+from layerboard.tasks.anomaly.task import AnomalyConfig
 from layerboard.tasks.cka import CkaConfig, CkaTask
 from layerboard.tasks.clustering import (
     REGIONS,
@@ -104,6 +106,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
     "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
     "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
+    "anomaly": (AnomalyConfig(Stretch(448), 1, Draws((1, 4), 3), (0.3, 0.05), 0),) * 2,
     "segment": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
     "attention-maps": (MapConfig(False, 6), MapConfig(True, 6)),
     "saliency": (
