@@ -24,9 +24,8 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
         entry, where = task_display(evidence.task), evidence.dataset if tasks.count(evidence.task) > 1 else ""
         numbers = {each: _answers(evidence, each) for each in entry.headlines}
         extremes = [_extremes(headline, answers) for headline, answers in numbers.items() if answers]
-        items.append(
-            _linked(evidence.title, ": ".join(["", " ".join(filter(None, [entry.asks, *extremes]))]))
-        )
+        more = " ".join(filter(None, [entry.asks, *extremes]))
+        items.append(_linked(evidence.title, f": {more}" if more else ""))
         for headline, answers in numbers.items():
             cells = {label: number_text(value) + layer for label, (value, layer) in answers.items()}
             rows += [{"number": ", ".join(filter(None, [headline.title, where]))} | cells] if cells else []

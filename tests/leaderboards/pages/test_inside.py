@@ -114,6 +114,14 @@ def test_a_plot_of_zeros_is_a_sentence():
     page = inside_page(Board.of(records.assign(value=0.0), "mini"))
     assert not [block for block in page.blocks if isinstance(block, Plot)]
     assert "Every head: 0 in every block of every backbone." in markdown_page(page)
+    missing = markdown_page(inside_page(Board.of(records.assign(value=NAN), "mini")))
+    assert "0 in every block" not in missing
+
+
+def test_an_analysis_without_a_question_is_a_link_alone():
+    records = both().replace({"task": {TASK: "own"}, "metric": {TASK: "own"}})
+    text = markdown_page(inside_page(Board.of(records, "mini")))
+    assert "- [Own on mini-imagenet (standard)](#own-on-mini-imagenet-standard)\n" in text
 
 
 def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
