@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layerboard.tasks.base import Source, digest
-from layerboard.tasks.datasets.base import FileSample, Sample
-from layerboard.tasks.datasets.classes import Classification, Unlabelled
-from layerboard.tasks.datasets.defects import Defects
+from layerboard.tasks.datasets.base import Data, FileSample, Sample
 from layerboard.tasks.segmentation.augmented import AugmentedSample
 from layerboard.zoo.errors import UnreadableImageError
 
@@ -26,23 +24,10 @@ def identity(source: Source) -> str:
     return digest([(group.key, [_stated(sample) for sample in group.samples]) for group in source.groups])
 
 
-def own_name(data: Classification | Unlabelled | Defects) -> str:
+def own_name(data: Data) -> str:
     """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
     name = "".join(mark if mark.isprintable() else " " for mark in data.name)
-    content: list[object]
-    if isinstance(data, Unlabelled):
-        content = [list(map(_content, data.samples))]
-    elif isinstance(data, Defects):
-        samples = (
-            sample
-            for product in data.products
-            for sample in (*product.references, *(image.sample for image in product.images))
-        )
-        content = [data.truth, list(map(_content, samples))]
-    else:
-        splits = ((split, list(map(_content, split.samples))) for split in (data.train, data.val))
-        content = [(split.classes, split.labels.tolist(), contents) for split, contents in splits]
-    return f"{' '.join(name.split())}-{digest(content)[:DIGITS]}"
+    return f"{' '.join(name.split())}-{digest(data.content(_content))[:DIGITS]}"
 
 
 def _stated(sample: Sample) -> str:

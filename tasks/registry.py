@@ -1,6 +1,6 @@
 """The tasks: names, metrics and what each needs. Imports nothing heavy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -422,8 +422,13 @@ COST = "cost"  # the task that measures what layers cost, which has a page of it
 DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")
 )
-# roles of folders of the user's own whose layout says what is asked: their tasks are run where none is named
-LAID_OUT: tuple[Role, ...] = ("defects",)
+# roles that images of the user's own may have, and what they need for it
+OWN_ROLES: Mapping[Role, str] = {
+    "classification": "class folders or --labels",
+    "defects": "folders NAME/train/good and NAME/test in --images",
+}
+# of these, roles whose layout says what is asked: their tasks are run where none is named
+LAID_OUT = tuple(role for role in OWN_ROLES if role != "classification")
 WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)  # run by default on images without classes
 INSIDE = "inside"  # stands for the registry's analyses where tasks are named, but for `WITHOUT_LABELS`
 

@@ -67,7 +67,8 @@ def check_command(request: CheckRequest) -> int:
 
 def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "Inspection":
     """An inspection that says whether images can be decoded, too."""
-    from layerboard.tasks.datasets.catalogue import State, images_of
+    from layerboard.tasks.datasets.base import images_of
+    from layerboard.tasks.datasets.catalogue import State
 
     if not (images := [*images_of(inspection.data)]):
         return inspection

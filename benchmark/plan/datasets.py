@@ -12,13 +12,11 @@ from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
 from layerboard.tasks.clustering import REGIONS
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own
-from layerboard.tasks.datasets.classes import Unlabelled
-from layerboard.tasks.datasets.defects import Defects
-from layerboard.tasks.datasets.folder import OwnImages
+from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from layerboard.tasks.identity import own_name
-from layerboard.tasks.registry import INSIDE, LAID_OUT, Role, TaskEntry, config_of, load_code
+from layerboard.tasks.registry import INSIDE, LAID_OUT, OWN_ROLES, Role, TaskEntry, config_of, load_code
 from layerboard.tasks.sources import (
     IMAGES,
     ClusteredRegions,
@@ -37,7 +35,9 @@ def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:
     return _probed(at, data, data.name, entry)
 
 
-def _probed(at: DataLocation, data: OwnImages, name: str, entry: ImageNetEntry | None = None) -> ProbedImages:
+def _probed(
+    at: DataLocation, data: Classification | Unlabelled, name: str, entry: ImageNetEntry | None = None
+) -> ProbedImages:
     """A dataset under that name, and its probe subset: some classes, and images of each, as its entry says.
 
     Of the user's own images, which have no entry, it is what the protocol says. Sources keep the name that
@@ -50,16 +50,16 @@ def _probed(at: DataLocation, data: OwnImages, name: str, entry: ImageNetEntry |
     else:
         subset = (entry.probe_wnids, entry.probe_per_class) if entry else (None, config.own_probe)
         images = probed_classes(data, *probe_subset(data, *subset), config)
-    return replace(images, images=replace(data, name=name))
+    return replace(images, images=data.named(name))
 
 
-def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, OwnImages | Defects]:
+def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, Data]:
     """The user's own datasets by the names that records call them by, all read, before any work.
 
     Datasets that are called alike, such as two folders of one name, are called by these names in their
     sources, too. Raises InputError where one cannot be read, or two hold the same images under one name.
     """
-    datasets: dict[str, OwnImages | Defects] = {}
+    datasets: dict[str, Data] = {}
     given: dict[str, str] = {}
     for location in locations:
         data = read_own(location, labels)
@@ -69,7 +69,7 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
         datasets[name], given[name] = data, location
     short = Counter(data.name for data in datasets.values())
     every = datasets.items()
-    return {name: replace(data, name=name) if short[data.name] > 1 else data for name, data in every}
+    return {name: data.named(name) if short[data.name] > 1 else data for name, data in every}
 
 
 def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
@@ -104,13 +104,6 @@ def _scenes(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
     return tuple(VOC_2012_AUG if further and entry == VOC_2012 else entry for entry in at.catalogue.scenes)
 
 
-OwnData = Mapping[str, OwnImages | Defects]
-LACKS_MORE = "needs more than the class labels that --images has"
-LACKING: Mapping[Role, str] = {  # what --images lacks for tasks of a role
-    "classification": "needs class folders or --labels; --images is in a layout of defects",
-    "defects": "needs folders NAME/train/good and NAME/test in --images",
-}
-
 # for each role whose tasks are on a dataset as it is read, its datasets
 ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]] = {
     "retrieval": lambda at: at.catalogue.retrieval,
@@ -121,16 +114,6 @@ ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]]
     "masks": _masked,
 }
 
-# for each role that the user's own images may have, what makes its data of some of them
-OWN: Mapping[Role, Callable[[DataLocation, OwnImages | Defects, str], Callable[[], Any] | None]] = {
-    "classification": lambda at, data, name: (
-        None if isinstance(data, Defects) else partial(_probed, at, data, name)
-    ),
-    "defects": lambda at, data, name: (
-        partial(replace(data, name=name).limited, at.limit) if isinstance(data, Defects) else None
-    ),
-}
-
 # for each other role, what reads its one dataset
 READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
     "classification": _imagenet,
@@ -139,22 +122,40 @@ READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
 }
 
 
-def _readers_of(role: Role, at: DataLocation, read_own: Callable[[], OwnData]) -> list[Callable[[], Any]]:
+def _readers_of(
+    role: Role, at: DataLocation, read_own: Callable[[], Mapping[str, Data]], *, named: bool
+) -> list[Callable[[], Any]]:
     """What reads each dataset of a role; nothing where the user's own images have none.
 
-    It raises MissingDataError where the dataset is not there, InputError where it is wrong.
+    Where tasks are named, images of the user's own may serve in another role than their layout's. What reads
+    raises MissingDataError where the dataset is not there, InputError where it is wrong.
     """
     if role == "weights":
         return [lambda: None]
-    if at.images and role in OWN:
-        parts = (OWN[role](at, data, name) for name, data in read_own().items())
-        return [read for read in parts if read is not None]
+    if at.images and role in OWN_ROLES:
+        own = ((name, data.serving(role)) for name, data in read_own().items() if named or role == data.role)
+        return [partial(_own, at, data, name) for name, data in own if data is not None]
     if at.data is None:
         return []
     if role in READERS:
         return [partial(READERS[role], at, at.data)]
     folder, limit = at.data, at.limit
     return [partial(lambda entry: entry.read(folder).limited(limit), entry) for entry in ENTRIES[role](at)]
+
+
+def _own(at: DataLocation, data: Data, name: str) -> Data | ProbedImages:
+    if isinstance(data, Classification | Unlabelled):
+        return _probed(at, data, name)
+    return data.limited(at.limit).named(name)
+
+
+def _lacking(task: TaskEntry, own: Collection[Data]) -> str:
+    """What the user's own images lack for a task."""
+    if task.role not in OWN_ROLES:
+        return "needs more than the class labels that --images has"
+    others = sorted({data.role for data in own} & {*LAID_OUT})
+    layout = f"; --images is in a layout of {' and '.join(others)}" if others else ""
+    return f"needs {OWN_ROLES[task.role]}{layout}"
 
 
 def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
@@ -167,14 +168,14 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     bound = PlannedTasks()
     roles = {task.role for task in tasks}
     read_own = cache(partial(own_datasets, at.images, at.labels))
-    readers = {role: [cache(read) for read in _readers_of(role, at, read_own)] for role in roles}
-    if at.images and roles & {*OWN}:
+    readers = {role: [cache(read) for read in _readers_of(role, at, read_own, named=named)] for role in roles}
+    if at.images and roles & {*OWN_ROLES}:
         bound.understood += [
             f"{name}: {data.limited(at.limit).coverage}" for name, data in read_own().items()
         ]
     for task in tasks:
         if named and not readers[task.role]:
-            bound.absent.append(Unbound(task.name, LACKING.get(task.role, LACKS_MORE)))
+            bound.absent.append(Unbound(task.name, _lacking(task, read_own().values())))
         for read in readers[task.role]:
             try:
                 data = read()

@@ -1,9 +1,10 @@
 """What an official dataset is, what is read of one, and how complete that is."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from PIL import Image
 
@@ -13,6 +14,7 @@ from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import as_seen, decoding
 
 
+@runtime_checkable
 class Sample(Protocol):
     """One image and how to get it."""
 
@@ -134,8 +136,17 @@ class Data:
 
     name: str
     coverage: Coverage
+    role: ClassVar[str] = ""  # what tasks see in it where it is the user's own (`tasks.registry.Role`)
     firsts: ClassVar[tuple[str, ...]]  # fields of which a smaller version has the first items
     items: ClassVar[tuple[str, str]] = ("image", "images")  # what these are called: one, several
+
+    def named(self, name: str) -> Self:
+        """The same data by another name."""
+        return replace(self, name=name)  # type: ignore[type-var]  # each is a dataclass
+
+    def serving(self, role: str) -> "Data | None":
+        """What tasks of a role that were named look at, where it is the user's own; None for nothing."""
+        return self if role == self.role else None
 
     def limited(self, limit: int | None) -> Self:
         """A smaller version for trying things out, whose coverage says so; itself where it has no more."""
@@ -149,6 +160,22 @@ class Data:
     def truth(self) -> tuple[object, ...] | None:
         """What tells its ground truth from another wherever it lies; None where its tasks say so in full."""
         return None
+
+    def content(self, stated: Callable[[Sample], str]) -> list[object]:
+        """What tells it from others of its name: its ground truth, and what is stated of each image."""
+        return [self.truth, [stated(sample) for sample in images_of(self)]]
+
+
+def images_of(data: object) -> Iterator[Sample]:
+    """The images of what was read, in order, wherever a dataset holds them."""
+    if isinstance(data, Sample):
+        yield data
+    elif isinstance(data, tuple):
+        for each in data:
+            yield from images_of(each)
+    elif is_dataclass(data):
+        for field in fields(data):
+            yield from images_of(getattr(data, field.name))
 
 
 D = TypeVar("D", bound=Data, covariant=True)

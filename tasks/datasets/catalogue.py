@@ -1,18 +1,17 @@
 """The official datasets and the user's own images, and whether they are where they should be."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from layerboard.tasks.datasets.base import Data, DatasetEntry, FileSample, Sample
+from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
-from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, Defects, has_defects, read_defects
+from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
 from layerboard.tasks.datasets.files import exists
-from layerboard.tasks.datasets.folder import OwnImages, read_folder
-from layerboard.tasks.datasets.hub import TableSample, read_hub_dataset
+from layerboard.tasks.datasets.folder import read_folder
+from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
@@ -27,17 +26,20 @@ DATASETS: tuple[DatasetEntry[Data], ...] = (
     *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA),
 )
 
+# what tells that a folder of the user's own is in a layout of other tasks than those of classes, and reads it
+LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = ((has_defects, read_defects),)
 
-def read_own(location: str, labels: Path | None = None) -> OwnImages | Defects:
+
+def read_own(location: str, labels: Path | None = None) -> Data:
     """The user's own images: a folder, perhaps with a table of classes, or ``hf:ID``; raises InputError.
 
-    A folder in a layout of defects is read as that, unless labels are given, be they none.
+    A folder in one of the `LAYOUTS` is read as that, unless labels are given, be they none.
     """
     if location.startswith(PREFIX):
         return read_hub_dataset(location)
-    if labels is None and has_defects(Path(location)):
-        return read_defects(Path(location))
-    return read_folder(Path(location), labels)
+    folder = Path(location)
+    readers = [read for recognised, read in LAYOUTS if labels is None and recognised(folder)]
+    return readers[0](folder) if readers else read_folder(folder, labels)
 
 
 class State(Enum):
@@ -80,15 +82,3 @@ def _inspected(name: str, read: Callable[[], Data]) -> Inspection:
         return Inspection(name, State.BROKEN, str(error))
     state = State.PARTIAL if data.coverage.partial else State.COMPLETE
     return Inspection(data.name, state, str(data.coverage), data)
-
-
-def images_of(data: object) -> Iterator[Sample]:
-    """The images of what was read, in order, wherever a dataset holds them."""
-    if isinstance(data, FileSample | TableSample):
-        yield data
-    elif isinstance(data, tuple):
-        for each in data:
-            yield from images_of(each)
-    elif is_dataclass(data):
-        for field in fields(data):
-            yield from images_of(getattr(data, field.name))

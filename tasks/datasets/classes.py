@@ -1,6 +1,6 @@
 """Images with classes, or without: folders of classes, labels, and a split where there is none."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -44,6 +44,11 @@ class Classification(Data):
     train: ClassImages
     val: ClassImages
     coverage: Coverage
+    role = "classification"
+
+    def content(self, stated: Callable[[Sample], str]) -> list[object]:
+        splits = (self.train, self.val)
+        return [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
 
     @property
     def split(self) -> str:
@@ -69,6 +74,10 @@ class Unlabelled(Data):
     samples: tuple[Sample, ...]
     coverage: Coverage
     firsts = ("samples",)
+    role = "classification"  # the tasks of it that need no classes
+
+    def content(self, stated: Callable[[Sample], str]) -> list[object]:
+        return [[*map(stated, self.samples)]]
 
 
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:

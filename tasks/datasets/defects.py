@@ -74,6 +74,7 @@ class Defects(Data):
     products: tuple[Product, ...]
     memory: int
     coverage: Coverage
+    role = "defects"
 
     @property
     def truth(self) -> tuple[object, ...]:
