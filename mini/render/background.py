@@ -9,6 +9,7 @@ from PIL import Image
 from layerboard.mini.render.canvas import Canvas
 from layerboard.mini.render.individual import Material, draw_ground
 from layerboard.mini.render.lighting import Light
+from layerboard.mini.render.seeds import Rng, Size
 from layerboard.mini.render.shapes import (
     Affine,
     Capsule,
@@ -50,9 +51,7 @@ class Backdrop(NamedTuple):
     texture: str
 
 
-def clouds(
-    rng: np.random.Generator, size: tuple[int, int], cells: float, octaves: tuple[float, ...] = (1.0,)
-) -> Field:
+def clouds(rng: Rng, size: Size, cells: float, octaves: tuple[float, ...] = (1.0,)) -> Field:
     """Smooth noise of mean about 0 and deviation below 1, [height width].
 
     It has ``cells`` blots along the longer side, times each octave, of half the strength of the one before.
@@ -66,9 +65,7 @@ def clouds(
     return total
 
 
-def _fill(
-    rng: np.random.Generator, size: tuple[int, int], pair: tuple[Colour, Colour], texture: Texture
-) -> Field:
+def _fill(rng: Rng, size: Size, pair: tuple[Colour, Colour], texture: Texture) -> Field:
     """Two colours mixed by a texture and blotched by noise, [3 height width]."""
     unit = 1 / max(size)
     u, v = np.meshgrid(*(np.arange(side, dtype=np.float32) * np.float32(unit) for side in size))
@@ -82,9 +79,7 @@ def _fill(
     return filled
 
 
-def draw_backdrop(
-    rng: np.random.Generator, size: tuple[int, int], unlike: Colour, ground: str | None = None
-) -> Backdrop:
+def draw_backdrop(rng: Rng, size: Size, unlike: Colour, ground: str | None = None) -> Backdrop:
     """A random background, of a colour that is usual on a ground if one is named, but is not ``unlike``."""
     main = draw_unlike(rng, unlike, 0.35, lambda rng: draw_ground(rng, ground))
     other = draw_unlike(rng, unlike, 0.25, draw_colour)
@@ -97,7 +92,7 @@ def draw_backdrop(
     return Backdrop(pixels, main, texture.kind)
 
 
-def _add_horizon(rng: np.random.Generator, size: tuple[int, int], sky: Field, unlike: Colour) -> Field:
+def _add_horizon(rng: Rng, size: Size, sky: Field, unlike: Colour) -> Field:
     """Ground below a slanted, wavy line."""
     width, height = size
     pair = (draw_unlike(rng, unlike, 0.3, draw_colour), draw_colour(rng))
@@ -110,7 +105,7 @@ def _add_horizon(rng: np.random.Generator, size: tuple[int, int], sky: Field, un
     return np.asarray(sky + below * (ground - sky), np.float32)
 
 
-def _draw_shape(rng: np.random.Generator) -> Shape:
+def _draw_shape(rng: Rng) -> Shape:
     kind = int(rng.integers(5))
     if kind == 0:
         return Ellipse(0, 0, 0.5, float(rng.uniform(0.15, 0.5)))
@@ -125,7 +120,7 @@ def _draw_shape(rng: np.random.Generator) -> Shape:
     return Polygon(points, 0.04)
 
 
-def draw_prop(rng: np.random.Generator, centre: tuple[float, float], scale: float) -> Prop:
+def draw_prop(rng: Rng, centre: tuple[float, float], scale: float) -> Prop:
     """A random shape about ``scale`` pixels long."""
     colour = draw_colour(rng)
     material = Material(colour, draw_colour(rng), draw_texture(rng, (6, 30)), float(rng.uniform(0, 0.4)))
@@ -133,7 +128,7 @@ def draw_prop(rng: np.random.Generator, centre: tuple[float, float], scale: floa
 
 
 def scatter(
-    rng: np.random.Generator, size: tuple[int, int], count: int, extent: tuple[float, float], unit: float = 1
+    rng: Rng, size: Size, count: int, extent: tuple[float, float], unit: float = 1
 ) -> tuple[Prop, ...]:
     """Random shapes anywhere in a picture, of lengths that are drawn in that unit of pixels."""
 
@@ -144,7 +139,7 @@ def scatter(
     return tuple(one() for _ in range(count))
 
 
-def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
+def draw_pole(rng: Rng, x: float, height: float) -> Prop:
     """An upright post through the whole height at about that x."""
     colour, lean = draw_colour(rng), float(rng.uniform(83, 97))
     half = float(rng.uniform(0.02, 0.045))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from layerboard.mini.render.seeds import Rng
 from layerboard.mini.render.templates import TEMPLATES, Template
 from layerboard.mini.render.textures import (
     Colour,
@@ -77,7 +78,7 @@ HABITS: dict[str, Habit] = {
 }
 
 
-def draw_coat(rng: np.random.Generator, habit: Habit) -> Colour:
+def draw_coat(rng: Rng, habit: Habit) -> Colour:
     """A main colour of an individual of a class with that habit."""
     if rng.uniform() >= COAT:
         return draw_colour(rng)
@@ -85,13 +86,13 @@ def draw_coat(rng: np.random.Generator, habit: Habit) -> Colour:
     return colorsys.hsv_to_rgb(hue % 1, rng.uniform(0.4, 0.95), rng.uniform(0.4, 0.97))
 
 
-def draw_kind(rng: np.random.Generator, habit: Habit) -> str | None:
+def draw_kind(rng: Rng, habit: Habit) -> str | None:
     """The texture of an individual; None for any."""
     usual = habit.textures[rng.integers(len(habit.textures))]
     return usual if rng.uniform() < COAT else None
 
 
-def draw_ground(rng: np.random.Generator, ground: str | None) -> Colour:
+def draw_ground(rng: Rng, ground: str | None) -> Colour:
     """A colour of a background; any if it is not said where."""
     if ground is None or rng.uniform() >= GROUND:
         return draw_colour(rng)
@@ -130,7 +131,7 @@ class Individual:
         return TEMPLATES[self.class_index]
 
 
-def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ...]:
+def draw_materials(rng: Rng, habit: Habit) -> tuple[Material, ...]:
     """Random materials for all slots; main colours and textures keep to the habit more often than not."""
     main, kind = draw_coat(rng, habit), draw_kind(rng, habit)
     second = draw_unlike(rng, main, 0.25, draw_colour)
@@ -148,9 +149,7 @@ def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ..
     )
 
 
-def draw_individual(
-    rng: np.random.Generator, class_index: int, materials: tuple[Material, ...] | None = None
-) -> Individual:
+def draw_individual(rng: Rng, class_index: int, materials: tuple[Material, ...] | None = None) -> Individual:
     """A random individual of a class, in given materials if any."""
     kinds = sorted({part.kind for part in TEMPLATES[class_index].parts})
     along, across = np.exp(rng.uniform(-0.24, 0.24, (2, len(kinds))))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
+from layerboard.mini.render.seeds import Rng
 from layerboard.mini.render.shapes import Field, clamp
 
 
@@ -32,7 +33,7 @@ class Light:
         return (flat * cos(self.direction), flat * sin(self.direction), sin(self.height))
 
 
-def draw_light(rng: np.random.Generator, strength: float) -> Light:
+def draw_light(rng: Rng, strength: float) -> Light:
     """Random light; 0 is an overcast noon, 1 anything from dusk to a lamp from the side."""
     warmth = rng.uniform(-0.22, 0.22) * strength
     return Light(
@@ -68,7 +69,7 @@ def cast_shadow(light: Light, coverage: Field, reach: float) -> Field:
     return np.asarray(shifted, np.float32) * np.float32(light.shadow / 255)
 
 
-def develop(light: Light, scene: Field, rng: np.random.Generator) -> NDArray[np.uint8]:
+def develop(light: Light, scene: Field, rng: Rng) -> NDArray[np.uint8]:
     """Picture, uint8 [height width 3], of a scene [3 height width]: ramp, vignette, tint, blur, grain."""
     height, width = scene.shape[1:]
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]

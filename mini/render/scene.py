@@ -9,6 +9,7 @@ from layerboard.mini.render.background import Prop, paint_props
 from layerboard.mini.render.canvas import Canvas
 from layerboard.mini.render.individual import Individual
 from layerboard.mini.render.lighting import Light, cast_shadow, develop
+from layerboard.mini.render.seeds import Rng
 from layerboard.mini.render.shapes import Affine, Bounds, Field, box_around, rotation
 from layerboard.mini.render.templates import Facing, Part
 
@@ -78,7 +79,7 @@ def landmark_points(figure: Figure) -> NDArray[np.float64]:
     return np.array(points, np.float64).reshape(-1, 2)
 
 
-def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, squeeze: float) -> Camera:
+def draw_camera(rng: Rng, individual: Individual, turn: float, squeeze: float) -> Camera:
     """A random camera for an individual, with that foreshortening and shear at most, 0 to 1.
 
     ``turn`` is a share of the class's largest tilt; figures on the ground turn freely whatever it is.
@@ -125,7 +126,7 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
 
 
 def render(
-    rng: np.random.Generator,
+    rng: Rng,
     backdrop: Field,
     figures: tuple[Figure, ...],
     light: Light,

@@ -12,6 +12,9 @@ import numpy as np
 MINI_VERSION = "2"  # changes whenever the pixels or annotations of a mini dataset would
 ENTROPY = 20_230_619
 
+Rng = np.random.Generator
+Size = tuple[int, int]  # width and height of a picture in pixels
+
 
 @unique
 class Namespace(IntEnum):
@@ -33,7 +36,7 @@ class Namespace(IntEnum):
     DEFECTS = 14
 
 
-def generator(namespace: Namespace, *keys: int) -> np.random.Generator:
+def generator(namespace: Namespace, *keys: int) -> Rng:
     """A generator for that item of that namespace; keys are not negative."""
     sequence = np.random.SeedSequence(ENTROPY, spawn_key=(int(namespace), *keys))
-    return np.random.Generator(np.random.PCG64(sequence))
+    return Rng(np.random.PCG64(sequence))

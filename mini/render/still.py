@@ -9,6 +9,7 @@ from layerboard.mini.render.background import Backdrop, Prop, draw_backdrop, dra
 from layerboard.mini.render.individual import HABITS, Individual
 from layerboard.mini.render.lighting import draw_light
 from layerboard.mini.render.scene import Figure, Rendering, draw_camera, figure_bounds, moved, placed, render
+from layerboard.mini.render.seeds import Rng, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,7 @@ class Still(NamedTuple):
     backdrop: Backdrop
 
 
-def draw_figure(
-    rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
-) -> Figure:
+def draw_figure(rng: Rng, individual: Individual, size: Size, variation: Variation) -> Figure:
     """The individual in a random pose, view and place in a frame of that (width, height)."""
     parts = individual.template.parts
     shares = rng.uniform(-variation.pose, variation.pose, len(parts))
@@ -54,9 +53,7 @@ def draw_figure(
     return moved(centred, x, y)
 
 
-def draw_still(
-    rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
-) -> Still:
+def draw_still(rng: Rng, individual: Individual, size: Size, variation: Variation) -> Still:
     """A random picture of an individual.
 
     Occluders are drawn at most five times, until what they leave is within the variation's limits.
@@ -78,7 +75,7 @@ def draw_still(
     return Still(rendering, figure, backdrop)
 
 
-def draw_occluder(rng: np.random.Generator, figure: Figure, size: tuple[int, int], scale: float) -> Prop:
+def draw_occluder(rng: Rng, figure: Figure, size: Size, scale: float) -> Prop:
     """A shape before a figure: a post, or anything that overlaps the rim of its box."""
     left, top, right, bottom = figure_bounds(figure)
     if rng.uniform() < 0.25:

@@ -9,6 +9,7 @@ from math import cos, sin
 
 import numpy as np
 
+from layerboard.mini.render.seeds import Rng
 from layerboard.mini.render.shapes import Field, clamp
 
 
@@ -61,7 +62,7 @@ def pattern(texture: Texture, u: Field, v: Field, pixels: float) -> Field:
 
 
 def draw_texture(
-    rng: np.random.Generator, frequency: tuple[float, float], kind: str | None = None, plain: float = 0.0
+    rng: Rng, frequency: tuple[float, float], kind: str | None = None, plain: float = 0.0
 ) -> Texture:
     """A random texture, of a frequency that is log-uniform from the lowest to the highest.
 
@@ -84,9 +85,7 @@ _FROM = (0.03, 0.11, 0.19, 0.43, 0.54, 0.70, 0.81, 0.95)  # hues at which all bu
 
 
 def draw_colour(
-    rng: np.random.Generator,
-    saturation: tuple[float, float] = (0.15, 0.95),
-    value: tuple[float, float] = (0.3, 0.97),
+    rng: Rng, saturation: tuple[float, float] = (0.15, 0.95), value: tuple[float, float] = (0.3, 0.97)
 ) -> Colour:
     """A random colour within ranges; by default neither black nor white."""
     return colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(*saturation), rng.uniform(*value))
@@ -113,9 +112,7 @@ def luminance(colour: Colour) -> float:
     return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]
 
 
-def draw_unlike(
-    rng: np.random.Generator, other: Colour, least: float, draw: Callable[[np.random.Generator], Colour]
-) -> Colour:
+def draw_unlike(rng: Rng, other: Colour, least: float, draw: Callable[[Rng], Colour]) -> Colour:
     """The first of eight drawn colours at least that far from another one, else the farthest."""
     candidates: list[Colour] = []
     for _ in range(8):

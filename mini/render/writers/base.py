@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from layerboard.mini.render.seeds import Rng
+
 # Facts about an image for the annotation files; plain containers and numbers, so that it can be pickled.
 Note = Mapping[str, Any]
 
@@ -50,7 +52,7 @@ def save_text(path: Path, lines: Sequence[str]) -> None:
     save(path, "".join(f"{line}\n" for line in lines).encode())
 
 
-def draw_size(rng: np.random.Generator, sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def draw_size(rng: Rng, sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """A (width, height), drawn from several."""
     return sizes[int(rng.integers(len(sizes)))]
 

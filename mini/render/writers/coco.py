@@ -10,7 +10,7 @@ from layerboard.mini.render.counts import COCO_CROWDS, COCO_IMAGES
 from layerboard.mini.render.individual import draw_individual
 from layerboard.mini.render.lighting import draw_light
 from layerboard.mini.render.scene import Figure, Rendering, moved, render
-from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.seeds import Namespace, Rng, Size, generator
 from layerboard.mini.render.still import Variation, draw_figure
 from layerboard.mini.render.templates import class_index
 from layerboard.mini.render.writers.base import (
@@ -47,9 +47,7 @@ CATEGORIES = (
 _VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
 
 
-def _draw_objects(
-    rng: np.random.Generator, size: tuple[int, int], categories: Sequence[int]
-) -> tuple[Figure, ...]:
+def _draw_objects(rng: Rng, size: Size, categories: Sequence[int]) -> tuple[Figure, ...]:
     """Figures side by side in a jittered row or two, so that they overlap a little."""
     width, height = size
     figures = []

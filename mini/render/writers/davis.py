@@ -14,7 +14,7 @@ from layerboard.mini.render.canvas import Canvas
 from layerboard.mini.render.individual import draw_individual
 from layerboard.mini.render.lighting import Light, draw_light
 from layerboard.mini.render.scene import Camera, Figure, Rendering, placed, render
-from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.seeds import Namespace, Rng, generator
 from layerboard.mini.render.shapes import Field, rotation
 from layerboard.mini.render.templates import Facing, class_index
 from layerboard.mini.render.textures import Colour
@@ -73,7 +73,7 @@ SEQUENCES = (
 Look = Callable[[float], tuple[Field, tuple[Prop, ...], float]]
 
 
-def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: Colour) -> tuple[Light, Look]:
+def _build_stage(rng: Rng, sequence: Clip, unlike: Colour) -> tuple[Light, Look]:
     canvas = Canvas(draw_backdrop(rng, _WORLD, unlike).pixels)
     light = draw_light(rng, 0.6)
     paint_props(canvas, scatter(rng, _WORLD, int(rng.integers(5, 12)), (20, 60)), light)
@@ -97,7 +97,7 @@ def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: Colour) -> tu
     return light, look
 
 
-def _build_cast(rng: np.random.Generator, actor: Actor) -> Callable[[float, float], Figure]:
+def _build_cast(rng: Rng, actor: Actor) -> Callable[[float, float], Figure]:
     """The actor at a time from 0 to 1 and a zoom of the camera."""
     individual = draw_individual(rng, class_index(actor.class_name))
     template = individual.template

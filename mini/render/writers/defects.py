@@ -17,7 +17,7 @@ from layerboard.mini.render.counts import (
 from layerboard.mini.render.individual import Individual, draw_individual
 from layerboard.mini.render.lighting import draw_light
 from layerboard.mini.render.scene import Camera, Figure, moved, placed, render
-from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.seeds import Namespace, Rng, generator
 from layerboard.mini.render.templates import class_index
 from layerboard.mini.render.textures import draw_colour
 from layerboard.mini.render.writers.base import Mask, Note, Writer, save_jpeg
@@ -56,7 +56,7 @@ def photograph(product: int, number: int, kind: str) -> tuple[Pixels, Mask]:
     return np.where(mask[:, :, None], other, rendering.pixels), mask
 
 
-def _placed(rng: np.random.Generator, individual: Individual) -> Figure:
+def _placed(rng: Rng, individual: Individual) -> Figure:
     """The product in nearly the same pose and place as in every picture."""
     parts = individual.template.parts
     angles = tuple(float(rng.uniform(-0.04, 0.04)) * part.swing for part in parts)
@@ -66,7 +66,7 @@ def _placed(rng: np.random.Generator, individual: Individual) -> Figure:
     return moved(centred, x, y)
 
 
-def _painted(rng: np.random.Generator, pixels: Pixels) -> Pixels:
+def _painted(rng: Rng, pixels: Pixels) -> Pixels:
     """The pixels in a colour that stands out from most of them, with some of their light and shade."""
     shade = pixels.mean(axis=2, keepdims=True) / 255
     tries = np.array([draw_colour(rng) for _ in range(8)])
@@ -74,7 +74,7 @@ def _painted(rng: np.random.Generator, pixels: Pixels) -> Pixels:
     return np.asarray(np.clip(255 * colour * (0.55 + 0.6 * shade), 0, 255), np.uint8)
 
 
-def _part(rng: np.random.Generator, parts: NDArray[np.int16], figure: Mask) -> Mask:
+def _part(rng: Rng, parts: NDArray[np.int16], figure: Mask) -> Mask:
     """A part of the figure that is neither small nor most of it."""
     sizes = np.bincount(parts[figure])
     share = sizes / max(1, sizes.sum())
@@ -83,7 +83,7 @@ def _part(rng: np.random.Generator, parts: NDArray[np.int16], figure: Mask) -> M
     return np.asarray(figure & (parts == chosen))
 
 
-def _centre(rng: np.random.Generator, figure: Mask) -> NDArray[np.float64]:
+def _centre(rng: Rng, figure: Mask) -> NDArray[np.float64]:
     """A pixel of the figure, row and column, that is not at its rim."""
     inner = figure.copy()
     for step in (-3, 3):
@@ -92,7 +92,7 @@ def _centre(rng: np.random.Generator, figure: Mask) -> NDArray[np.float64]:
     return np.asarray(places[rng.integers(len(places))], np.float64)
 
 
-def _stroke(rng: np.random.Generator, figure: Mask) -> Mask:
+def _stroke(rng: Rng, figure: Mask) -> Mask:
     """Pixels near a line through the figure."""
     centre, turn = _centre(rng, figure), rng.uniform(0, np.pi)
     rows, columns = np.indices(figure.shape)
@@ -101,7 +101,7 @@ def _stroke(rng: np.random.Generator, figure: Mask) -> Mask:
     return np.asarray((np.abs(along) < rng.uniform(9, 16)) & (np.abs(across) < rng.uniform(0.9, 1.6)))
 
 
-def _blot(rng: np.random.Generator, figure: Mask) -> Mask:
+def _blot(rng: Rng, figure: Mask) -> Mask:
     """Pixels of a round spot on the figure."""
     centre = _centre(rng, figure)
     rows, columns = np.indices(figure.shape)

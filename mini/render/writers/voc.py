@@ -11,7 +11,7 @@ from layerboard.mini.render.counts import SCENES_TRAIN, SCENES_VAL
 from layerboard.mini.render.individual import draw_individual
 from layerboard.mini.render.lighting import draw_light
 from layerboard.mini.render.scene import Figure, moved, render
-from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.seeds import Namespace, Rng, Size, generator
 from layerboard.mini.render.still import Variation, draw_figure
 from layerboard.mini.render.templates import class_index
 from layerboard.mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_text
@@ -68,7 +68,7 @@ def class_mask(figures: NDArray[np.int16], classes: Sequence[int]) -> NDArray[np
     return mask
 
 
-def _figure(rng: np.random.Generator, size: tuple[int, int], name: str, place: int, count: int) -> Figure:
+def _figure(rng: Rng, size: Size, name: str, place: int, count: int) -> Figure:
     """A figure in its share of the image's longer side, so that figures overlap a little."""
     along = 0 if size[0] >= size[1] else 1
     room = [0.9 * side for side in size]
@@ -82,9 +82,7 @@ def _figure(rng: np.random.Generator, size: tuple[int, int], name: str, place: i
     return moved(figure, centre[0] - extent[0] / 2, centre[1] - extent[1] / 2)
 
 
-def _props(
-    rng: np.random.Generator, size: tuple[int, int], count: int, extent: tuple[int, int]
-) -> tuple[Prop, ...]:
+def _props(rng: Rng, size: Size, count: int, extent: tuple[int, int]) -> tuple[Prop, ...]:
     places = [(float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))) for _ in range(count)]
     return tuple(draw_prop(rng, centre, float(rng.uniform(*extent))) for centre in places)
 
