@@ -145,7 +145,7 @@ class Request(Form, kw_only=False):
     limit: Plain[int | None] = Option(
         None, "Use fewer images per class, videos, pairs, ... for a trial.", least=1, usual="all data"
     )
-    floor: Plain[bool] = Option(True, "Also score Gaussian random features, the random floor.")
+    floor: Plain[bool] = Option(True, "Also score what nobody learned: random features and raw pixels.")
     examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
     again: Plain[bool] = Option(False, "Repeat cost measurements that this device already has.")
     protocol: Words = Option(

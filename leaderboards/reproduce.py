@@ -10,7 +10,7 @@ import pandas as pd
 
 from layerboard.leaderboards.display import fixed, ranges_text
 from layerboard.leaderboards.literature import Published
-from layerboard.leaderboards.scores.frames import best_rows, floor_draws, is_floor, newest
+from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, is_floor, newest
 from layerboard.zoo.spec import entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
@@ -140,7 +140,7 @@ def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
 
 
 def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
-    floors = floor_draws(rows)
+    floors = floor_draws(rows[rows["family"] == RANDOM])
     if floors.empty:
         return "not run", "there are no draws of the random floor", {}
     partial = rows[rows["partial"].astype(bool)]

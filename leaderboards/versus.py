@@ -16,7 +16,7 @@ from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.leaderboards.scores.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.scores.differences import best_side, sides_of
-from layerboard.leaderboards.scores.frames import FLOOR
+from layerboard.leaderboards.scores.frames import is_floor
 from layerboard.tasks.base import Items
 from layerboard.tasks.metrics.best_set import holm
 from layerboard.tasks.uncertainty import paired_differences
@@ -103,8 +103,8 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
 def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -> None:
     require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
     for name in names:
-        if FLOOR in set(rows.loc[rows["backbone"] == name, "family"]):
-            raise InputError(f"the layers of {name} are random draws, which compare with nothing")
+        if is_floor(rows[rows["backbone"] == name]).any():
+            raise InputError(f"{name} is a baseline that nobody learned, which takes part in no comparison")
     if names[0] == names[1]:
         raise InputError(f"expected two different backbones, found {names[0]} twice")
     require_known("task", tasks, sorted({str(name) for name in rows["task"]}))

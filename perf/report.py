@@ -17,7 +17,7 @@ from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from layerboard.tasks.registry import TASKS
-from layerboard.zoo.spec import FAMILIES
+from layerboard.zoo.spec import FAMILIES, FLOORS
 from perf.measuring import Budget, Row, Setting
 from tests.leaderboards import builder
 
@@ -25,7 +25,7 @@ from tests.leaderboards import builder
 def synthetic(backbones: int, tasks: int, layers: int, seed: int = 0) -> pd.DataFrame:
     """Records of so many backbones, tasks and layers, and of the random floor."""
     random = np.random.default_rng(seed)
-    families = [name for name in FAMILIES if name not in ("other", "random")]
+    families = [name for name in FAMILIES if name not in ("other", *FLOORS)]
     records: list[Record] = []
     for task in [entry for entry in TASKS if not entry.analysis and entry.metrics][:tasks]:
         facts: dict[str, Any] = {"suite": "large", "task": task.name, "metric": task.metrics[0]}

@@ -10,8 +10,9 @@ from layerboard.zoo.seen import Training
 FAMILIES: tuple[str, ...] = (
     *("FS", "CLIP", "DINO", "MoCo", "MAE", "BEiT", "ResNet", "DINOv2", "DINOv3", "SigLIP", "AIMv2"),
     *("data2vec", "I-JEPA", "iBOT", "MSN", "ConvNeXt", "Swin", "Franca", "CAPI", "RADIO", "PE", "TIPS"),
-    *("SAM", "V-JEPA", "Hiera", "Pixio", "other", "random"),
+    *("SAM", "V-JEPA", "Hiera", "Pixio", "other", "random", "pixels"),
 )
+FLOORS = ("random", "pixels")  # families of features that nobody learned: tables end with them
 _AttentionTap = Literal["input", "norm1", "query", "key", "value", "probabilities", "heads", "attention"]
 Tap = Literal[_AttentionTap, "mid", "norm2", "mlp_hidden", "mlp", "skip", "branch", "block", "final"]
 
@@ -207,8 +208,8 @@ class BackboneSpec:
 
     @property
     def is_floor(self) -> bool:
-        """Whether it is a random floor: each of its layers is a draw that knows nothing of the image."""
-        return self.family == "random"
+        """Whether it is a baseline that nobody learned: random draws, or the pixels themselves."""
+        return self.family in FLOORS
 
     @property
     def depth(self) -> int:

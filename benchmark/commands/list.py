@@ -158,7 +158,7 @@ def _rows(what: What) -> list[Row]:
         from layerboard.benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
 
         return [
-            {"name": suite.name, "what": suite.title, "backbones": " ".join((*suite.backbones, suite.floor))}
+            {"name": suite.name, "what": suite.title, "backbones": " ".join(suite.backbones + suite.floors)}
             for suite in SUITES
         ]
     return [

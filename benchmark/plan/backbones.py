@@ -16,14 +16,14 @@ from layerboard.zoo.spec import BackboneSpec, CheckpointFormat
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
-    """The backbones asked for, and the random floor, as they are shown images; tells what was inferred.
+    """The backbones asked for, and the floors, as they are shown images; tells what was inferred.
 
     Raises InputError where there is no such backbone or layer, or it cannot have what is asked for.
     """
     specs, named = _found(request.backbones or suite.backbones, request)
     specs = with_weights(specs, request.weights)
     if request.floor and not any(spec.is_floor for spec in specs):
-        specs.append(_floor_for(specs, suite))
+        specs += _floors_for(specs, suite)
     usual: tuple[int | None, ...] = request.input_size or (None,)
     every = tuple(dict.fromkeys(size for sizes in named.values() for size in sizes))
     placed: list[tuple[BackboneSpec, int | None]] = []
@@ -31,7 +31,7 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         if not named and len(usual) == 1:  # a run of one size calls its backbones as the registry does
             placed.append((at_size(spec, usual[0]), usual[0]))
             continue
-        # the random floor has all sizes that any backbone has
+        # the floors have all sizes that any backbone has
         sizes = every if named and spec.is_floor else named.get(spec.name, usual)
         variants, lines = at_sizes(spec, sizes)
         placed += variants
@@ -68,12 +68,12 @@ def _found(
     return specs, {name: tuple(sizes) for name, sizes in named.items()}
 
 
-def _floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
-    """The random floor of the input size that all backbones share, or else the suite's."""
+def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:
+    """The floors of the input size that all backbones share, or else the suite's."""
     sizes = {spec.input_size for spec in specs}
     floors = [spec for spec in all_specs() if spec.is_floor]
-    alike = (spec for spec in floors if {spec.input_size} == sizes)
-    return next(alike, None) or next(spec for spec in floors if spec.name == suite.floor)
+    alike = [spec for spec in floors if {spec.input_size} == sizes]
+    return alike or [spec for spec in floors if spec.name in suite.floors]
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
@@ -88,7 +88,7 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
         if not path.exists():
             raise InputError(f"expected the weights of {name} at {path}, which does not exist")
         spec = by_name[name]
-        if spec.family == "random" or spec.checkpoint in ("object", "module"):
+        if spec.is_floor or spec.checkpoint in ("object", "module"):
             raise InputError(f"--weights names {name!r}, whose features come from no file")
         usual: CheckpointFormat = "original" if path.is_file() else "transformers"
         checkpoint = "timm" if spec.checkpoint == "timm" else usual

@@ -48,7 +48,7 @@ class Suite:
     name: str  # on the command line and of its page
     title: str
     backbones: tuple[str, ...]  # that are run by default
-    floor: str  # the random floor that closes its tables
+    floors: tuple[str, ...]  # what nobody learned, which closes its tables: random features and raw pixels
     catalogue: Catalogue
     protocol: str = "standard"  # by which it is run by default
     embedded: bool = False  # whether its datasets are rendered rather than read from ``--data``
@@ -58,7 +58,7 @@ MINI_SUITE = Suite(
     name="mini",
     title="embedded: rendered data, seven small backbones, no network; two to four minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
-    floor="mini-random",
+    floors=("mini-random", "mini-pixels"),
     embedded=True,
     catalogue=Catalogue(
         classification=ImageNetEntry(
@@ -152,7 +152,7 @@ STANDARD_SUITE = Suite(
     name="standard",
     title="the real datasets below --data, one base-size backbone of each family",
     backbones=("fs-b16", "clip-b16", "dino-b16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
-    floor="random",
+    floors=("random", "raw-pixels"),
     catalogue=REAL,
 )
 
@@ -167,7 +167,7 @@ PAPER_SUITE = Suite(
         *("mae-b16", "mae-l16", "mae-h14"),
         *("beit-b16", "beit-l16"),
     ),
-    floor="random",
+    floors=("random", "raw-pixels"),
     catalogue=REAL,
     protocol="paper",
 )

@@ -20,6 +20,7 @@ from layerboard.leaderboards.display import (
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
 from layerboard.tasks.blocks import Strong, Text
 from layerboard.zoo.errors import some
 
@@ -102,8 +103,10 @@ def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
 
 
 def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:
-    """Scores that anything useful exceeds: of random features, and of the best untrained network."""
-    baselines = [("random features", float(floor)) for floor in answer.column.floors["mean"][:1]]
+    """Scores that anything useful exceeds: of random features, raw pixels and the best untrained network."""
+    floors = answer.column.floors.groupby("family")["mean"].first()
+    titles = {RANDOM: "random features", PIXELS: "raw pixels"}
+    baselines = [(title, float(floors[family])) for family, title in titles.items() if family in floors]
     untrained = {each.name: each.label for each in report.board.plain_backbones if not each.trained}
     rows = answer.column.best[answer.column.best["backbone"].isin(untrained)].nlargest(1, "value")
     scores = zip(rows["backbone"], rows["value"], strict=True)

@@ -15,13 +15,13 @@ from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.costs import find_device, layer_costs
 from layerboard.leaderboards.scores.differences import Ties
-from layerboard.leaderboards.scores.frames import BoardBackbone
+from layerboard.leaderboards.scores.frames import PIXELS, RANDOM, BoardBackbone
 from layerboard.leaderboards.scores.ranks import MeanRank, mean_ranks
 from layerboard.tasks.blocks import Numbers
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
-COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation")
+COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation", "pixels")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("honest", "optimism", "group", "n"),
@@ -82,10 +82,11 @@ class Report:
         """Columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d."""
         rows = []
         for column in self.board.columns:
-            task, floors = task_display(column.task), column.floors
+            task = task_display(column.task)
             source = (column.dataset_name, column.protocol, column.metric)
-            noise = floors[["mean", "deviation"]].iloc[0] if len(floors) else (np.nan, np.nan)
-            rows.append((column.heading, column.task, task.title, *source, task.asks, *noise))
+            floors = column.floors.groupby("family")[["mean", "deviation"]].first().reindex([RANDOM, PIXELS])
+            nobody = (*floors.loc[RANDOM], floors.loc[PIXELS, "mean"])
+            rows.append((column.heading, column.task, task.title, *source, task.asks, *nobody))
         return pd.DataFrame(rows, columns=[*COLUMNS])
 
     @cached_property

@@ -23,7 +23,7 @@ _SortedCell = dict[str, str | bool]  # what `tables.html` takes of a cell; ``val
 
 
 def best_table(report: Report) -> Markup:
-    """The best layer of each backbone in each column, with filters above, and the random floor at the end.
+    """The best layer of each backbone in each column, with filters above, and floors at the end.
 
     Rows come by mean rank where every backbone has a score in every column, else by the first column.
     """
@@ -48,13 +48,20 @@ def best_table(report: Report) -> Markup:
         rows.append((float(cells[1]["value"] or "-inf"), {"cells": cells, "attributes": attributes}))
     rows.sort(key=lambda row: row[0], reverse=not ranks)
     now = {RANK: "ascending"} if ranks else {columns[0]: "descending"}
-    floors = zip(report.columns["floor"], report.columns["deviation"], strict=True)
-    foot = ["random floor, ± s.d.", *([""] if ranks else []), *(score_text(*floor) for floor in floors)]
+    noise = zip(report.columns["floor"], report.columns["deviation"], strict=True)
+    floors = {
+        "random floor, ± s.d.": [score_text(*floor) for floor in noise],
+        "raw pixels": [score_text(floor, float("nan")) for floor in report.columns["pixels"]],
+    }
     return filled(
         "best",
         heads=[{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()],
         rows=[row for _, row in rows],
-        foot=[*foot, *[""] * len(facts)] if _known(report.columns["floor"]) else [],
+        foot=[
+            [title, *([""] if ranks else []), *scores, *[""] * len(facts)]
+            for title, scores in floors.items()
+            if any(scores)
+        ],
         ranked=bool(ranks),
     )
 

@@ -12,9 +12,9 @@ import pandas as pd
 
 from layerboard.leaderboards.display import metric_rank, task_display, task_rank
 from layerboard.leaderboards.records.key import keys_of
-from layerboard.zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
+from layerboard.zoo.spec import FAMILIES, FLOORS, entry_name, split_size, stands_for_set
 
-FLOOR = "random"  # family whose layers are independent draws of random features
+RANDOM, PIXELS = FLOORS  # families that nobody learned: independent draws of random features, raw pixels
 SOURCE = ["task", "dataset", "protocol", "data"]  # what tells what a record was measured on
 COLUMN = [*SOURCE, "metric"]  # what makes one column of the leaderboard
 
@@ -30,15 +30,15 @@ class BoardBackbone:
 
     @property
     def floor(self) -> bool:
-        return self.family == FLOOR
+        return self.family in FLOORS
 
     @property
     def label(self) -> str:
         """Its name in tables, with the input size where that is part of it."""
         if self.floor:
-            entry = entry_name(self.name)
+            entry, title = entry_name(self.name), "random floor" if self.family == RANDOM else "raw pixels"
             size = self.name.removeprefix(entry)
-            return f"random floor{size}" if entry.endswith(FLOOR) else f"random floor ({self.name})"
+            return f"{title}{size}" if entry.endswith(self.family) else f"{title} ({self.name})"
         return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
 
     @property
@@ -50,7 +50,7 @@ class BoardBackbone:
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
-    """All backbones of some records in the order of the tables, the random floor last."""
+    """All backbones of some records in the order of the tables, floors last."""
     columns = (records[name].tolist() for name in ("backbone", "family", "trained", "depth"))
     backbones: dict[str, BoardBackbone] = {}
     for name, family, trained, depth in sorted(set(zip(*columns, strict=True))):
@@ -94,8 +94,8 @@ def in_order(rows: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataF
 
 
 def is_floor(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record is of a random floor."""
-    return records["family"] == FLOOR
+    """Whether each record is of random features or of raw pixels."""
+    return records["family"].isin(FLOORS)
 
 
 def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
@@ -115,7 +115,7 @@ def candidates(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The best row of each backbone, column and metric; the lower layer of equal ones; no random floor."""
+    """The best row of each backbone, column and metric; the lower layer of equal ones; no floor."""
     rows = candidates(rows)
     rows = rows[~is_floor(rows)].sort_values(
         ["value", "layer", "pooling"], ascending=[False, True, True], kind="stable"
@@ -129,8 +129,8 @@ def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
 
 
 def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
-    """The random floor by metric: columns backbone, `COLUMN`, pooling, primary, mean, deviation, draws."""
-    keys = ["backbone", *COLUMN, "pooling", "primary"]
+    """Floors by metric: columns family, backbone, `COLUMN`, pooling, primary, mean, deviation, draws."""
+    keys = ["family", "backbone", *COLUMN, "pooling", "primary"]
     rows = candidates(scores[is_floor(scores)])[[*keys, "value"]]
     draws: dict[tuple[str | bool, ...], list[float]] = {}
     for *key, value in rows.itertuples(index=False, name=None):

@@ -8,7 +8,7 @@ import pandas as pd
 from layerboard.leaderboards import display
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.frames import is_floor
+from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
 from layerboard.leaderboards.sections.means import mean_blocks, with_means
 from layerboard.leaderboards.sections.provenance import join, listed
 from layerboard.leaderboards.sections.tables import board_table, main_table, mark_of
@@ -70,6 +70,10 @@ The random floor is the score of random noise as features: mean ± standard devi
 draws{unlike}. Features that score near it are useless for the task. Where neighbouring pixels look alike,
 as in `davis`, untrained networks, such as `mini-resnet-untrained`, score far higher and are the stricter
 baseline."""
+
+PIXELS_NOTE = """\
+Raw pixels are the images, shrunk to the size of a patch, or their patches, as they are: what no network
+gives."""
 
 UNLIKE_INTERVALS = " (here ± is not a margin of error)"
 
@@ -183,7 +187,10 @@ def honest_table(board: Board) -> pd.DataFrame:
 
 
 def _floor_notes(board: Board) -> Iterator[Text]:
-    if is_floor(board.scores).any():
+    families = {backbone.family for backbone in board.scored_backbones}
+    if RANDOM in families:
         yield wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if board.has_intervals else ""))
     if any(not backbone.trained and not backbone.floor for backbone in board.scored_backbones):
         yield said(UNTRAINED_NOTE)
+    if PIXELS in families:
+        yield wrapped(PIXELS_NOTE)

@@ -129,7 +129,7 @@ def kind_table(column: Column) -> pd.DataFrame:
 
 
 def floor_sentence(column: Column, pooling: str | None = None) -> str:
-    """The random floor of one column in words, "" where there is none."""
+    """Floors of one column in words, "" where there is none."""
     floors = floor_draws(column.in_pooling(pooling))
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     return " ".join(

@@ -62,11 +62,12 @@ def test_without_labels_what_needs_none_is_run(without_labels: tuple[Path, pd.Da
     assert set(records["split"]) == {"images"}
     assert set(records["coverage"]) == {f"{IMAGES} images; {NO_CLASSES}"}
     assert not records["partial"].any()
-    # once as they are and once mirrored; the random floor is described by no analysis
+    # once as they are and once mirrored; floors are described by no analysis
     assert tally.rows == {
         ("mini-fs", "flat/images"): IMAGES,
         ("mini-fs", "flat/images-mirrored"): IMAGES,
         ("mini-random", "flat/images"): IMAGES,
+        ("mini-pixels", "flat/images"): IMAGES,
     }
 
 

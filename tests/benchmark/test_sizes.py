@@ -38,6 +38,8 @@ def test_one_size_keeps_names_and_several_tell_them() -> None:
         ("mini-resnet@128px", 128),
         ("mini-random", 64),
         ("mini-random@128px", 128),
+        ("mini-pixels", 64),
+        ("mini-pixels@128px", 128),
     ]
     assert found(input_size=(100, 200), floor=False, backbones="mini-resnet") == [
         ("mini-resnet@96px", 96),
@@ -52,6 +54,8 @@ def test_a_name_may_tell_its_size() -> None:
         ("mini-resnet", 64),
         ("mini-random@128px", 128),
         ("mini-random", 64),
+        ("mini-pixels@128px", 128),
+        ("mini-pixels", 64),
     ]
     assert found(backbones="mini-fs@64px", floor=False) == [("mini-fs", 64)]
     with pytest.raises(

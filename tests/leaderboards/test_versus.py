@@ -172,7 +172,7 @@ def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
     [
         (("mini-dino", "mini-clpi"), (), "there is no backbone 'mini-clpi'; did you mean 'mini-clip'?"),
         (("mini-dino", "mini-dino"), (), "two different backbones, found mini-dino twice"),
-        (("random", "mini-dino"), (), "random draws"),
+        (("random", "mini-dino"), (), "a baseline that nobody learned"),
         (NAMES, ("knm",), "there is no task 'knm'; did you mean 'knn'?"),
     ],
 )

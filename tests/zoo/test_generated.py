@@ -154,3 +154,16 @@ def test_floor_follows_the_image_and_not_its_place(loader: Loader) -> None:
     assert torch.equal(features.grid[:2], features.grid[2:].flip(0))
     assert torch.equal(features.cls[0], features.cls[3])
     assert not torch.equal(features.cls[0], features.cls[1])
+
+
+def test_raw_pixels_are_those_of_each_patch_and_of_the_image_shrunk_to_one(loader: Loader) -> None:
+    backbone, images = loader(find(["mini-pixels"])[0]), pixels(2, 64, 48)
+    kept: list[LayerFeatures] = []
+    backbone.visit(images, kept.append, [Layer(1)])
+    (features,) = kept
+    values = images.float() / 127.5 - 1  # in [-1, 1]
+    patch = values[1, :, 16:24, 40:48]
+    assert torch.allclose(features.grid[1, 2, 5], patch.flatten(), atol=1e-6)
+    assert features.cls is not None
+    small = values.unflatten(3, (8, 6)).unflatten(2, (8, 8)).mean((3, 5))  # [2 3 8 8], each of 8 x 6 pixels
+    assert torch.allclose(features.cls, small.flatten(1), atol=1e-6)

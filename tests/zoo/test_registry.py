@@ -11,7 +11,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry import all_specs, find
-from layerboard.zoo.spec import FAMILIES, BackboneSpec, Layer
+from layerboard.zoo.spec import FAMILIES, FLOORS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 
@@ -108,9 +108,9 @@ def test_mini_suite_has_every_family_and_twelve_blocks() -> None:
     suite = find(["mini-*"])
     assert [spec.family for spec in find(MINI_SUITE.backbones)] == [*FAMILIES[:7]]
     assert {spec.family for spec in suite if spec.trained} == {*FAMILIES[:7]}
-    assert {spec.family for spec in suite if not spec.trained} == {"FS", "CLIP", "BEiT", "ResNet", "random"}
+    assert {spec.family for spec in suite if not spec.trained} == {*("FS", "CLIP", "BEiT", "ResNet"), *FLOORS}
     assert {spec.depth for spec in suite if not spec.is_floor} == {12}
-    assert {spec.depth for spec in suite if spec.is_floor} == {10}
+    assert [spec.depth for spec in suite if spec.is_floor] == [10, 1]
     assert {spec.input_size for spec in suite} == {64}
 
 

@@ -7,7 +7,7 @@ of the untrained networks come from a seed.
 from dataclasses import replace
 
 from layerboard.zoo.entries.family import FAMILY, NetworkSize, entry, normalised
-from layerboard.zoo.entries.teachers import floor
+from layerboard.zoo.entries.teachers import floor, pixels
 from layerboard.zoo.seen import NOTHING
 from layerboard.zoo.spec import CLIP, HALF, BackboneSpec
 
@@ -95,4 +95,5 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     replace(_FS64, name="mini-fs64-10pct", data="10 % of the rendered images"),
     *(_untrained(spec) for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)),
     floor("mini-random", 96, PATCH, SIDE),
+    pixels("mini-pixels", PATCH, SIDE),
 )

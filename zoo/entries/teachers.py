@@ -103,3 +103,13 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
         paper="Walmer et al., Teaching Matters, CVPR 2023, arXiv:2212.03862",
         trained=False,
     )
+
+
+def pixels(name: str, patch: int, input_size: int) -> BackboneSpec:
+    """The pixels themselves, beside the random floor of that patch and input size; it has one block."""
+    return replace(
+        floor(name, 3 * patch**2, patch, input_size),
+        family="pixels",
+        stages=(Stage(1, 3 * patch**2, patch),),
+        paper="Torralba et al., 80 million tiny images, TPAMI 2008",
+    )

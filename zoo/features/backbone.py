@@ -1,4 +1,4 @@
-"""What every backbone of the zoo offers, with the checks that all of them share, and the random floor."""
+"""What every backbone of the zoo offers, with the checks that all of them share, and two floors."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import (
@@ -108,3 +109,26 @@ class RandomFloor(Backbone):
             tokens = torch.from_numpy(drawn).to(self.device, self.dtype)
             cls = tokens[:, 0] if self.spec.has_cls else None
             visitor(LayerFeatures(layer, cls, grid_of(tokens, prefix, cells)))
+
+
+class RawPixels(Backbone):
+    """The normalised pixels of a patch as its token, and the image, shrunk to one patch, as the class token.
+
+    Each value of the shrunk image is the mean of the pixels that it stands for. Every layer shows the same.
+    """
+
+    def fields_refusal(self) -> str:
+        return f"{self.spec.name} shows the pixels themselves: a patch is its receptive field."
+
+    def weights(self) -> Weights:
+        return without_weights(f"{self.spec.name} has no weights.")
+
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+        spec, side = self.spec, self.spec.patch_size
+        mean, std = (torch.tensor(each, device=self.device)[:, None, None] for each in (spec.mean, spec.std))
+        images = (pixels.to(self.device, torch.float32) / 255 - mean) / std
+        small = functional.adaptive_avg_pool2d(images, side).flatten(1)
+        patches = functional.unfold(images, side, stride=side).transpose(1, 2)
+        tokens = torch.cat((small[:, None], patches), dim=1).to(self.dtype)
+        for layer in wanted:
+            visitor(LayerFeatures(layer, tokens[:, 0], grid_of(tokens, 1, cells)))

@@ -7,7 +7,7 @@ import torch
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor
+from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import use_rule
 from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory
@@ -20,7 +20,11 @@ from layerboard.zoo.references import find_object
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 FORMAT = 1  # version of what features mean: raise it when a change of the code changes them
-FLOOR_REVISION = f"seed-{SEED}"
+# what shows the features of a family of `zoo.spec.FLOORS`, and its revision
+FLOORS: dict[str, tuple[type[Backbone], str]] = {
+    "random": (RandomFloor, f"seed-{SEED}"),
+    "pixels": (RawPixels, "pixels"),
+}
 
 
 def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
@@ -32,7 +36,8 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device; use --device cpu.")
     if spec.is_floor:
-        return RandomFloor(spec, identity_of(spec, FLOOR_REVISION, dtype), device, dtype)
+        floor, revision = FLOORS[spec.family]
+        return floor(spec, identity_of(spec, revision, dtype), device, dtype)
     if spec.checkpoint == "object":
         return own_backbone(spec, device, dtype)
     if spec.checkpoint == "module":
@@ -50,7 +55,7 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
 def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> BackboneIdentity:
     """BackboneIdentity of a backbone, from its files alone; InputError where they cannot be had."""
     if spec.is_floor:
-        return identity_of(spec, FLOOR_REVISION, dtype)
+        return identity_of(spec, FLOORS[spec.family][1], dtype)
     if spec.checkpoint == "object":
         backbone = make_own(spec.repository)
         return BackboneIdentity(backbone.revision, backbone.fingerprint)
@@ -61,7 +66,7 @@ def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Back
 
 def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> BackboneIdentity:
     """BackboneIdentity of a backbone whose revision is known."""
-    is_hub = not revision.startswith(("sha256:", "seed-"))
+    is_hub = not revision.startswith(("sha256:", "seed-", "pixels"))
     facts: tuple[object, ...] = (
         *(FORMAT, spec.repository if is_hub else spec.family, revision, str(dtype), spec.stages, spec.heads),
         *(spec.prefix_tokens, spec.has_cls, spec.mean, spec.std),

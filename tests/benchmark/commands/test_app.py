@@ -205,4 +205,6 @@ def test_the_floor_is_added_unless_it_is_left_out(
     assert [path.name for path in (tmp_path / "out" / "records").iterdir()] == ["mini-fs"]
     shutil.copytree(whole.place / "cache", tmp_path / "cache")
     assert command(capsys, "run", *options, *folders, "--cache", tmp_path / "cache").code == 0
-    assert {path.name for path in (tmp_path / "out" / "records").iterdir()} == {"mini-fs", "mini-random"}
+    assert {path.name for path in (tmp_path / "out" / "records").iterdir()} == {
+        *("mini-fs", "mini-random", "mini-pixels")
+    }

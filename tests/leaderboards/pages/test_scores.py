@@ -6,7 +6,7 @@ from layerboard.leaderboards.scores.column import BEST
 from layerboard.leaderboards.scores.differences import Ties
 from layerboard.leaderboards.scores.frames import backbones_of, floor_draws
 from layerboard.leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
-from layerboard.zoo.spec import FAMILIES
+from layerboard.zoo.spec import FAMILIES, FLOORS
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown, tied
 
@@ -49,11 +49,13 @@ def test_a_missing_score_is_an_empty_cell_and_has_no_best_layer():
 
 def test_rows_follow_the_families_then_the_names():
     names = [("b", family) for family in reversed(FAMILIES)] + [("a", "DINO")]
-    records = frame(*(layers([1.0], backbone=f"{a}-{f}", family=f, trained=f != "random") for a, f in names))
+    records = frame(
+        *(layers([1.0], backbone=f"{a}-{f}", family=f, trained=f not in FLOORS) for a, f in names)
+    )
     table = shown(main_table(Board.of(records)))
-    assert table["family"].tolist() == [*FAMILIES[:3], "DINO", *FAMILIES[3:-1], ""]
+    assert table["family"].tolist() == [*FAMILIES[:3], "DINO", *FAMILIES[3:-2], "", ""]
     assert table["backbone"].tolist()[2:4] == ["a-DINO", "b-DINO"]
-    assert table["backbone"].tolist()[-1] == "random floor"
+    assert table["backbone"].tolist()[-2:] == ["random floor", "raw pixels"]
 
 
 def test_an_unknown_family_stands_with_the_others():

@@ -72,6 +72,16 @@ def test_the_answer_comes_first_and_is_honest(text):
     assert "better than" not in card
 
 
+def test_raw_pixels_stand_below_the_random_floor_and_on_the_cards():
+    pixels = layers([17.5], backbone="raw-pixels", family="pixels", trained=False)
+    text = page(frame(layers([50.0]), pixels, floor([1.0, 2.0])))
+    card = text[text.index('<li class="card">') : text.index("</ul></details></li>")]
+    assert "raw pixels 17.5 %" in card
+    foot = Reader(text[text.index("<tfoot>") : text.index("</tfoot>")]).text
+    assert [line.strip() for line in foot.split("raw pixels")][-1].startswith("17.5")
+    assert "the only backbone with a score here" in card
+
+
 def test_every_score_is_in_a_table_that_needs_no_script(text):
     words = Reader(own(text)).text
     for score in ("30.0 ± 1.0", "61.5 ± 1.0", "62.2 ± 1.0", "31.1 ± 1.0", "10.0 ± 1.0"):
