@@ -37,10 +37,15 @@ WEIGHTS = (
     "(.safetensors, .pth)."
 )
 LABELS = (
-    "CSV file with the labels of --images DIR: columns file (relative to DIR), label and optionally split; "
-    "none: folder names are not labels."
+    "CSV file with the labels of --images DIR: columns file (relative to DIR), label and optionally split, "
+    "group; none: folder names are not labels."
 )
 FOLDERS = "DIR/metadata.csv, or the folder names"
+GROUPS = (
+    "CSV file with the columns file (relative to --images DIR) and group: images of one patient, camera, "
+    "place or series, which are sampled together."
+)
+GROUP_COLUMN = "the column group of the labels"
 
 ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
@@ -72,7 +77,7 @@ class Request(Form, kw_only=False):
     """
 
     PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
-        "Data": "suite data images labels limit",
+        "Data": "suite data images labels groups limit",
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol",
         "Layers and vectors": "layers poolings taps transform fuse input_size interpolation",
@@ -91,6 +96,7 @@ class Request(Form, kw_only=False):
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
+    groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
     output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
     cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")

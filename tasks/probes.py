@@ -8,6 +8,7 @@ stored vectors, so images are not augmented.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ class LabelledVectors:
     truth: NDArray[np.int64]  # their classes, [m]
     keys: tuple[str, ...]  # their names, [m]
     stored: NDArray[np.int64]  # places of the training images in the dataset, [n]
+    clusters: tuple[str, ...]  # what the test images are sampled with: their group, or each alone, [m]
 
     def outcome(
         self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None
@@ -52,7 +54,7 @@ class LabelledVectors:
             metric: Statistic(metric, "draws" if right.ndim == 2 else "items")
             for metric, right in correct.items()
         }
-        items = Items("images", self.keys, self.keys, ("",) * len(self.keys), values, statistics)
+        items = Items("images", self.keys, self.clusters, ("",) * len(self.keys), values, statistics)
         return Outcome(tuple(scores), items if values else None, missing=missing or {})
 
 
@@ -99,15 +101,16 @@ class LabelledTask(VectorTask):
 
     def labelled(self, vectors: Vectors) -> LabelledVectors:
         """Vectors and classes of all images that could be read."""
-        bank, queries = self.bank(vectors), vectors[self.data.val.name]
+        bank, queries, val = self.bank(vectors), vectors[self.data.val.name], self.images.val
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
         return LabelledVectors(
             bank[stored],
             self.images.train.labels[stored],
             queries[asked],
-            self.images.val.labels[asked],
-            tuple(s.key for s, ok in zip(self.images.val.samples, asked, strict=True) if ok),
+            val.labels[asked],
+            tuple(compress(val.keys, asked)),
             np.flatnonzero(stored),
+            tuple(compress(val.clusters, asked)),
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import rows_text
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
-from layerboard.benchmark.request import DATA, FOLDERS, IMAGES, LABELS, Images
+from layerboard.benchmark.request import DATA, FOLDERS, GROUP_COLUMN, GROUPS, IMAGES, LABELS, Images
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError
 
@@ -25,6 +25,7 @@ class CheckRequest(Form):
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
+    groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
 
@@ -42,14 +43,16 @@ def check_command(request: CheckRequest) -> int:
     from layerboard.benchmark.plan.location import data_folder
     from layerboard.benchmark.plan.suites import require_fitting
     from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
+    from layerboard.tasks.datasets.labels import Labelling
     from layerboard.tasks.datasets.packs.pack import check_bytes
 
     data = request.data
-    require_fitting(data, request.images, request.labels)
+    labelling = Labelling(request.labels, request.groups)
+    require_fitting(data, request.images, labelling)
     if request.digests and not str(data or "").startswith(PREFIX):
         raise InputError("--digests needs --data hf:PACK; a folder has no digests")
     if request.images:
-        inspections = [inspect_images(location, request.labels) for location in request.images]
+        inspections = [inspect_images(location, labelling) for location in request.images]
     elif data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
     else:

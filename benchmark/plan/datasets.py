@@ -14,6 +14,7 @@ from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
+from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from layerboard.tasks.identity import own_name
 from layerboard.tasks.registry import INSIDE, LAID_OUT, OWN_ROLES, Role, TaskEntry, config_of, load_code
@@ -53,7 +54,7 @@ def _probed(
     return replace(images, images=data.named(name))
 
 
-def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, Data]:
+def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> dict[str, Data]:
     """The user's own datasets by the names that records call them by, all read, before any work.
 
     Datasets that are called alike, such as two folders of one name, are called by these names in their
@@ -62,7 +63,7 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     datasets: dict[str, Data] = {}
     given: dict[str, str] = {}
     for location in locations:
-        data = read_own(location, labels)
+        data = read_own(location, labelling)
         name = own_name(data)
         if name in datasets:
             raise InputError(f"--images names the same images twice: {given[name]} and {location}")
@@ -167,7 +168,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     named = bool(names)
     bound = PlannedTasks()
     roles = {task.role for task in tasks}
-    read_own = cache(partial(own_datasets, at.images, at.labels))
+    read_own = cache(partial(own_datasets, at.images, at.labelling))
     readers = {role: [cache(read) for read in _readers_of(role, at, read_own, named=named)] for role in roles}
     if at.images and roles & {*OWN_ROLES}:
         bound.understood += [

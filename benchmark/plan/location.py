@@ -10,6 +10,7 @@ from layerboard.benchmark.plan.mini_data import mini_data
 from layerboard.benchmark.plan.suites import Catalogue, Suite
 from layerboard.benchmark.request import Request
 from layerboard.tasks.datasets.files import data_root, is_packed
+from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
@@ -24,7 +25,7 @@ class DataLocation:
     images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, that replace them all
     limit: int | None = None  # so many images a class, videos, pairs a category, images with regions, queries
     protocol: EvaluationProtocol = STANDARD
-    labels: Path | None = None  # table of the classes of the one folder of images (`tasks.datasets.folder`)
+    labelling: Labelling = AS_IT_IS  # tables beside the one folder of images (`tasks.datasets.folder`)
     further: tuple[EvaluationProtocol, ...] = ()
 
     @property
@@ -49,7 +50,7 @@ def find_data(
         data = mini_data(request.cache, request.workers, report)
     elif data is not None:
         data = data_folder(data)
-    read = (data, request.images, request.limit, protocol, request.labels)
+    read = (data, request.images, request.limit, protocol, Labelling(request.labels, request.groups))
     return DataLocation(suite.catalogue, *read, further=tuple(further))
 
 

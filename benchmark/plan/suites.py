@@ -16,6 +16,7 @@ from layerboard.tasks.datasets.defects import DefectEntry
 from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
@@ -186,7 +187,7 @@ def images_suite(datasets: Iterable[str]) -> str:
 
 def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
-    require_fitting(request.data, request.images, request.labels)
+    require_fitting(request.data, request.images, Labelling(request.labels, request.groups))
     real = request.data is not None or bool(request.images)
     name = request.suite or (STANDARD_SUITE if real else MINI_SUITE).name
     suites = {suite.name: suite for suite in SUITES}
@@ -202,18 +203,21 @@ def choose_suite(request: Request) -> Suite:
     return suite
 
 
-def require_fitting(data: Path | None, images: Sequence[str], labels: Path | None) -> None:
-    """Raise InputError for data and images together, and for labels of none or several folders of images."""
+def require_fitting(data: Path | None, images: Sequence[str], labelling: Labelling) -> None:
+    """Raise InputError for data and images together, and for tables beside none or several folders."""
     if data is not None and images:
         raise InputError("give --data or --images, not both")
-    if labels is None:
-        return
-    if not images:
-        raise InputError("--labels says the classes of your own images; give their folder with --images DIR")
-    if any(location.startswith(PREFIX) for location in images):
-        raise InputError("--labels is for a folder of images; choose the columns of hf:ID with ?label=COLUMN")
-    if len(images) > 1 and labels != NO_LABELS:
-        raise InputError(
-            f"--labels is for one folder of images, found {len(images)}; put a metadata.csv with the same "
-            "columns into each folder"
-        )
+    says = {"labels": "the classes of your own images", "groups": "which of your own images belong together"}
+    for option, table in labelling._asdict().items():
+        if table is None:
+            continue
+        if not images:
+            raise InputError(f"--{option} says {says[option]}; give their folder with --images DIR")
+        if any(location.startswith(PREFIX) for location in images):
+            instead = "; choose the columns of hf:ID with ?label=COLUMN" if option == "labels" else ""
+            raise InputError(f"--{option} is for a folder of images{instead}")
+        if len(images) > 1 and table != NO_LABELS:
+            raise InputError(
+                f"--{option} is for one folder of images, found {len(images)}; put a metadata.csv with the "
+                "same columns into each folder"
+            )

@@ -14,6 +14,7 @@ from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import IMAGENET
+from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
@@ -30,16 +31,16 @@ DATASETS: tuple[DatasetEntry[Data], ...] = (
 LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = ((has_defects, read_defects),)
 
 
-def read_own(location: str, labels: Path | None = None) -> Data:
-    """The user's own images: a folder, perhaps with a table of classes, or ``hf:ID``; raises InputError.
+def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
+    """The user's own images: a folder, perhaps with tables beside it, or ``hf:ID``; raises InputError.
 
     A folder in one of the `LAYOUTS` is read as that, unless labels are given, be they none.
     """
     if location.startswith(PREFIX):
         return read_hub_dataset(location)
     folder = Path(location)
-    readers = [read for recognised, read in LAYOUTS if labels is None and recognised(folder)]
-    return readers[0](folder) if readers else read_folder(folder, labels)
+    readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
+    return readers[0](folder) if readers else read_folder(folder, labelling)
 
 
 class State(Enum):
@@ -68,9 +69,9 @@ def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
     return _inspected(entry.name, lambda: entry.read(data))
 
 
-def inspect_images(location: str, labels: Path | None) -> Inspection:
+def inspect_images(location: str, labelling: Labelling = AS_IT_IS) -> Inspection:
     """What is there of the user's own images; arguments as of `read_own`."""
-    return _inspected(location, lambda: read_own(location, labels))
+    return _inspected(location, lambda: read_own(location, labelling))
 
 
 def _inspected(name: str, read: Callable[[], Data]) -> Inspection:

@@ -1,6 +1,6 @@
 """Images with classes, or without: folders of classes, labels, and a split where there is none."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -28,12 +28,26 @@ class ClassImages:
     samples: tuple[Sample, ...]
     labels: NDArray[np.int64]  # class index of each image, int64 [images]
     classes: tuple[str, ...]  # class names; an index is the rank of the name in sorted order
+    groups: tuple[str, ...] = ()  # what each image belongs to, "" for nothing; empty where none does
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the images."""
+        return tuple(sample.key for sample in self.samples)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """What each image is sampled with: its group, or it alone."""
+        pairs = zip(self.groups, self.keys, strict=True)
+        return tuple(group or key for group, key in pairs) if self.groups else self.keys
 
     def limited(self, limit: int) -> "ClassImages":
         """The first images of each class."""
         places = [np.flatnonzero(self.labels == label)[:limit] for label in np.unique(self.labels)]
         first = np.sort(np.concatenate([np.empty(0, np.int64), *places]))
-        return ClassImages(tuple(self.samples[index] for index in first), self.labels[first], self.classes)
+        samples = tuple(self.samples[index] for index in first)
+        groups = tuple(self.groups[index] for index in first) if self.groups else ()
+        return ClassImages(samples, self.labels[first], self.classes, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +62,28 @@ class Classification(Data):
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
         splits = (self.train, self.val)
-        return [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
+        told = [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
+        return [*told, *(split.groups for split in splits if split.groups)]
 
     @property
     def split(self) -> str:
         """What was read of it, for records: it says where ``val`` was made of ``train``."""
         return MADE_SPLIT if MADE in self.coverage.remarks else "train, val"
+
+    def grouped(self, groups: Mapping[str, str]) -> Self:
+        """The same images with groups by their names; raises InputError for one in train and in val."""
+        if not groups:
+            return self
+        train, val = (
+            replace(images, groups=tuple(groups.get(key, "") for key in images.keys))
+            for images in (self.train, self.val)
+        )
+        if cut := sorted({*train.groups} & {*val.groups} - {""}):
+            raise InputError(
+                f"expected every group of {self.name} in train or in val, found {some(cut)} in both; move "
+                "its images to one of them"
+            )
+        return replace(self, train=train, val=val)
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:

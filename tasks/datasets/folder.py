@@ -7,10 +7,19 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets import classes as classed
-from layerboard.tasks.datasets.base import Count, Coverage, PhotoSample
+from layerboard.tasks.datasets.base import Count, Coverage, PhotoSample, counted
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
-from layerboard.tasks.datasets.labels import METADATA, LabelledFile, find_metadata, match, read_label_table
+from layerboard.tasks.datasets.labels import (
+    AS_IT_IS,
+    METADATA,
+    LabelledFile,
+    Labelling,
+    find_metadata,
+    match,
+    read_groups,
+    read_label_table,
+)
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, some
 
@@ -24,10 +33,10 @@ NO_LABELS = Path("none")  # stands for a table of labels where folders are no cl
 NO_CLASSES = "no classes: layers are described, not ranked"  # what is said of images without classes
 
 
-def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
+def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> OwnImages:
     """The user's own images as a dataset named after the folder; keys are paths relative to it.
 
-    Classes come from a table, ``labels``, else from a `METADATA` file inside, else, but for `NO_LABELS`, from
+    Classes come from a table of labels, else from a `METADATA` file inside, else, but for `NO_LABELS`, from
     folders: the class of an image is the path of the folder that holds it, ``cat`` or ``animal/cat``, below
     ``train`` and ``val`` where there is such a split. Images that lie in the folder itself, without a table,
     have no classes. Where there is no val, it is made of train (`split_names`). Raises InputError.
@@ -40,6 +49,7 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
         raise InputError(
             f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
         )
+    labels, groups = labelling
     if labels == NO_LABELS:
         return _unlabelled(name, tree)
     if tables := find_metadata(tree) if labels is None else [read_label_table(labels)]:
@@ -47,7 +57,7 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
         root = tree.root.resolve()
         tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
         files, remarks, notes = match(tables, tree)
-        return _classes(name, tree, _in_split_folders(files), remarks, notes)
+        return _classes(name, tree, *_in_groups(_in_split_folders(files), remarks, tree, groups), notes)
     loose = [path for path in tree.images if "/" not in path]
     if len(loose) == len(tree.images):
         return _unlabelled(name, tree)
@@ -57,7 +67,7 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
             f"({some(loose)}); move every image into a folder that is named after its class, or say the "
             "classes with --labels FILE.csv"
         )
-    return _classes(name, tree, *_class_folders(tree), [])
+    return _classes(name, tree, *_in_groups(*_class_folders(tree), tree, groups), [])
 
 
 def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
@@ -75,6 +85,22 @@ def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
     if any(file.split for file in files) or TRAIN not in splits or not {*splits} <= {*SPLITS}:
         return files
     return [file._replace(split=split) for file, split in zip(files, splits, strict=True)]
+
+
+def _in_groups(
+    files: Sequence[LabelledFile], remarks: list[str], tree: ImageTree, table: Path | None
+) -> tuple[Sequence[LabelledFile], list[str]]:
+    """Images with the groups that a table says, or they themselves, and remarks on that."""
+    if table is not None:
+        matched, further, _ = match([read_groups(table)], tree, lambda row: row.group, ("group", "groups"))
+        group_of = {file.path: file.group for file in matched}
+        files = [file._replace(group=group_of.get(file.path, "")) for file in files]
+        remarks = [*remarks, *further]
+    if groups := {file.group for file in files} - {""}:
+        alone = sum(not file.group for file in files)
+        several = f", {counted(alone, 'image')} of none" if alone else ""
+        remarks = [*remarks, f"{counted(len(groups), 'group')} of images that belong together{several}"]
+    return files, remarks
 
 
 def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
@@ -160,4 +186,5 @@ def _classes(
         train, val = classed.divide(train, [file.name for file in files], root)
         remarks.append(classed.MADE)
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
-    return classed.classification(name, train, val, f"{queries} of {root}", coverage)
+    groups = {file.path: file.group for file in files if file.group}
+    return classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)

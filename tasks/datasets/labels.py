@@ -1,4 +1,4 @@
-"""Tables that say which class each image is of, and the images of a folder that their rows name.
+"""Tables that say of each image its class, split and group, and the images of a folder that rows name.
 
 Tables are CSV files, and what ``imagefolder`` calls metadata.
 """
@@ -23,9 +23,20 @@ from layerboard.zoo.errors import InputError, some
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
 LABEL_COLUMNS = ("label", "class")
 SPLIT_COLUMN = "split"  # says train or val; a table need not have it
+GROUP_COLUMN = "group"  # of images that belong together: of one patient, camera, place or series
 
 DELIMITERS = ",;\t|"  # what may stand between columns, the first of those that part a header best
 METADATA = ("metadata.csv", "metadata.jsonl")  # files among images that ``datasets`` writes and reads
+
+
+class Labelling(NamedTuple):
+    """What the user gives beside a folder of images to say what is in them."""
+
+    labels: Path | None = None  # table of classes; None for one in the folder, or the names of its folders
+    groups: Path | None = None  # table of the images that belong together; None for the column of ``labels``
+
+
+AS_IT_IS = Labelling()  # of a folder that says all itself
 
 
 class LabelRow(NamedTuple):
@@ -35,6 +46,8 @@ class LabelRow(NamedTuple):
     file: str  # path of the image, as written
     label: str  # its class; "" where it has none
     split: str  # its split in small letters; "" where none is named
+    group: str  # what it belongs to; "" where it stands alone
+    cells: tuple[str, ...]  # all that the row says, in the order of `LabelTable.header`
 
 
 class LabelTable(NamedTuple):
@@ -42,44 +55,80 @@ class LabelTable(NamedTuple):
 
     path: Path
     rows: tuple[LabelRow, ...]
-    columns: str  # columns that were read, in words
+    header: tuple[str, ...]  # names of all columns, as written
+    file: str | None  # the column of files; None where there is none, as of the others
+    label: str | None
+    split: str | None
+    group: str | None
     prefix: str  # folder below that of the images, ending with ``/``, that its files are relative to, or ""
+
+    @property
+    def columns(self) -> str:
+        """The columns that were understood, in words."""
+        return ", ".join(name for name in (self.file, self.label, self.split, self.group) if name)
+
+    def named(self, path: str, row: LabelRow) -> "LabelledFile":
+        """An image by its path, with what a row says of it."""
+        cells = dict(zip(self.header, row.cells, strict=True))
+        return LabelledFile(path, row.label, path, row.split, row.group, cells)
+
+
+def read_table(path: Path, prefix: str = "") -> LabelTable:
+    """The rows of a table, whichever of the columns it has; raises InputError.
+
+    ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`).
+    """
+    json_lines = path.suffix.lower() == ".jsonl"
+    lines = _json_lines(path) if json_lines else _csv_lines(path)
+    first = list(islice(lines, None if json_lines else 1))  # what has all names of columns
+    header = tuple(dict.fromkeys(name for _, record in first for name in record))
+    sought = (FILE_COLUMNS, LABEL_COLUMNS, (SPLIT_COLUMN,), (GROUP_COLUMN,))
+    file, label, split, group = columns = [_column(header, names) for names in sought]
+    repeated = {name for name in columns[1:] if name is not None}
+
+    def row_of(number: int, record: Mapping[str, str]) -> LabelRow:
+        cells = {name: intern(cell) if name in repeated else cell for name, cell in record.items()}
+        said = ("" if name is None else cells.get(name, "") for name in columns)
+        file_cell, label_cell, split_cell, group_cell = said
+        every = tuple(cells.get(name, "") for name in header)
+        return LabelRow(number, file_cell, label_cell, intern(split_cell.lower()), group_cell, every)
+
+    rows = tuple(row_of(*line) for line in chain(first, lines))
+    if not rows:
+        raise InputError(f"expected a row for each image in {path}, found none")
+    return LabelTable(path, rows, header, file, label, split, group, prefix)
 
 
 def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> LabelTable:
     """The rows of a table with a column of files and one of classes; raises InputError.
 
-    ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`). Without a
-    column of classes it has no rows where that is not ``required``.
+    Without a column of classes it has no rows where that is not ``required``.
     """
-    json_lines = path.suffix.lower() == ".jsonl"
-    lines = _json_lines(path) if json_lines else _csv_lines(path)
-    first = list(islice(lines, None if json_lines else 1))  # what has all names of columns
-    header = list(dict.fromkeys(name for _, record in first for name in record))
-    file, label, split = (_column(header, names) for names in (FILE_COLUMNS, LABEL_COLUMNS, (SPLIT_COLUMN,)))
-    rows = tuple(
-        LabelRow(
-            number,
-            record.get(file or "", ""),
-            intern(record.get(label or "", "")),
-            intern(record.get(split, "").lower() if split else ""),
-        )
-        for number, record in chain(first, lines)
-    )
-    if not rows:
-        raise InputError(f"expected a row for each image in {path}, found none")
-    if label is None and not required:
-        return LabelTable(path, (), "", prefix)
-    if file is None or label is None:
-        files, labels = (f"{', '.join(names[:-1])} or {names[-1]}" for names in (FILE_COLUMNS, LABEL_COLUMNS))
+    table = read_table(path, prefix)
+    if table.label is None and not required:
+        return table._replace(rows=())
+    require_columns(table, FILE_COLUMNS, LABEL_COLUMNS)
+    return table
+
+
+def read_groups(path: Path) -> LabelTable:
+    """The rows of a table with a column of files and one of groups; raises InputError."""
+    table = read_table(path)
+    require_columns(table, FILE_COLUMNS, (GROUP_COLUMN,))
+    return table
+
+
+def require_columns(table: LabelTable, *columns: Sequence[str]) -> None:
+    """Raise InputError for a table without some column, each given by its names, or a row without image."""
+    if not all(_column(table.header, names) for names in columns):
+        wanted = [", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1] for names in columns]
         raise InputError(
-            f"expected a column {files} and a column {labels} in the first "
-            f"line of {path}, found {some(map(describe, header), 6)}; give the columns these names, and take "
-            "out what stands above them"
+            f"expected a column {' and a column '.join(wanted)} in the first "
+            f"line of {table.path}, found {some(map(describe, table.header), 6)}; give the columns these "
+            "names, and take out what stands above them"
         )
-    if nameless := [row.number for row in rows if not row.file]:
-        raise InputError(f"expected an image in every row of {path}, found none in line {nameless[0]}")
-    return LabelTable(path, rows, ", ".join(name for name in (file, label, split) if name), prefix)
+    if nameless := [row.number for row in table.rows if not row.file]:
+        raise InputError(f"expected an image in every row of {table.path}, found none in line {nameless[0]}")
 
 
 def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
@@ -159,19 +208,35 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
 
 
 class LabelledFile(NamedTuple):
-    """An image and its class."""
+    """An image and what is said of it."""
 
     path: str  # relative to the dataset's folder, with ``/`` between names; its key
     label: str  # name of its class
     name: str  # what it is called within its class: the hash of it decides where a split is made
     split: str  # the split that it was put into, in small letters; "" where none was named
+    group: str = ""  # what it belongs to; "" where it stands alone
+    cells: Mapping[str, str] = {}  # all that its row says, by name of the column, as written
 
 
-def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledFile], list[str], list[str]]:
-    """The images that rows name, with or without ending, remarks, and what is left out; raises InputError."""
+def class_of(row: LabelRow) -> str:
+    """The class that a row says."""
+    return row.label
+
+
+def match(
+    tables: Sequence[LabelTable],
+    tree: ImageTree,
+    said: Callable[[LabelRow], str] = class_of,
+    noun: tuple[str, str] = ("class", "classes"),
+) -> tuple[list[LabelledFile], list[str], list[str]]:
+    """The images that rows name, with or without ending, remarks, and what is left out; raises InputError.
+
+    Rows of which nothing is ``said``, which is called by that noun (one, several), are left out; those of one
+    image must say the same, and name the same split and group.
+    """
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     image_of = _image_finder(tree)
-    rows: dict[str, tuple[LabelRow, Path]] = {}
+    rows: dict[str, tuple[LabelRow, LabelTable]] = {}
     missing: list[str] = []
     nameless: set[str] = set()
     twice = 0
@@ -179,31 +244,31 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> tuple[list[LabelledF
         path = image_of(table, row)
         if path is None:
             missing.append(row.file)
-        elif not row.label:
+        elif not said(row):
             nameless.add(path)
         elif path in rows:
-            _require_same(path, rows[path], (row, table.path))
+            _require_same(path, noun[0], [(said(each), each, at) for each, at in (rows[path], (row, table))])
             twice += 1
         else:
-            rows[path] = (row, table.path)
+            rows[path] = (row, table)
     if not rows and missing:
         raise InputError(
             f"expected {name} to name images below {tree.root}, such as {tree.images[0]}, found none "
             f"of its {len(missing):,} files there ({some(missing)}); names are relative to the folder"
         )
     if not rows:
-        raise InputError(f"expected a class in the rows of {name}, found none")
+        raise InputError(f"expected a {noun[0]} in the rows of {name}, found none")
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
     again = [f"{counted(twice, 'row')} repeating another row"] if twice else []
     unnamed = sorted({*tree.images} - {*rows} - nameless)
     left_out = (
         (counted(len(missing), "row"), "without an image", missing),
         (counted(len(unnamed), "image"), f"without a row in {name}", unnamed),
-        (counted(len(nameless), "image"), "whose row has no class", sorted(nameless)),
+        (counted(len(nameless), "image"), f"whose row has no {noun[0]}", sorted(nameless)),
     )
     notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
-    files = [LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items())]
-    return files, [f"classes from {name} ({columns})", *again], notes
+    files = [table.named(path, row) for path, (row, table) in sorted(rows.items())]
+    return files, [f"{noun[1]} from {name} ({columns})", *again], notes
 
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
@@ -235,10 +300,10 @@ def _normal(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
-def _require_same(path: str, *said: tuple[LabelRow, Path]) -> None:
+def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelRow, LabelTable]]) -> None:
     texts = (
-        f"{' in '.join(filter(None, (row.label, row.split)))!r} in line {row.number} of {table}"
-        for row, table in said
+        f"{' in '.join(filter(None, (said, row.split, row.group)))!r} in line {row.number} of {table.path}"
+        for said, row, table in rows
     )
-    if len({row[2:] for row, _ in said}) > 1:
-        raise InputError(f"expected one class of {path}, found {' and '.join(texts)}")
+    if len({(said, row.split, row.group) for said, row, _ in rows}) > 1:
+        raise InputError(f"expected one {noun} of {path}, found {' and '.join(texts)}")

@@ -18,7 +18,7 @@ from layerboard.tasks import sources
 from layerboard.tasks.datasets.classes import MADE, MADE_SPLIT
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS
 from layerboard.tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
-from layerboard.tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
+from layerboard.tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN, Labelling
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of, find_tasks
 from layerboard.zoo.errors import InputError
@@ -206,7 +206,7 @@ def test_check_of_nothing_says_what_to_give(capsys: Capture) -> None:
 
 
 def test_labels_none_takes_several_folders_without_classes(flat: Path) -> None:
-    found = own_datasets([str(flat.parent / "classes"), str(flat)], Path("none"))
+    found = own_datasets([str(flat.parent / "classes"), str(flat)], Labelling(Path("none")))
     assert [len(data.samples) for data in found.values()] == [IMAGES, IMAGES]
 
 
@@ -218,7 +218,7 @@ def test_identity_is_the_content_and_not_the_place_nor_the_time(flat: Path, tmp_
         own_datasets([str(flat), str(flat)])
     (tmp_path / "labels.csv").write_text("file,label\n")
     labels = table(tmp_path / "labels.csv", flat)
-    (with_labels,) = own_datasets([str(flat)], labels)
+    (with_labels,) = own_datasets([str(flat)], Labelling(labels))
     assert with_labels != name
     first = sorted((tmp_path / "flat").iterdir())[0]
     first.write_bytes(first.read_bytes()[:-1] + b"x")

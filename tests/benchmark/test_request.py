@@ -66,6 +66,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("images", ("hf:a/b", "folder"), ["hf:a/b", Path("folder")], ("hf:a/b", "folder")),
     ("images", ("folder",), Path("folder"), ("folder",)),
     ("labels", ("labels.csv",), "labels.csv", Path("labels.csv")),
+    ("groups", ("groups.csv",), "groups.csv", Path("groups.csv")),
     ("output", ("out",), "out", Path("out")),
     ("cache", ("cache",), Path("cache"), Path("cache")),
     ("device", ("cuda:1",), "cuda:1", "cuda:1"),

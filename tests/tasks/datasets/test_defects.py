@@ -9,6 +9,7 @@ from PIL import ExifTags, Image
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.defects import MVTEC_AD, TABLE, VISA, Defects, read_defect
+from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.identity import own_name
 from layerboard.zoo.errors import InputError
 
@@ -76,7 +77,7 @@ def test_classes_and_images_without_any_stay_what_they_are(tmp_path: Path) -> No
         for number in range(3):
             save(tmp_path / "sorted" / name / f"{number}.png")
     assert isinstance(read_own(str(tmp_path / "sorted")), Classification)
-    assert isinstance(read_own(str(product(tmp_path / "nut")), Path("none")), Unlabelled)
+    assert isinstance(read_own(str(product(tmp_path / "nut")), Labelling(Path("none"))), Unlabelled)
 
 
 def test_names_tell_other_images_and_other_masks(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from PIL import Image
 
 from layerboard.tasks.datasets.classes import MADE, MADE_SPLIT, Classification, Unlabelled
 from layerboard.tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
+from layerboard.tasks.datasets.labels import Labelling
 from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_class_folders
 from tests.tasks.datasets.helpers import copy_shuffled, keys
@@ -23,7 +24,7 @@ def pictures(folder: Path, count: int, ending: str = "png") -> Path:
 
 def labelled(folder: Path, labels: Path | None = None) -> Classification:
     """A folder of images with classes."""
-    found = read_folder(folder, labels)
+    found = read_folder(folder, Labelling(labels))
     assert isinstance(found, Classification)
     return found
 
@@ -130,7 +131,7 @@ def test_images_without_classes(tmp_path: Path) -> None:
     pictures(tmp_path / "years" / "2023", 2)
     pictures(tmp_path / "years" / "2024", 2)
     assert isinstance(read_folder(tmp_path / "years"), Classification)
-    without = read_folder(tmp_path / "years", NO_LABELS)
+    without = read_folder(tmp_path / "years", Labelling(NO_LABELS))
     assert isinstance(without, Unlabelled)
     assert keys(without.samples) == ["2023/0.png", "2023/1.png", "2024/0.png", "2024/1.png"]
 

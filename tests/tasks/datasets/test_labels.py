@@ -6,7 +6,8 @@ import pytest
 
 from layerboard.tasks.datasets.classes import MADE_SPLIT, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
-from layerboard.tasks.datasets.labels import read_label_table
+from layerboard.tasks.datasets.labels import Labelling, match, read_groups, read_label_table, read_table
+from layerboard.tasks.datasets.tree import read_tree
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.helpers import keys
 from tests.tasks.datasets.test_folder import labelled, pictures
@@ -106,9 +107,9 @@ def test_a_column_of_splits(folder: Path) -> None:
     alone = text.replace("Valid", "train").replace("test", "train")
     assert labelled(folder, table(folder.parent / "l.csv", alone)).split == MADE_SPLIT
     with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'dev'"):
-        read_folder(folder, table(folder.parent / "l.csv", text.replace("test", "dev")))
+        read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("test", "dev"))))
     with pytest.raises(InputError, match=r"to be train and val, found no train"):
-        read_folder(folder, table(folder.parent / "l.csv", text.replace("train", "test")))
+        read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("train", "test"))))
 
 
 def test_what_has_no_partner_is_counted_and_left_out(folder: Path) -> None:
@@ -129,7 +130,7 @@ def test_names_in_folders_absolute_and_composed_otherwise(tmp_path: Path) -> Non
     (tmp_path / "im" / "sub" / "0.png").rename(tmp_path / "im" / "sub" / "e\u0301.png")
     text = f"file,label\nsub/\u00e9.png,a\n{tmp_path}/im/sub/1.png,a\nsub\\2,b\n"
     with pytest.raises(InputError, match="found 1 in b"):
-        read_folder(tmp_path / "im", table(tmp_path / "l.csv", text))
+        read_folder(tmp_path / "im", Labelling(table(tmp_path / "l.csv", text)))
 
 
 WRONG = {
@@ -150,7 +151,7 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_table_is_one_sentence(folder: Path, text: str) -> None:
     with pytest.raises(InputError, match=WRONG[text]) as raised:
-        read_folder(folder, table(folder.parent / "l.csv", text))
+        read_folder(folder, Labelling(table(folder.parent / "l.csv", text)))
     assert "\n" not in str(raised.value)
 
 
@@ -160,17 +161,17 @@ def test_a_name_that_may_be_two_images(folder: Path) -> None:
     with pytest.raises(
         InputError, match=r"one image of the name '0' of .*, line 2, found 0.jpg, 0.png; add its ending"
     ):
-        read_folder(folder, path)
+        read_folder(folder, Labelling(path))
 
 
 def test_files_that_are_no_tables(folder: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read labels .*nowhere: No such file"):
-        read_folder(folder, folder / "nowhere")
+        read_folder(folder, Labelling(folder / "nowhere"))
     with pytest.raises(InputError, match="it is no text in UTF-8"):
-        read_folder(folder, folder / "0.png")
+        read_folder(folder, Labelling(folder / "0.png"))
     for text in ("[1]\n", "{\n"):
         with pytest.raises(InputError, match="expected one JSON object a line"):
-            read_folder(folder, table(folder / "l.jsonl", text))
+            read_folder(folder, Labelling(table(folder / "l.jsonl", text)))
     for name in ("metadata.csv", "metadata.jsonl"):
         table(folder / name, "")
     with pytest.raises(InputError, match=r"expected one table in .*, found metadata.csv and metadata.jsonl"):
@@ -221,3 +222,48 @@ def test_many_rows_take_little_memory_each(folder: Path) -> None:
         tracemalloc.stop()
     assert classes_of(data) == EXPECTED
     assert any(note.startswith("50,000 rows without an image left out") for note in data.coverage.notes)
+
+
+def test_a_row_keeps_all_of_its_cells_and_its_group(folder: Path) -> None:
+    text = "file,age,label,group\n" + "".join(f"{i},{20 + i},{CLASSES[i % 2]},p{i // 4}\n" for i in range(10))
+    path = table(folder.parent / "l.csv", text)
+    read = read_table(path)
+    assert (read.columns, read.header) == ("file, label, group", ("file", "age", "label", "group"))
+    files, remarks, notes = match([read], read_tree(folder))
+    assert remarks == ["classes from l.csv (file, label, group)"]
+    assert notes == []
+    assert files[5].cells == {"file": "5", "age": "25", "label": "dog", "group": "p1"}
+    assert files[5].group == "p1"
+
+
+def test_a_table_of_groups_needs_no_classes(folder: Path) -> None:
+    path = table(folder.parent / "groups.csv", "file,group\n0,a\n1,a\n2,\n")
+    assert [(row.label, row.group) for row in read_groups(path).rows] == [("", "a"), ("", "a"), ("", "")]
+    assert read_label_table(path, required=False).rows == ()
+    with pytest.raises(InputError, match="and a column label or class in the first line of"):
+        read_label_table(path)
+    with pytest.raises(
+        InputError, match=r"expected a column file_name.* and a column group in the first line"
+    ):
+        read_groups(table(folder.parent / "g.csv", "file,patient\n0,a\n"))
+
+
+def test_groups_of_a_split_are_clusters_and_are_not_cut(tmp_path: Path) -> None:
+    for split in ("train", "val"):
+        for name in CLASSES:
+            pictures(tmp_path / "im" / split / name, 3)
+    lines = [
+        f"{split}/{name}/{i}.png,{split}{name}{i // 2}"
+        for split in ("train", "val")
+        for name in CLASSES
+        for i in range(3)
+    ]
+    path = table(tmp_path / "groups.csv", "file,group\n" + "\n".join(lines[:-1]) + "\n")
+    data = read_folder(tmp_path / "im", Labelling(groups=path))
+    assert isinstance(data, Classification)
+    assert data.val.clusters == ("valcat0", "valcat0", "valcat1", "valdog0", "valdog0", "val/dog/2.png")
+    assert "7 groups of images that belong together, 1 image of none" in data.coverage.remarks
+    assert "groups from groups.csv (file, group)" in data.coverage.remarks
+    table(path, "file,group\ntrain/cat/0,p1\nval/cat/0,p1\n")
+    with pytest.raises(InputError, match="every group of im in train or in val, found p1 in both"):
+        read_folder(tmp_path / "im", Labelling(groups=path))

@@ -144,7 +144,7 @@ def test_what_is_left_out_is_counted_by_ending(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     names = ("1.heic", "2.HEIC", "1.mov", "2.mov", "3.Mov", "1.eps", "README")
-    found = inspect_images(str(photos_folder(tmp_path / "photos", picture, *names)), None)
+    found = inspect_images(str(photos_folder(tmp_path / "photos", picture, *names)))
     assert found.state is State.PARTIAL
     assert "3 images" in found.text
     assert "2 images left out (2 .heic): to have them read, pip install 'layerboard[heic]'" in found.text
@@ -164,6 +164,6 @@ def test_heic_is_read_where_its_plug_in_is_installed(
     monkeypatch.setattr(Image, "EXTENSION", dict(Image.EXTENSION))
     folder = photos_folder(tmp_path / "photos", picture)
     picture.save(folder / "d.HEIC", format="PNG")
-    found = inspect_images(str(folder), None)
+    found = inspect_images(str(folder))
     assert (found.state, found.text[:8]) == (State.COMPLETE, "4 images")
     assert "HEIF" in photos.formats()

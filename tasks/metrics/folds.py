@@ -1,0 +1,48 @@
+"""Folds for cross-validation: every item is scored once, by what was learned from the other folds."""
+
+import numpy as np
+
+from layerboard.tasks.metrics.arrays import Integers
+
+FOLDS = 5
+SEED = 0
+
+
+def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, seed: int = SEED) -> Integers:
+    """The fold of each item, [n] in 0 to folds - 1: groups are never cut, classes are spread evenly.
+
+    Groups come the largest first, equal ones in an order drawn from the seed. Each goes to the fold that has
+    least of its classes, relative to their sizes; of equal folds to the smallest, the first. Where every item
+    is a group, two folds differ by one item of a class at most. Fewer groups than folds leave folds empty.
+
+    Args:
+        labels: Class of each item, [n], from 0; all equal where nothing is to be spread.
+        groups: Group of each item, [n], from 0; an item that stands alone has one of its own.
+        folds: How many, at least 2.
+        seed: Of the order of equal groups.
+
+    Raises:
+        ValueError: Shapes do not fit, or there are fewer than two folds.
+    """
+    if labels.ndim != 1 or groups.shape != labels.shape or folds < 2:
+        raise ValueError(f"expected two folds of labels and groups [n], found {labels.shape}, {groups.shape}")
+    sizes, share = np.bincount(groups), 1.0 / np.maximum(np.bincount(labels), 1)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
+    held = np.zeros((folds, len(share)), np.int64)
+    items = np.zeros(folds, np.int64)
+    fold_of = np.zeros(len(labels), np.int64)
+    for group in order[sizes[order] > 0]:
+        classes, counts = np.unique(labels[members[group]], return_counts=True)
+        crowded = (held[:, classes] * (counts * share[classes])).sum(axis=1)
+        fold = np.lexsort((items, crowded))[0]
+        held[fold, classes] += counts
+        items[fold] += sizes[group]
+        fold_of[members[group]] = fold
+    return fold_of
+
+
+def group_numbers(names: tuple[str, ...]) -> Integers:
+    """Numbers of groups from 0 by the sorted order of their names, [n]."""
+    return np.unique(np.asarray(names, str), return_inverse=True)[1].astype(np.int64)
