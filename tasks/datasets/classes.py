@@ -62,8 +62,8 @@ class Classification(Data):
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
         splits = (self.train, self.val)
-        told = [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
-        return [*told, *(split.groups for split in splits if split.groups)]
+        sides = [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
+        return [*sides, *(split.groups for split in splits if split.groups)]
 
     @property
     def split(self) -> str:
