@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from operator import attrgetter
 
 import pandas as pd
 
@@ -69,9 +70,8 @@ def _fitting(answer: Answer) -> dict[tuple[str, int, int], float]:
     """The layers that are good enough for a column, by backbone, number and depth, and what they lose."""
     rows = answer.column.candidates
     rows = rows[rows["backbone"].isin([answer.backbone, *answer.rivals])]
-    rows = rows[
-        rows["tied"].astype(bool) | (rows["value"] == rows.groupby("backbone")["value"].transform("max"))
-    ]
+    top = rows.groupby("backbone")["value"].transform("max")
+    rows = rows[rows["tied"].astype(bool) | (rows["value"] == top)]
     fields = rows[["backbone", "layer", "depth", "value"]].itertuples(index=False, name=None)
     return {(str(name), int(layer), int(depth)): answer.score - value for name, layer, depth, value in fields}
 
@@ -121,11 +121,8 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
     """One row a column of the leaderboard, in full: columns `COLUMN_FIELDS` and `_FIELDS`."""
-    rows = [
-        {name: getattr(answer.column, name) for name in COLUMN_FIELDS}
-        | {name: getattr(answer, name) for name in _FIELDS}
-        for answer in answers
-    ]
+    facts, numbers = attrgetter(*COLUMN_FIELDS), attrgetter(*_FIELDS)
+    rows = [facts(answer.column) + numbers(answer) for answer in answers]
     return pd.DataFrame(rows, columns=[*COLUMN_FIELDS, *_FIELDS])
 
 

@@ -178,11 +178,8 @@ def regression_check(
         if not backbones
         or any(fnmatchcase(name, pattern) for name in (key.backbone, key.other) for pattern in backbones)
     }
-    moved = {
-        key: change
-        for key, row in rows.items()
-        if (change := _moved(row, today.get(key), tolerance.limit(key.task)))
-    }
+    changes = {key: _moved(row, today.get(key), tolerance.limit(key.task)) for key, row in rows.items()}
+    moved = {key: change for key, change in changes.items() if change}
     return len(rows), tuple(moved[key] for key in sorted(moved, key=lambda key: (-moved[key].distance, key)))
 
 

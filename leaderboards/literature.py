@@ -129,17 +129,11 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
-    missing, unknown = (
-        {*NEEDED} - {*names},
-        {name for name in names if name not in COLUMNS or names.count(name) > 1},
-    )
-    if missing or unknown:
-        difference = (
-            f"without {', '.join(sorted(missing))}" if missing else f"with {', '.join(sorted(unknown))}"
-        )
+    missing = sorted({*NEEDED} - {*names})
+    if wrong := missing or sorted({name for name in names if name not in COLUMNS or names.count(name) > 1}):
         raise InputError(
             f"{path}, line 1: expected the columns {', '.join(NEEDED)}, further ones once each "
-            f"(docs/reference/columns.md); found {difference}"
+            f"(docs/reference/columns.md); found {'without' if missing else 'with'} {', '.join(wrong)}"
         )
     numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}

@@ -31,15 +31,14 @@ class Repository:
 
         Raises InputError where there is none of that name, or one is not as it was submitted.
         """
-        paths = [path for path in (folder / SUBMISSIONS).iterdir() if path.is_dir() and path.name[0] != "."]
+        below = folder / SUBMISSIONS
+        paths = [path for path in below.iterdir() if path.is_dir() and path.name[0] != "."]
         submissions = [read_submission(path) for path in paths]
         for each in submissions:
             if each.problems:
                 raise InputError(f"{each.folder} is not as it was submitted: {each.problems[0]}")
         if not submissions:
-            raise InputError(
-                f"expected submissions in {folder / SUBMISSIONS}, found none; `submit` writes one"
-            )
+            raise InputError(f"expected submissions in {below}, found none; `submit` writes one")
         submissions.sort(key=lambda each: (each.manifest.date, each.name))
         names = [each.name for each in submissions]
         if since is None or since in names:
@@ -74,9 +73,7 @@ class Repository:
             frame = _scores([each.records for name, each in these.items() if others.get(name) is not each])
             frame = frame if "layer" in keys else frame[frame["best"] == "True"]
             frames.append(frame[[*dict.fromkeys([*keys, "layer", "value"])]])
-        rows = frames[0].merge(
-            frames[1], "outer", on=[*keys], suffixes=("_before", "_now"), indicator="change"
-        )
+        rows = frames[0].merge(frames[1], "outer", [*keys], suffixes=("_before", "_now"), indicator="change")
         words = {"left_only": "gone", "right_only": "new", "both": "moved"}
         rows = rows.assign(change=rows["change"].map(words).astype(str)).fillna("")
         return rows[rows["value_before"] != rows["value_now"]].reset_index(drop=True)

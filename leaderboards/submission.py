@@ -140,10 +140,8 @@ def read_submission(folder: Path) -> Submission:
     Raises InputError where it is none, one of another `RESULTS_VERSION`, or a file is damaged.
     """
     manifest = read_manifest(folder)
-    if manifest.results_version != RESULTS_VERSION:
-        raise InputError(
-            f"{folder} has results version {manifest.results_version}, this layerboard {RESULTS_VERSION}"
-        )
+    if (theirs := manifest.results_version) != RESULTS_VERSION:
+        raise InputError(f"{folder} has results version {theirs}, this layerboard {RESULTS_VERSION}")
     results = results_of(folder)
     weights = weights_of(pd.concat([result.records for result in results]))
     problems = _unlike("file", manifest.files, digests_of(folder))

@@ -193,10 +193,8 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
     if not frames:
-        where = " or ".join(map(str, folders)) or "no folder"
-        raise InputError(
-            f"expected records (*.parquet) in {where} but found none; `layerboard run` writes them"
-        )
+        at = " or ".join(map(str, folders)) or "no folder"
+        raise InputError(f"expected records (*.parquet) in {at} but found none; `layerboard run` writes them")
     return pd.concat(frames, ignore_index=True)
 
 

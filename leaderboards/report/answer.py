@@ -37,15 +37,10 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         column, task = answer.column, task_display(answer.column.task)
         titles[column] = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
         score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
-        card = {
-            "title": titles[column],
-            "asks": task.asks,
-            "answer": answer,
-            "score": score,
-            "spread": spread,
-        }
+        card = {"title": titles[column], "asks": task.asks, "answer": answer, "score": score}
         card |= {"backbone": report.board.labels[answer.backbone], "sure": _sure(answer, report.board.labels)}
-        cards.append(card | {"baselines": _baselines(answer, report), "facts": _details(answer, report)})
+        card |= {"spread": spread, "baselines": _baselines(answer, report), "facts": _details(answer, report)}
+        cards.append(card)
     return filled("answer", verdict=_verdict(answers, titles, report), cards=cards)
 
 

@@ -129,10 +129,8 @@ def _marked(usual: float, faint: float = 0.15) -> Spec:
 
 
 _COLOUR, _SHAPE, _DASH = (_by_backbone(values) for values in ("{colours}", "{shapes}", "{dashes}"))
-_BAND = {
-    "mark": {"type": "area", "aria": False},
-    "encoding": {"y": _LOW, "y2": {"field": "ci_high"}, "color": _COLOUR},
-}
+_BAND: Spec = {"mark": {"type": "area", "aria": False}}
+_BAND |= {"encoding": {"y": _LOW, "y2": {"field": "ci_high"}, "color": _COLOUR}}
 
 
 def _names(places: Spec) -> list[Spec]:
@@ -204,10 +202,8 @@ def curves() -> Spec:
     """
     places = {"x": _ACROSS, "y": _VALUE}
     measured = {"transform": [{"filter": "datum.place != 'published'"}]}
-    shown = {"test": "datum.backbone == mark || (mark == '' && {few})", "value": 0.16}
-    band = _BAND | {
-        "encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"condition": shown, "value": 0}}
-    }
+    lit = {"test": "datum.backbone == mark || (mark == '' && {few})", "value": 0.16}
+    band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"condition": lit, "value": 0}}}
     cursor = [{"calculate": "at", "as": "x"}, {"filter": "isValid(datum.x)"}]
     layers = [
         _floor("y"),
@@ -233,14 +229,10 @@ def panels() -> Spec:
     other = {"transform": [{"filter": "datum.backbone != datum.panel"}], "encoding": places,
              "mark": {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}}  # fmt: skip
     field = {"field": "panel", "type": "nominal", "title": None, "sort": "{backbones}"}
-    facet = {
-        "facet": field | {"header": {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}}
-    }
-    inner = {
-        "width": "{width}",
-        "height": 110,
-        "layer": [_floor("y"), other, own | {"layer": [band, line, points | tips]}],
-    }
+    header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}
+    facet = {"facet": field | {"header": header}}
+    layers = [_floor("y"), other, own | {"layer": [band, line, points | tips]}]
+    inner = {"width": "{width}", "height": 110, "layer": layers}
     return _open() | facet | {"columns": "{columns}", "spec": inner}
 
 

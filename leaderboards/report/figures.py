@@ -198,14 +198,12 @@ def _tradeoff(report: Report, name: str, layers: pd.DataFrame, words: Row) -> Sp
     costs = report.costs[["backbone", "layer", name]]
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
-    ahead = pareto_front(rows, "cost")
+    front = pareto_front(rows, "cost").index
     wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
     along = np.log(rows["cost"]) if wide else rows["cost"]
     shown = rows["backbone"].isin(words["backbones"])
     named = _with_ends(rows.assign(along=along)[shown], "along", float(along.max() - along.min()))
-    rows = rows.assign(
-        shown=shown, front=rows.index.isin(ahead.index), name=rows["backbone"], end=named["end"]
-    )
+    rows = rows.assign(shown=shown, front=rows.index.isin(front), name=rows["backbone"], end=named["end"])
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
     return _drawn("tradeoff", _rows(rows), words | {"scale": scale}) | {"height": HEIGHT}
 

@@ -49,9 +49,7 @@ class LayerMaps:
     layer: str
     grids: tuple[Cells, ...]  # of each picture
     tokens: PrincipalTokens  # at length 1
-    stored: tuple[
-        NDArray[np.int8], Floats
-    ]  # these as the page holds them: whole numbers, step of each column
+    stored: tuple[NDArray[np.int8], Floats]  # as the page holds them: whole numbers, step of each column
     error: float  # the largest of a cosine that the page computes
     turned: Floats  # what becomes colours: scores of three directions, turned onto another layer's [cells 3]
     maps: Mapping[str, Floats]
@@ -176,9 +174,8 @@ def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Im
     sheets = {}
     for name in names:
         layers = (layer for layer in backbone.layers if name in ("colours", *layer.maps))
-        sheets[name] = _sheet(
-            {"": small} | {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
-        )
+        columns = {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
+        sheets[name] = _sheet({"": small} | columns)
     return sheets
 
 

@@ -85,11 +85,10 @@ def _scored_sections(report: Report) -> list[PageSection]:
     if report.best.empty:
         return []
     task = filled("task", tasks=[*report.columns["column"]])
+    title = "The best layer of each backbone in each task"
     sections = [
         PageSection("answer", "answer", "The answer", answer_html(answers_of(report.board), report)),
-        PageSection(
-            "best", "best layers", "The best layer of each backbone in each task", best_table(report)
-        ),
+        PageSection("best", "best layers", title, best_table(report)),
         PageSection("task-section", "one task", "One task, layer by layer", task),
     ]
     if report.axes:

@@ -35,10 +35,8 @@ def best_table(report: Report) -> Markup:
     rows = []
     for backbone in report.backbones.to_dict("records"):
         name = str(backbone["backbone"])
-        cells = [
-            _fact("backbone", name) | {"note": str(backbone["claim"])},
-            *([_rank(ranks[name])] if ranks else []),
-        ]
+        rank = [_rank(ranks[name])] if ranks else []
+        cells = [_fact("backbone", name) | {"note": str(backbone["claim"])}, *rank]
         cells += [_score(scores.get((name, column))) for column in columns]
         cells += [_fact(key, backbone[key]) for key in facts]
         # what filters ask for are attributes of the row

@@ -108,15 +108,13 @@ class Difference:
     high: float = math.nan
 
 
-def differences_of(
-    column: Column, sides: Sequence[Side], reference: Side, items: Path | None
-) -> list[Difference]:
-    """Each score less that of a reference, with intervals where the items of all are there."""
-    plain = [Difference(side.score - reference.score) for side in sides]
+def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Difference]:
+    """Each score less that of another side, with intervals where the items of all are there."""
+    plain = [Difference(side.score - base.score) for side in sides]
     if items is None:
         return plain
     measured: list[Items] = []
-    for side in (*sides, reference):
+    for side in (*sides, base):
         measured += known_items(column, [side], items).values()
     if len(measured) <= len(sides):
         return plain

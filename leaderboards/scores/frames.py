@@ -79,10 +79,8 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
         records = records.iloc[list(last.values())].reset_index(drop=True)
     infinite = np.isinf(records["value"].astype(float))
     if infinite.any():  # what is no number is never the best of anything
-        records = records.assign(
-            reason=records["reason"].mask(infinite, "not a number: infinite"),
-            value=records["value"].mask(infinite),
-        )
+        reason = records["reason"].mask(infinite, "not a number: infinite")
+        records = records.assign(reason=reason, value=records["value"].mask(infinite))
     texts = [column for column, dtype in records.dtypes.items() if isinstance(dtype, pd.StringDtype)]
     return records.astype(dict.fromkeys(texts, object)).copy() if texts else records
 
@@ -116,10 +114,8 @@ def candidates(rows: pd.DataFrame) -> pd.DataFrame:
 
 def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The best row of each backbone, column and metric; the lower layer of equal ones; no floor."""
-    rows = candidates(rows)
-    rows = rows[~is_floor(rows)].sort_values(
-        ["value", "layer", "pooling"], ascending=[False, True, True], kind="stable"
-    )
+    rows, order = candidates(rows), ["value", "layer", "pooling"]
+    rows = rows[~is_floor(rows)].sort_values(order, ascending=[False, True, True], kind="stable")
     return rows.drop_duplicates(["backbone", *COLUMN])
 
 
@@ -146,9 +142,8 @@ def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.Dat
     """Records that compare two layers, each turned so that the backbone higher in the tables is first."""
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
     first, second = pairs["backbone"].map(ranks), pairs["other"].map(ranks)
-    deeper = (pairs["layer"] > pairs["other_layer"]) | (
-        (pairs["layer"] == pairs["other_layer"]) & (pairs["tap"] > pairs["other_tap"])
-    )
+    same, later = pairs["layer"] == pairs["other_layer"], pairs["tap"] > pairs["other_tap"]
+    deeper = (pairs["layer"] > pairs["other_layer"]) | (same & later)
     turned = (first > second) | ((first == second) & deeper)
     sides, others = ["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]
     swapped = pairs[turned].rename(columns=dict(zip([*sides, *others], [*others, *sides], strict=True)))

@@ -42,16 +42,14 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     how = [part for part in (row["protocol"], row["transform"]) if part not in ("", "none")]
     protocol = f" ({', '.join(how)})" if how else ""
     unmeasured = row["verdict"] in NOT_MEASURED
-    measured, interval = row["measured"] is not None, row["ci_low"] is not None
+    measured, interval, rule = row["measured"] is not None, row["ci_low"] is not None, row["rule"]
+    source = f"{row['source']}, {row['table']}".removesuffix(", ")
     return {
         "backbone": row["backbone"],
         "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
-        "source": f"{row['source']}, {row['table']}".removesuffix(", ")
-        + f"{' (second hand)' if row['second_hand'] else ''}",
-        "published": fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], row["rule"]),
-        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], row["rule"])
-        if measured
-        else "",
+        "source": f"{source}{' (second hand)' if row['second_hand'] else ''}",
+        "published": fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], rule),
+        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], rule) if measured else "",
         "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
         "difference": f"{row['difference']:+.2f}" if measured else "",
         "verdict": row["verdict"],

@@ -1,6 +1,6 @@
 """Scores as tables: frames of text and of cells that may be marked."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 import pandas as pd
 
@@ -14,6 +14,7 @@ from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
 
 EMPTY = Cell("")
+Cells = dict[str, Cell]  # of a column, by backbone
 
 TURNS, LEVELS = (
     tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
@@ -41,7 +42,7 @@ def main_table(board: Board) -> pd.DataFrame:
     ``mean ± s.d.``, and it is never marked.
     """
 
-    def cells(column: Column) -> dict[str, Cell]:
+    def cells(column: Column) -> Cells:
         tied = board.ties.get(column.key, Ties()).tied
         return _floor_cells(column.floors) | _best_cells(column.best, tied, column.better_poolings)
 
@@ -51,9 +52,7 @@ def main_table(board: Board) -> pd.DataFrame:
     return table
 
 
-def board_table(
-    board: Board, cells: Callable[[Column], Mapping[str, Cell]], *, floor: bool = True
-) -> pd.DataFrame:
+def board_table(board: Board, cells: Callable[[Column], Cells], *, floor: bool = True) -> pd.DataFrame:
     """A table of the leaderboard by the cells of each column, with or without the random floor."""
     backbones = [backbone for backbone in board.scored_backbones if floor or not backbone.floor]
     table: dict[str, list[str] | list[Cell]] = {
@@ -139,9 +138,7 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     )
 
 
-def _best_cells(
-    best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()
-) -> dict[str, Cell]:
+def _best_cells(best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()) -> Cells:
     """The cell of each best layer, the highest and those tied with it marked, ↑ behind exceeded ones."""
     top = best["value"].max()
     fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
@@ -154,7 +151,7 @@ def _best_cells(
     }
 
 
-def _floor_cells(floors: pd.DataFrame) -> dict[str, Cell]:
+def _floor_cells(floors: pd.DataFrame) -> Cells:
     """For each random floor its cell ``mean ± s.d.``, or the mean of a single draw."""
     fields = floors[["backbone", "mean", "deviation"]].itertuples(index=False, name=None)
     return {str(name): Cell(score_text(mean, deviation)) for name, mean, deviation in fields}

@@ -93,17 +93,8 @@ def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
     title = task_display(analysis.task).title
     title = f"{title[0].upper()}{title[1:]} on {analysis.dataset_name} ({analysis.protocol})"
     file = f"{key}.{analysis.data}" if analysis.apart else key
-    return Evidence(
-        analysis.task,
-        analysis.dataset_name,
-        analysis.metrics,
-        title,
-        file,
-        alone,
-        pairs,
-        board.backbones,
-        load,
-    )
+    facts = analysis.task, analysis.dataset_name, analysis.metrics, title, file
+    return Evidence(*facts, alone, pairs, board.backbones, load)
 
 
 def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:

@@ -97,6 +97,9 @@ class Named:
     correlation: float  # Spearman's, of liking and score over layers; NaN of a rule, or where there is none
 
 
+Choices = Sequence[Named]
+
+
 @dataclass(frozen=True, slots=True)
 class Beaten:
     """One criterion beside the rules, over backbones, of each of which all columns count together.
@@ -157,7 +160,7 @@ def _verdict(tests: Sequence[Beaten], count: int) -> Text:
     return said(NONE, lower=LOWER.format(names=lower, count=count) if lower else NOT_LOWER)
 
 
-def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
+def _in_columns(choices: Choices, columns: Sequence[Column]) -> Text:
     """Criteria that lose less than both rules in single columns; no words where there are no several."""
     texts = []
     for column in columns:
@@ -167,9 +170,7 @@ def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
     return said(IN_COLUMNS, columns="; ".join(texts)) if texts and len(columns) > 1 else Text(())
 
 
-def _means(
-    choices: Sequence[Named], columns: Sequence[Column], number: str, names: Sequence[str]
-) -> pd.DataFrame:
+def _means(choices: Choices, columns: Sequence[Column], number: str, names: Sequence[str]) -> pd.DataFrame:
     """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
     headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
     return pd.DataFrame(
@@ -178,7 +179,7 @@ def _means(
     )
 
 
-def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
+def _layer_table(board: Board, choices: Choices) -> pd.DataFrame:
     """Regret and layers by backbone, a column a rule or criterion; empty where none is named."""
     cells: dict[str, dict[str, str]] = {}
     for choice in choices:
@@ -237,9 +238,7 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
         yield _named(criterion, named_layers(liking), rank_correlation(liking, scores))
 
 
-def by_backbone(
-    choices: Sequence[Named], by: str, number: str = "regret", column: Column | None = None
-) -> Floats:
+def by_backbone(choices: Choices, by: str, number: str = "regret", column: Column | None = None) -> Floats:
     """``regret`` or ``correlation`` of a criterion or rule: each backbone's in a column, or mean over all."""
     own = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
     return _over_columns({(choice.backbone, choice.column.key): getattr(choice, number) for choice in own})
@@ -250,7 +249,7 @@ def mean_of(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def against_rules(named: Sequence[Named]) -> tuple[Beaten, ...]:
+def against_rules(named: Choices) -> tuple[Beaten, ...]:
     """Every criterion that does not name the last layer by what it is, beside both rules.
 
     Compared is what both name for the same backbone and column. A criterion beats the rules where it beats

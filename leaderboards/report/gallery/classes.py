@@ -1,11 +1,10 @@
 """Which classes are told apart: accuracy by class, the lowest first, and what each class is taken for."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from layerboard.leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.gallery.examples import ExampleSets
 from layerboard.leaderboards.sections.tables import mark_of
 from layerboard.tasks.blocks import Cell
 from layerboard.tasks.metrics.arrays import Floats
@@ -25,7 +24,7 @@ class ClassAccuracy(NamedTuple):
     names: list[str]
 
 
-def class_accuracy(every: Sequence[ExampleSet]) -> ClassAccuracy | None:
+def class_accuracy(every: ExampleSets) -> ClassAccuracy | None:
     """Accuracy by class of the backbones that were asked for the first one's classes.
 
     None where no classes were kept. The commonest mistakes come first.
@@ -35,9 +34,8 @@ def class_accuracy(every: Sequence[ExampleSet]) -> ClassAccuracy | None:
         return None
     folders, images = best.arrays["classes"], best.at_best(key)
     alike = [each for each in every if np.array_equal(each.arrays.get("classes", ()), folders)]
-    shares = np.stack(
-        [100 * each.at_best("class_right") / np.maximum(each.at_best(key), 1) for each in alike]
-    )
+    parts = [100 * each.at_best("class_right") / np.maximum(each.at_best(key), 1) for each in alike]
+    shares = np.stack(parts)
     return ClassAccuracy(
         [each.backbone for each in alike],
         shares,
@@ -48,7 +46,7 @@ def class_accuracy(every: Sequence[ExampleSet]) -> ClassAccuracy | None:
     )
 
 
-def class_table(every: Sequence[ExampleSet]) -> dict[str, object]:
+def class_table(every: ExampleSets) -> dict[str, object]:
     """Title, heads and rows of the classes that the first backbone tells worst, the other backbones beside.
 
     Nothing where no classes were kept.

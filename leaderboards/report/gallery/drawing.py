@@ -1,7 +1,7 @@
 """How the examples of one kind of task are drawn, and which of them."""
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.leaderboards.records.thumbnails import is_whole
-from layerboard.leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 from layerboard.leaderboards.report.html import filled
 
 ROOM = 420_000  # characters that all pictures together take at most; what comes after has its name only
@@ -138,9 +138,12 @@ class Drawing(NamedTuple):
     answer: Callable[[ExampleSet, int], tuple[str, bool | None]]
 
 
-def drawn(
-    drawing: Drawing, every: Sequence[ExampleSet], pictures: SharedPictures
-) -> tuple[str, list[Example]]:
+def scored(text: str, array: str = "score") -> Callable[[ExampleSet, int], tuple[str, None]]:
+    """An answer that is a number of an array, neither right nor wrong, in words."""
+    return lambda examples, index: (text.format(examples.drawn(array)[examples.best, index]), None)
+
+
+def drawn(drawing: Drawing, every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Example]]:
     """What is to be seen, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
     chosen = [(best, story) for story in _stories(drawing, best, missed(drawing, every))]
@@ -168,15 +171,13 @@ def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:
     return text if right is None else judged(text, right)
 
 
-def found_again(
-    drawing: Drawing, every: Sequence[ExampleSet], name: object
-) -> Iterator[tuple[ExampleSet, int]]:
+def found_again(drawing: Drawing, every: ExampleSets, name: object) -> Iterator[tuple[ExampleSet, int]]:
     """The example of a name among those of some backbones: whose it is, and its place there."""
     for each in every:
         yield from ((each, int(index)) for index in np.flatnonzero(each.arrays[drawing.key] == name))
 
 
-def missed(drawing: Drawing, every: Sequence[ExampleSet]) -> Floats:
+def missed(drawing: Drawing, every: ExampleSets) -> Floats:
     """By how much another backbone does better on what the first one misses, each at its best layer.
 
     Points for each example of the first one; NaN for what it does not miss, or all others do, too.

@@ -71,7 +71,11 @@ class ExampleSet:
 
     def called(self, folder: object) -> str:
         """A class in words: its name, or that of its folder."""
+        """A class in words: its name, or that of its folder."""
         return self._names.get(str(folder), str(folder))
+
+
+ExampleSets = Sequence[ExampleSet]  # of several backbones, the best first
 
 
 def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:

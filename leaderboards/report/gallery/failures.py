@@ -1,6 +1,6 @@
 """What the best backbone of each task fails at, as tables: classes, confusions and pictures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.report.gallery.classes import class_accuracy
 from layerboard.leaderboards.report.gallery.drawing import GOOD, Drawing, found_again, missed
-from layerboard.leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.gallery.examples import ExampleSets
 from layerboard.leaderboards.report.gallery.section import DRAWINGS, column_examples
 
 _FACTS = ("class", "source", "target")  # arrays that tell more of an example than its name
@@ -31,7 +31,7 @@ def failure_frames(board: Board, output: Path) -> Iterator[tuple[str, pd.DataFra
                 yield f"{who}: missed, and another backbone does well", rows
 
 
-def _classes(every: Sequence[ExampleSet]) -> Iterator[tuple[str, pd.DataFrame]]:
+def _classes(every: ExampleSets) -> Iterator[tuple[str, pd.DataFrame]]:
     if kept := class_accuracy(every):
         rows = [(kept.names[row], kept.images[row], kept.shares[0, row]) for row in kept.lowest]
         yield "accuracy by class, percent", pd.DataFrame(rows, columns=["class", "images", "accuracy"])
@@ -40,7 +40,7 @@ def _classes(every: Sequence[ExampleSet]) -> Iterator[tuple[str, pd.DataFrame]]:
             yield "commonest confusions", pd.DataFrame(pairs, columns=["class", "taken for", "images"])
 
 
-def _missed(drawing: Drawing, every: Sequence[ExampleSet]) -> pd.DataFrame:
+def _missed(drawing: Drawing, every: ExampleSets) -> pd.DataFrame:
     """A row for each example that the first backbone misses, and who does well, each at its best layer."""
     best, gains, rows = every[0], missed(drawing, every), []
     facts = [name for name in _FACTS if name in best.arrays]

@@ -1,7 +1,6 @@
 """Examples of images beside images: what layers find nearest to a query, and what their clusters hold."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from layerboard.leaderboards.report.gallery import drawing
 from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
-from layerboard.leaderboards.report.gallery.examples import ExampleSet
+from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
 LEAST = 2  # images that a cluster holds which is shown
@@ -108,18 +107,15 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
     )
 
 
-def _ranking_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
-    return f"AP {_precision(examples)[examples.best, index]:.0f}", None
-
-
 # queries, and the images that layers rank first
-RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _ranking_answer)
+_RANKING_ANSWER = drawing.scored("AP {:.0f}", "average_precision")
+RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _RANKING_ANSWER)
 
 
 # ---- clusters -----------------------------------------------------------------------------------
 
 
-def clusters(every: Sequence[ExampleSet], pictures: SharedPictures) -> tuple[str, list[Example]]:
+def clusters(every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Example]]:
     """How the first, the best and the last layer of the best backbone group the same images."""
     examples = every[0]
     rows = sorted({0, examples.best, len(examples.layers) - 1})
@@ -150,11 +146,9 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     )
 
 
-def _cluster(
-    examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[int]
-) -> tuple[str, list[Markup]]:
+def _cluster(examples: ExampleSet, pictures: SharedPictures, group: list[int]) -> tuple[str, list[Markup]]:
     """Images of one cluster, those of the class that most are of first."""
-    names = {number: _class(examples, number) for number in numbers}
+    names = {number: _class(examples, number) for number in group}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
     images = []
     for number in sorted(names, key=lambda number: (names[number] != most, names[number], number)):

@@ -80,10 +80,6 @@ def _mask_rows(
     return cells, errors
 
 
-def _masks_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
-    return f"J&F {_scores(examples)[examples.best, index]:.0f}", None
-
-
 def _overlay(mask: Array, truth: Array) -> Markup:
     """A predicted mask and the true outline as an image over a picture; both [side side] of `small_mask`."""
     indexes = np.where((mask > 0) & (mask != OUTSIDE), (mask.astype(int) - 1) % len(OBJECTS) + 1, 0)
@@ -126,7 +122,7 @@ def outline(truth: Array) -> NDArray[np.bool_]:
 
 
 # frames with the masks that layers predicted
-MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, _masks_answer)
+MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, drawing.scored("J&F {:.0f}"))
 
 
 # ---- classes of pixels --------------------------------------------------------------------------
@@ -155,12 +151,9 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
     )
 
 
-def _labels_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
-    return f"{_scores(examples)[examples.best, index]:.0f} % right", None
-
-
 # images with the classes that layers predict of their pixels
-LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _labels_answer)
+_LABELS_ANSWER = drawing.scored("{:.0f} % right")
+LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _LABELS_ANSWER)
 
 
 # ---- distances from good images -----------------------------------------------------------------
@@ -195,12 +188,9 @@ def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures
     )
 
 
-def _defects_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
-    return f"told from {_scores(examples)[examples.best, index]:.0f} %", None
-
-
 # images with how far their pixels are from good ones
-DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _defects_answer)
+_DEFECTS_ANSWER = drawing.scored("told from {:.0f} %")
+DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _DEFECTS_ANSWER)
 
 
 # ---- points -------------------------------------------------------------------------------------
