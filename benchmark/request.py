@@ -45,6 +45,10 @@ GROUPS = (
     "CSV file with the columns file (relative to --images DIR) and group: images of one patient, camera, "
     "place or series, which are sampled together."
 )
+COPIES = (
+    "Of --images: make copies of each image (compressed, cut, turned, ...), and score how well images and "
+    "copies find each other: near-duplicates."
+)
 GROUP_COLUMN = "the column group of the labels"
 
 ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
@@ -77,7 +81,7 @@ class Request(Form, kw_only=False):
     """
 
     PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
-        "Data": "suite data images labels groups limit",
+        "Data": "suite data images labels groups copies limit",
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol",
         "Layers and vectors": "layers poolings taps transform fuse input_size interpolation",
@@ -97,6 +101,7 @@ class Request(Form, kw_only=False):
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
     groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
+    copies: Plain[bool] = Option(False, COPIES)
     output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
     cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")

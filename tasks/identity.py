@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from layerboard.tasks.base import Source, digest
-from layerboard.tasks.datasets.base import Data, FileSample, Sample
-from layerboard.tasks.segmentation.augmented import AugmentedSample
+from layerboard.tasks.datasets.base import Data, FileSample, MadeSample, Sample
 from layerboard.zoo.errors import UnreadableImageError
 
 DIGITS = 8  # of a short digest, hexadecimal: of a thousand datasets two agree once in ten thousand times
@@ -32,8 +31,8 @@ def own_name(data: Data) -> str:
 
 def _stated(sample: Sample) -> str:
     """A sample's name, size in bytes and box; of one that is no file, what it says of itself."""
-    if isinstance(sample, AugmentedSample):
-        return f"{_stated(sample.sample)}|{sample.key}|{sample.box}|{sample.colours}"
+    if isinstance(sample, MadeSample):
+        return f"{_stated(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):
         return sample.signature()
     return f"{sample.key}|{sample.stamp[0]}|{sample.box}"
@@ -41,6 +40,8 @@ def _stated(sample: Sample) -> str:
 
 def _content(sample: Sample) -> str:
     """What a sample says of itself, with a digest of the file's bytes."""
+    if isinstance(sample, MadeSample):
+        return f"{_content(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):
         return sample.signature()
     size = sample.stamp[0]

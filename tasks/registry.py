@@ -13,6 +13,7 @@ from layerboard.zoo.references import find_object, is_reference
 Role = Literal[
     "classification",
     "retrieval",
+    "instances",
     "videos",
     "keypoints",
     "scenes",
@@ -115,6 +116,22 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=_RANKINGS,
         asks="Are photos of the same landmark retrieved?",
         measures="mAP medium: mean average precision over the queries, Medium setup",
+    ),
+    TaskEntry(
+        name="instances",
+        code="layerboard.tasks.instances:InstancesTask",
+        role="instances",
+        title="instances and near-duplicates",
+        data="SOP, CUB",
+        metrics=(
+            *("recall@1", "recall@5", "recall@10", "mAP", "R-precision", "ROC AUC"),
+            *("TAR at FAR 0.01", "TAR at FAR 0.001"),
+            *("cosine at precision 0.99", "recall at precision 0.99"),
+            *("cosine at precision 0.9", "recall at precision 0.9"),
+        ),
+        asks="Is an image of the same thing the nearest one, and from which cosine on are two the same?",
+        measures="recall@1: queries whose nearest image shows the same thing",
+        default=False,
     ),
     TaskEntry(
         name="davis",
@@ -426,6 +443,7 @@ DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
 OWN_ROLES: Mapping[Role, str] = {
     "classification": "class folders or --labels",
     "defects": "folders NAME/train/good and NAME/test in --images",
+    "instances": "folders query and database, class folders or --copies",
 }
 # of these, roles whose layout says what is asked: their tasks are run where none is named
 LAID_OUT = tuple(role for role in OWN_ROLES if role != "classification")

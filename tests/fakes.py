@@ -63,6 +63,16 @@ def write_fake_class_folders(
     return root
 
 
+def write_fake_cub(root: Path, things: int = 3, images: int = 2) -> Path:
+    """``CUB_200_2011/images/<number>.<name>/*.jpg`` of the first things of the test half."""
+    generator = np.random.default_rng(11)
+    for thing in range(things):
+        for image in range(images):
+            name = f"{101 + thing}.Bird/{image}.jpg"
+            _save(fake_image(thing, (40, 32), generator)[0], root / "CUB_200_2011" / "images" / name)
+    return root / "CUB_200_2011"
+
+
 def write_fake_imagenet(
     root: Path, classes: int = 3, train: int = 4, val: int = 2, size: Size = (40, 32), seed: int = 0
 ) -> Path:

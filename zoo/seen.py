@@ -61,6 +61,7 @@ class Training:
 DATASETS = (  # official ones of tasks, which marks are about
     *("imagenet", "roxford5k", "rparis6k", "davis-2017-val", "spair-71k-test", "voc-2012-val"),
     *("voc-2012-aug-val", "ade20k-val", "coco-val2017", "partimagenet", "mvtec-ad", "visa"),
+    *("sop", "cub"),
 )
 
 _VOC = ("voc-2012-val", "voc-2012-aug-val")
@@ -76,8 +77,9 @@ def _imagenet(*kinds: Kind, source: str) -> tuple[Seen, ...]:
 _1K = "its training split is ImageNet-1k's"
 _21K = "Deng et al., ImageNet, CVPR 2009: the whole of ImageNet, of which ImageNet-1k is a part"
 # ImageNet-22k is in it as it is. Queries of what was retrieved were ImageNet-1k, the training splits of VOC
-# 2007 and 2012 and of ADE20K, the database images of revisited Oxford and Paris, and others. What nearly
-# repeats an image of a benchmark's test or validation split was taken out before (appendix A.3 there).
+# 2007 and 2012, of ADE20K and of CUB (from memory, not looked up), the database images of revisited Oxford
+# and Paris, and others. What nearly repeats an image of a benchmark's test or validation split was taken out
+# before (appendix A.3 there).
 _LVD = "Oquab et al., DINOv2, arXiv:2304.07193, table 15"
 # Its files have VOC 2012's names. Its paper names PASCAL3D+, too (from memory, not looked up); were images of
 # that dataset's part of ImageNet among them, trainings on ImageNet would have seen those.
@@ -85,6 +87,7 @@ _SPAIR = "Min et al., SPair-71k, arXiv:1908.10543: its images are Pascal VOC's"
 _LVD_MARKS = (
     *_imagenet("images", source=_LVD),
     *(Seen(name, ("similar images",), _LVD) for name in (*_VOC, "ade20k-val", "roxford5k", "rparis6k")),
+    Seen("cub", ("similar images",), _LVD),
     Seen("spair-71k-test", ("similar images",), _SPAIR),
 )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import rows_text
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
-from layerboard.benchmark.request import DATA, FOLDERS, GROUP_COLUMN, GROUPS, IMAGES, LABELS, Images
+from layerboard.benchmark.request import COPIES, DATA, FOLDERS, GROUP_COLUMN, GROUPS, IMAGES, LABELS, Images
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError
 
@@ -26,6 +26,7 @@ class CheckRequest(Form):
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
     groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
+    copies: Plain[bool] = Option(False, COPIES)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
 
@@ -47,7 +48,7 @@ def check_command(request: CheckRequest) -> int:
     from layerboard.tasks.datasets.packs.pack import check_bytes
 
     data = request.data
-    labelling = Labelling(request.labels, request.groups)
+    labelling = Labelling.of(request)
     require_fitting(data, request.images, labelling)
     if request.digests and not str(data or "").startswith(PREFIX):
         raise InputError("--digests needs --data hf:PACK; a folder has no digests")

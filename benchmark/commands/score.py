@@ -96,6 +96,20 @@ class RetrievalRequest(ScoreRequest):
     similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
 
 
+class InstancesRequest(ScoreRequest):
+    """Recall at 1, 5 and 10, mAP and R-precision of images of one group, and thresholds of their cosine.
+
+    Example: `layerboard score instances --features F.npz`
+    """
+
+    features: OnePath = Option(
+        ...,
+        "An .npz with features and groups (whole numbers or text), and roles (query, database, distractor or "
+        "nothing for both) where not every image is a query.",
+        positional=False,
+    )
+
+
 class DavisRequest(ScoreRequest):
     """J and F of predicted masks, as in the semi-supervised DAVIS-2017 evaluation.
 
@@ -214,7 +228,7 @@ def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
 
 SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
     *map(_scorer, (KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest)),
-    *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest)),
+    *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest, InstancesRequest)),
 )
 
 

@@ -112,6 +112,7 @@ ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]]
     "keypoints": lambda at: (at.catalogue.keypoints,),
     "scenes": _scenes,
     "defects": lambda at: at.catalogue.defects,
+    "instances": lambda at: at.catalogue.instances,
     "masks": _masked,
 }
 

@@ -50,7 +50,7 @@ def find_data(
         data = mini_data(request.cache, request.workers, report)
     elif data is not None:
         data = data_folder(data)
-    read = (data, request.images, request.limit, protocol, Labelling(request.labels, request.groups))
+    read = (data, request.images, request.limit, protocol, Labelling.of(request))
     return DataLocation(suite.catalogue, *read, further=tuple(further))
 
 

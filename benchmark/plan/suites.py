@@ -16,6 +16,7 @@ from layerboard.tasks.datasets.defects import DefectEntry
 from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.instances import InstanceEntry
 from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
@@ -39,6 +40,7 @@ class Catalogue:
     object_clusters: int
     parts: PartImageNetEntry
     defects: tuple[DefectEntry, ...] = ()
+    instances: tuple[InstanceEntry, ...] = ()
     class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
 
 
@@ -109,6 +111,9 @@ MINI_SUITE = Suite(
                 memory=mini.MEMORY,
             ),
         ),
+        instances=(
+            InstanceEntry("mini-things", "things", mini.THINGS, mini.THING_IMAGES, table="Ebay_test.txt"),
+        ),
         class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
     ),
 )
@@ -144,6 +149,7 @@ def real_catalogue() -> Catalogue:
         object_clusters=80,
         parts=PartImageNetEntry(),
         defects=tuple(entry for entry in DATASETS if isinstance(entry, DefectEntry)),
+        instances=tuple(entry for entry in DATASETS if isinstance(entry, InstanceEntry)),
     )
 
 
@@ -187,7 +193,7 @@ def images_suite(datasets: Iterable[str]) -> str:
 
 def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
-    require_fitting(request.data, request.images, Labelling(request.labels, request.groups))
+    require_fitting(request.data, request.images, Labelling.of(request))
     real = request.data is not None or bool(request.images)
     name = request.suite or (STANDARD_SUITE if real else MINI_SUITE).name
     suites = {suite.name: suite for suite in SUITES}
@@ -208,8 +214,10 @@ def require_fitting(data: Path | None, images: Sequence[str], labelling: Labelli
     if data is not None and images:
         raise InputError("give --data or --images, not both")
     says = {"labels": "the classes of your own images", "groups": "which of your own images belong together"}
-    for option, table in labelling._asdict().items():
-        if table is None:
+    if labelling.copies and not images:
+        raise InputError("--copies makes copies of your own images; give their folder with --images DIR")
+    for option in says:
+        if (table := getattr(labelling, option)) is None:
             continue
         if not images:
             raise InputError(f"--{option} says {says[option]}; give their folder with --images DIR")

@@ -34,6 +34,7 @@ class Namespace(IntEnum):
     SCENES_TRAIN = 12
     SCENES_VAL = 13
     DEFECTS = 14
+    THINGS = 15
 
 
 def generator(namespace: Namespace, *keys: int) -> Rng:

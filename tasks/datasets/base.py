@@ -78,6 +78,19 @@ class PhotoSample(FileSample):
         return f"{FileSample.signature(self)}|as seen"
 
 
+@runtime_checkable
+class MadeSample(Sample, Protocol):
+    """An image that is made of another one each time it is opened."""
+
+    @property
+    def sample(self) -> Sample:
+        """The image that it is made of."""
+
+    @property
+    def made(self) -> str:
+        """What tells it from others that are made of the same image."""
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """How many of something a dataset on disk has, and how many the official one has (None: any number)."""

@@ -14,6 +14,7 @@ from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import IMAGENET
+from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
@@ -24,18 +25,24 @@ from layerboard.zoo.errors import InputError, MissingDataError
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
     *(IMAGENET, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
-    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA),
+    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB),
 )
 
 # what tells that a folder of the user's own is in a layout of other tasks than those of classes, and reads it
-LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = ((has_defects, read_defects),)
+LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = (
+    (has_defects, read_defects),
+    (has_queries, read_queries),
+)
 
 
 def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     """The user's own images: a folder, perhaps with tables beside it, or ``hf:ID``; raises InputError.
 
-    A folder in one of the `LAYOUTS` is read as that, unless labels are given, be they none.
+    A folder in one of the `LAYOUTS` is read as that, unless labels are given, be they none. Where copies are
+    asked for, all images that are found are taken for themselves.
     """
+    if labelling.copies:
+        return copies_of(read_own(location, labelling._replace(copies=False)))
     if location.startswith(PREFIX):
         return read_hub_dataset(location)
     folder = Path(location)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample, counted
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
+from layerboard.tasks.datasets.instances import copies_of, of_classes
 from layerboard.zoo.errors import InputError, some
 
 SHARE = 20  # percent of each class that become queries where there is no split
@@ -41,6 +42,11 @@ class ClassImages:
         pairs = zip(self.groups, self.keys, strict=True)
         return tuple(group or key for group, key in pairs) if self.groups else self.keys
 
+    @property
+    def named(self) -> list[LabelledSample]:
+        """Each image behind the name of its class."""
+        return [*zip(map(self.classes.__getitem__, self.labels), self.samples, strict=True)]
+
     def limited(self, limit: int) -> "ClassImages":
         """The first images of each class."""
         places = [np.flatnonzero(self.labels == label)[:limit] for label in np.unique(self.labels)]
@@ -64,6 +70,11 @@ class Classification(Data):
         splits = (self.train, self.val)
         sides = [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
         return [*sides, *(split.groups for split in splits if split.groups)]
+
+    def serving(self, role: str) -> Data | None:
+        if role != "instances":
+            return Data.serving(self, role)
+        return of_classes(self.name, [*self.train.named, *self.val.named], self.coverage)
 
     @property
     def split(self) -> str:
@@ -108,6 +119,9 @@ class Unlabelled(Data):
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
         return [[*map(stated, self.samples)]]
+
+    def serving(self, role: str) -> Data | None:
+        return copies_of(self) if role == "instances" else Data.serving(self, role)
 
 
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:

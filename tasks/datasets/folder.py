@@ -7,18 +7,22 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets import classes as classed
-from layerboard.tasks.datasets.base import Count, Coverage, PhotoSample, counted
+from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample, counted
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
+from layerboard.tasks.datasets.instances import of_table
 from layerboard.tasks.datasets.labels import (
     AS_IT_IS,
+    FILE_COLUMNS,
+    LABEL_COLUMNS,
     METADATA,
     LabelledFile,
     Labelling,
     find_metadata,
     match,
     read_groups,
-    read_label_table,
+    read_table,
+    require_columns,
 )
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, some
@@ -33,13 +37,14 @@ NO_LABELS = Path("none")  # stands for a table of labels where folders are no cl
 NO_CLASSES = "no classes: layers are described, not ranked"  # what is said of images without classes
 
 
-def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> OwnImages:
+def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     """The user's own images as a dataset named after the folder; keys are paths relative to it.
 
     Classes come from a table of labels, else from a `METADATA` file inside, else, but for `NO_LABELS`, from
     folders: the class of an image is the path of the folder that holds it, ``cat`` or ``animal/cat``, below
     ``train`` and ``val`` where there is such a split. Images that lie in the folder itself, without a table,
-    have no classes. Where there is no val, it is made of train (`split_names`). Raises InputError.
+    have no classes. Where there is no val, it is made of train (`split_names`). Groups of a table without
+    classes are things (`tasks.datasets.instances`). Raises InputError.
     """
     require_directory(folder, "a folder of images")
     name = require_text(folder.resolve().name, "the name of the folder of images")
@@ -49,13 +54,17 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> OwnImages:
         raise InputError(
             f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
         )
-    labels, groups = labelling
+    labels, groups = labelling.labels, labelling.groups
     if labels == NO_LABELS:
         return _unlabelled(name, tree)
-    if tables := find_metadata(tree) if labels is None else [read_label_table(labels)]:
+    if tables := find_metadata(tree) if labels is None else [read_table(labels)]:
         inside = {table.path.resolve() for table in tables}
         root = tree.root.resolve()
         tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
+        if tables[0].of_things:
+            return of_table(name, tree, tables[0])
+        for table in tables:
+            require_columns(table, FILE_COLUMNS, LABEL_COLUMNS)
         files, remarks, notes = match(tables, tree)
         return _classes(name, tree, *_in_groups(_in_split_folders(files), remarks, tree, groups), notes)
     loose = [path for path in tree.images if "/" not in path]

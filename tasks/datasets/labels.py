@@ -34,6 +34,12 @@ class Labelling(NamedTuple):
 
     labels: Path | None = None  # table of classes; None for one in the folder, or the names of its folders
     groups: Path | None = None  # table of the images that belong together; None for the column of ``labels``
+    copies: bool = False  # whether copies of the images are made, which look for each other
+
+    @classmethod
+    def of(cls, request: object) -> "Labelling":
+        """What a request says of all this, whose options have these names."""
+        return cls(*(getattr(request, name) for name in cls._fields))
 
 
 AS_IT_IS = Labelling()  # of a folder that says all itself
@@ -61,6 +67,11 @@ class LabelTable(NamedTuple):
     split: str | None
     group: str | None
     prefix: str  # folder below that of the images, ending with ``/``, that its files are relative to, or ""
+
+    @property
+    def of_things(self) -> bool:
+        """Whether its groups are things that images show, since it has no classes."""
+        return self.label is None and self.group is not None
 
     @property
     def columns(self) -> str:
@@ -302,7 +313,8 @@ def _normal(path: str) -> str:
 
 def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelRow, LabelTable]]) -> None:
     texts = (
-        f"{' in '.join(filter(None, (said, row.split, row.group)))!r} in line {row.number} of {table.path}"
+        f"{' in '.join(dict.fromkeys(filter(None, (said, row.split, row.group))))!r} in line {row.number} "
+        f"of {table.path}"
         for said, row, table in rows
     )
     if len({(said, row.split, row.group) for said, row, _ in rows}) > 1:

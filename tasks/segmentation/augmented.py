@@ -63,6 +63,11 @@ class AugmentedSample:
     box: Box
     colours: Colours
 
+    @property
+    def made(self) -> str:
+        """What tells it from others of the image."""
+        return f"{self.key}|{self.box}|{self.colours}"
+
     def open(self) -> Image.Image:
         """The decoded RGB image in its colours; raises UnreadableImageError."""
         return self.colours.of(self.sample.open())

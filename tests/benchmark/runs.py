@@ -78,6 +78,7 @@ def write_data(root: Path) -> Path:
     fakes.write_fake_partimagenet(root, images=2)
     fakes.write_fake_voc(root)
     fakes.write_fake_defects(root / "mvtec_anomaly_detection")
+    fakes.write_fake_cub(root)
     return root
 
 

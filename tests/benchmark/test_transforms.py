@@ -144,7 +144,7 @@ def test_every_task_says_what_it_takes(data: Path) -> None:
         for name in ("debias:20", "whiten", "zscore")
     }
     assert takes["whiten"] == takes["zscore"]
-    assert takes["whiten"] == {"knn", "fewshot", "linear", "retrieval", "cluster-image"}
+    assert takes["whiten"] == {"knn", "fewshot", "linear", "retrieval", "instances", "cluster-image"}
     ranked = {task.name for task in TASKS if not task.analysis}
     assert takes["debias:20"] & ranked == {
         *("davis", "spair", "segment", "anomaly", "cluster-object", "cluster-part")

@@ -39,6 +39,7 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.instances import InstancesConfig
 from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.knn import KnnConfig, KnnTask
@@ -107,6 +108,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
     "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
     "anomaly": (AnomalyConfig(Stretch(448), 1, Draws((1, 4), 3), (0.3, 0.05), 0),) * 2,
+    "instances": (InstancesConfig(ResizeCrop(256, 224), (1, 5, 10), (0.01, 0.001), (0.99, 0.9)),) * 2,
     "segment": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
     "attention-maps": (MapConfig(False, 6), MapConfig(True, 6)),
     "saliency": (

@@ -64,11 +64,12 @@ def test_marks_of_dinov2_are_those_of_its_table() -> None:
         "voc-2012-aug-val": "cluster",
         "roxford5k": "cluster",
         "rparis6k": "cluster",
+        "cub": "cluster",
     }
     as_marks = {"as is": "images", "cluster": "similar images"}
     marks = {name: LVD_142M.mark(name) for name in DATASETS}
     of_others = {"partimagenet": "images", "spair-71k-test": "similar images"}  # ImageNet's and VOC's images
-    rest = dict.fromkeys(("davis-2017-val", "coco-val2017", "mvtec-ad", "visa"), UNKNOWN)
+    rest = dict.fromkeys(("davis-2017-val", "coco-val2017", "mvtec-ad", "visa", "sop"), UNKNOWN)
     assert marks == {name: as_marks[how] for name, how in table.items()} | of_others | rest
 
 

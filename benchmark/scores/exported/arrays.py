@@ -16,8 +16,8 @@ Array = NDArray[np.generic]
 Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
-def read_archive(path: Path, names: Sequence[str]) -> dict[str, Array]:
-    """The arrays of those names from an .npz archive; raises InputError."""
+def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
+    """The arrays of those names from an .npz archive, and optional ones that it has; raises InputError."""
     with _open(path) as stream, _readable(path):
         content = np.load(stream, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
@@ -33,7 +33,7 @@ def read_archive(path: Path, names: Sequence[str]) -> dict[str, Array]:
                 f"among {some(content.files, 12) or 'nothing'}; write them with np.savez under these names"
             )
         arrays: dict[str, Array] = {}
-        for name in names:
+        for name in (*names, *(name for name in optional if name in content.files)):
             with _readable(path, name):
                 arrays[name] = content[name]
                 if isinstance(arrays[name], bytes):  # what numpy gives for a member of another kind

@@ -91,8 +91,8 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
     for rank in range(near.shape[1]):
         cells = []
         for layer, key, kind in zip(examples.layers, near[:, rank], kinds[:, rank], strict=True):
-            good = str(kind) in ("easy", "hard")
-            word = f"same, {kind}" if good else "another"
+            good = str(kind) != "wrong"
+            word = {"wrong": "another", "same": "same"}.get(str(kind), f"same, {kind}")
             picture = pictures.shown(examples, key, f"{word}: rank {rank + 1} at layer {layer}, {key}")
             cells.append(judged(word, good, picture) if key else "")
         rows.append((f"rank {rank + 1}", *cells))
@@ -110,6 +110,13 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
 # queries, and the images that layers rank first
 _RANKING_ANSWER = drawing.scored("AP {:.0f}", "average_precision")
 RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _RANKING_ANSWER)
+
+_INSTANCES_INTRO = """\
+{count} queries are kept, the same of every backbone. Each is shown with the images that are nearest to it; \
+a full border and ✓ stand for the same thing, a dashed one and ✗ for another. AP is the average precision \
+of the whole ranking, in percent."""
+
+INSTANCES = RETRIEVAL._replace(intro=_INSTANCES_INTRO)
 
 
 # ---- clusters -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.report.gallery.classes import class_table
 from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictures, drawn
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
-from layerboard.leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
+from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, RETRIEVAL, clusters
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
 from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.scores.column import Column
@@ -17,6 +17,7 @@ from layerboard.leaderboards.scores.column import Column
 DRAWINGS: Mapping[str, Drawing] = {
     "knn": KNN,
     "retrieval": RETRIEVAL,
+    "instances": INSTANCES,
     "davis": MASKS,
     "spair": POINTS,
     "segment": LABELS,

@@ -1,6 +1,16 @@
 """Writers of the mini datasets."""
 
-from layerboard.mini.render.writers import coco, davis, defects, imagenet, partimagenet, revisitop, spair, voc
+from layerboard.mini.render.writers import (
+    coco,
+    davis,
+    defects,
+    imagenet,
+    partimagenet,
+    revisitop,
+    sop,
+    spair,
+    voc,
+)
 from layerboard.mini.render.writers.base import Writer
 
 WRITERS: tuple[Writer, ...] = (
@@ -12,4 +22,5 @@ WRITERS: tuple[Writer, ...] = (
     partimagenet.WRITER,
     voc.WRITER,
     defects.WRITER,
+    sop.WRITER,
 )

@@ -18,6 +18,7 @@ from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry, read_defect
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.instances import InstanceEntry
 from layerboard.tasks.datasets.masks import voc_palette
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
@@ -263,6 +264,15 @@ def test_defects(mini_root: Path) -> None:
             assert mask.shape == pixels.shape[:2]
             assert (image.kind == "good") == (not mask.any())
             assert mask.mean() < 0.35
+
+
+def test_things(mini_root: Path) -> None:
+    entry = InstanceEntry("mini", "things", counts.THINGS, counts.THING_IMAGES, table="Ebay_test.txt")
+    data = entry.read(mini_root)
+    assert not data.coverage.partial
+    each = Counter(image.thing for image in data.images)
+    assert each == {str(thing + 1): counts.THING_IMAGES_EACH for thing in range(counts.THINGS)}
+    assert data.images[0].sample.open().size == (96, 96)
 
 
 def test_defects_change_the_pixels_of_their_masks_alone() -> None:

@@ -30,7 +30,9 @@ def _fail(root: Path, unit: int) -> list[Note]:
     raise OSError("disk full")
 
 
-TOTAL = 2 * 24 * 24 + 12 * (4 + 5 + 5 + 2) + 78 + 6 * 8 + 8 * 8 + 48 + 48 + 64 + 48 + 4 * (16 + 12 + 16)
+TOTAL = (
+    2 * 24 * 24 + 12 * (4 + 5 + 5 + 2) + 78 + 6 * 8 + 8 * 8 + 48 + 48 + 64 + 48 + 4 * (16 + 12 + 16) + 40 * 4
+)
 """Images of all datasets."""
 
 

@@ -50,7 +50,7 @@ def test_complete(data: Path) -> None:
 def test_partial_and_missing(data: Path) -> None:
     found = {entry.name: inspect(data, entry) for entry in DATASETS}
     missing = found.pop("rparis6k")
-    for name in ("voc-2012-aug-val", "mvtec-ad", "visa"):
+    for name in ("voc-2012-aug-val", "mvtec-ad", "visa", "sop", "cub"):
         assert found.pop(name).state is State.MISSING
     assert {each.state for each in found.values()} == {State.PARTIAL}
     assert "2 of 30 sequences" in found["davis-2017-val"].text

@@ -1,0 +1,57 @@
+"""Retrieval of images of the same thing, for exported features."""
+
+from pathlib import Path
+
+import numpy as np
+
+from layerboard.benchmark.scores.exported.arrays import as_features, as_labels, read_archive
+from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES
+from layerboard.tasks.instances import ALONE, pair_metrics, query_metrics, retrieve_things
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.zoo.errors import InputError, some
+
+
+def score_instances(features: Path) -> ScoreReport:
+    """Recall at k, mAP, R-precision and thresholds of pairs; raises InputError.
+
+    An archive has features [n dim] and groups [n], whole numbers or text: the thing that each image shows. It
+    may have roles [n]: query, database, distractor, or nothing for an image that asks for all others and is
+    looked for, as all are without roles.
+    """
+    arrays = read_archive(features, ("features", "groups"), optional=("roles",))
+    values = as_features(arrays["features"], f"features of {features}")
+    groups = as_labels(arrays["groups"], f"groups of {features}", len(values), text=True).astype(str)
+    roles = np.full(len(values), "")
+    if "roles" in arrays:
+        roles = as_labels(arrays["roles"], f"roles of {features}", len(values), text=True).astype(str)
+    if unknown := sorted({*roles.tolist()} - {*ROLES, ""}):
+        raise InputError(
+            f"expected {', '.join(ROLES)} or nothing as roles of {features}, found {some(unknown)}"
+        )
+    things = np.where(roles == DISTRACTOR, "", groups)
+    parts = np.where(roles == DISTRACTOR, "database", roles)
+    _, retrieved = retrieve_things(values.astype(np.float32), things, parts)
+    counted = int(np.isfinite(retrieved.wrong).sum())
+    if not counted:
+        raise InputError(f"expected a query with another image of its group in {features}: {ALONE}")
+    config = config_of(STANDARD, "instances")
+    scores = {name: float(np.nanmean(column)) for name, column in query_metrics(retrieved, config).items()}
+    pairs, missing = pair_metrics(retrieved.pairs, config)
+    scores |= pairs
+    return ScoreReport(
+        parameters={"features": str(features)},
+        n=counted,
+        unit="queries",
+        scores={**scores, **dict.fromkeys(missing)},
+        grid=Grid("metric", ("score",), {name: (value,) for name, value in scores.items()}),
+        details={
+            "images": len(values),
+            "groups": len({*things.tolist()} - {""}),
+            "pairs_of_one_group": len(retrieved.pairs.same),
+            "pairs_of_different_groups": retrieved.pairs.different,
+        },
+        notes=("The cosines at a precision are cosines, from -1 to 1.",),
+        reason="; ".join(f"{name} {why}" for name, why in missing.items()),
+    )

@@ -1,0 +1,111 @@
+"""Copies of images as they come about: compressed, cut, turned, coloured, captioned.
+
+What is drawn depends on the name of the image and the kind of the copy alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from math import sqrt
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
+
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.metrics.cell_labels import generator_of
+from layerboard.zoo.view.geometry import Box
+
+SHORT = 256  # pixels of the shorter side, at most, of an image that copies are made of: as views show it
+VERSION = 1  # changes when a copy would look different
+
+
+def _compressed(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    stored = BytesIO()
+    image.save(stored, "JPEG", quality=30)
+    return Image.open(stored, formats=("JPEG",)).convert("RGB")
+
+
+def _cropped(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """70 % of the area, of the same shape, anywhere."""
+    size = [round(side * sqrt(0.7)) for side in image.size]
+    left, top = (int(random.integers(whole - side + 1)) for whole, side in zip(image.size, size, strict=True))
+    return image.crop((left, top, left + size[0], top + size[1]))
+
+
+def _halved(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    return image.resize((max(1, image.width // 2), max(1, image.height // 2)), Image.Resampling.BICUBIC)
+
+
+def _rotated(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """By 10 degrees to either side; the corners are black."""
+    return image.rotate(10 if random.integers(2) else -10, Image.Resampling.BICUBIC)
+
+
+def _mirrored(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    return ImageOps.mirror(image)
+
+
+def _coloured(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
+        image = enhance(image).enhance(float(random.uniform(0.6, 1.4)))
+    return image
+
+
+def _blurred(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    return image.filter(ImageFilter.GaussianBlur(2))
+
+
+def _captioned(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """A bar over the lowest 15 %, with blocks for words, which need no font."""
+    image, (width, height) = image.copy(), image.size
+    bar, draw = round(0.85 * height), ImageDraw.Draw(image)
+    draw.rectangle((0, bar, width, height), "white")
+    upper, lower = bar + (height - bar) // 3, height - (height - bar) // 3
+    start = width // 20
+    while start < 0.9 * width:
+        stop = start + int(random.integers(width // 20 + 1, width // 6 + 2))
+        draw.rectangle((start, upper, min(stop, width), lower), "black")
+        start = stop + max(1, width // 40)
+    return image
+
+
+# in the order of metrics
+COPIES: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
+    "JPEG": _compressed,
+    "crop": _cropped,
+    "half size": _halved,
+    "rotated": _rotated,
+    "mirrored": _mirrored,
+    "colours": _coloured,
+    "blurred": _blurred,
+    "caption": _captioned,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CopySample:
+    """A copy of an image, of one of the kinds of `COPIES`."""
+
+    sample: Sample
+    kind: str
+    box: Box | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.sample.key}#{self.kind}"
+
+    @property
+    def made(self) -> str:
+        """What tells it from other copies of the image."""
+        return f"{self.kind}|copy {VERSION}"
+
+    def open(self) -> Image.Image:
+        """The decoded RGB image; raises UnreadableImageError."""
+        image = self.sample.open()
+        if (short := min(image.size)) > SHORT:
+            width, height = (max(1, round(side * SHORT / short)) for side in image.size)
+            image = image.resize((width, height), Image.Resampling.BICUBIC)
+        return COPIES[self.kind](image, generator_of("copy", self.sample.key, self.kind))
+
+    def signature(self) -> str:
+        return f"{self.sample.signature()}|{self.made}"

@@ -1,0 +1,259 @@
+"""Images of things that are to be found again: the user's own, and the test halves of SOP and CUB."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+
+from layerboard.tasks.datasets import files as storage
+from layerboard.tasks.datasets.base import (
+    Count,
+    Coverage,
+    Data,
+    DatasetEntry,
+    FileSample,
+    PhotoSample,
+    Sample,
+    counted,
+    images_of,
+)
+from layerboard.tasks.datasets.copies import COPIES, CopySample
+from layerboard.tasks.datasets.labels import FILE_COLUMNS, GROUP_COLUMN, LabelTable, match, require_columns
+from layerboard.tasks.datasets.tree import ImageTree, read_tree
+from layerboard.zoo.errors import InputError, first_line, some
+
+QUERY = ("query", "queries")  # folders of queries, in any case of letters
+DATABASE = ("database", "gallery")  # of the images among which they are looked for
+DISTRACTOR = "distractor"  # role of an image of the database that shows none of the things
+ROLES = ("query", "database", DISTRACTOR)
+COLUMNS = ("image_id", "class_id", "super_class_id", "path")  # of the table of SOP
+TRAINING = 100  # classes of CUB, the first by number, that others train on
+
+Part = Literal["query", "database", ""]
+
+
+class Instance(NamedTuple):
+    """An image, and what it shows."""
+
+    sample: Sample
+    thing: str  # "" for a distractor
+    part: Part = ""  # where it is alone; "" for an image that asks for all others and is looked for
+    kind: str = ""  # kind of a copy; "" for an image as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Instances(Data):
+    """Images of things, in sorted order of their keys."""
+
+    name: str
+    images: tuple[Instance, ...]
+    coverage: Coverage
+    role = "instances"
+
+    @property
+    def split(self) -> str:
+        """What was read of it, for records."""
+        parts = {image.part for image in self.images}
+        made = ", with copies" if any(image.kind for image in self.images) else ""
+        return ("query, database" if "query" in parts else "all images, each a query") + made
+
+    @property
+    def truth(self) -> tuple[object, ...]:
+        return tuple(image[1:] for image in self.images)
+
+    def limited(self, limit: int | None) -> Self:
+        if limit is None:
+            return self
+        seen: Counter[tuple[str, ...]] = Counter()
+        few = []
+        for image in self.images:
+            seen[image[1:]] += 1
+            few += [image] if seen[image[1:]] <= limit else []
+        if len(few) == len(self.images):
+            return self
+        note = f"limited to {counted(limit, 'image')} of each thing: {len(few):,} images were used"
+        return replace(self, images=tuple(few), coverage=self.coverage.noted(note))
+
+
+def instances(name: str, images: Iterable[Instance], where: str, coverage: Coverage) -> Instances:
+    """A dataset of images in any order, which its coverage counts; InputError where none asks for another."""
+    every = tuple(sorted(images, key=lambda image: image.sample.key))
+    there = Counter(image.thing for image in every if image.part != "query")
+    asking = [image for image in every if image.part != "database"]
+    alone = [image.sample.key for image in asking if there[image.thing] < (1 if image.part else 2)]
+    if len(alone) == len(asking):
+        raise InputError(
+            f"expected a query and another image of one thing in {where}, found "
+            f"{counted(len(asking), 'query', 'queries')} without another ({some(alone, 2)})"
+        )
+    counts = (
+        Count("things", len({image.thing for image in every} - {""})),
+        Count("queries", len(asking) - len(alone)),
+        Count("database images", sum(image.part != "query" for image in every)),
+    )
+    remarks = [*coverage.remarks, *([f"{counted(there[''], 'distractor')}"] if there[""] else [])]
+    if alone:
+        remarks.append(f"{counted(len(alone), 'image')} alone of its thing, not asked for ({some(alone, 2)})")
+    return Instances(name, every, replace(coverage, counts=counts, remarks=tuple(remarks)))
+
+
+# ---- the user's own -----------------------------------------------------------------------------
+
+
+def has_queries(folder: Path) -> bool:
+    """Whether a folder of the user's own has one of queries and one of the images that they look for."""
+    return storage.is_folder(folder) and len(_parts(folder)) == 2
+
+
+def read_queries(folder: Path) -> Instances:
+    """The user's own images in folders of queries and of a database, named after the folder.
+
+    A folder below these is a thing, by its path; images that lie in the database itself are distractors.
+    Raises InputError.
+    """
+    tree, parts = read_tree(folder), _parts(folder)
+    images, ignored = [], []
+    for path in tree.images:
+        top, _, below = path.partition("/")
+        thing = below.rpartition("/")[0]
+        if top not in parts:
+            ignored.append(path)
+        elif parts[top] == "query" and not thing:
+            raise InputError(
+                f"expected a folder for each thing in {folder / top}, found the image {path}; move it into "
+                "a folder that is called as that of its thing in the database"
+            )
+        else:
+            images.append(Instance(PhotoSample(path, f"{folder}/{path}"), thing, parts[top]))
+    remarks = [f"things from the folders in {' and '.join(sorted(parts))}"]
+    if ignored:
+        remarks.append(f"{counted(len(ignored), 'image')} beside these ignored ({some(ignored, 2)})")
+    coverage = Coverage((), tree.notes, (*remarks, *tree.remarks))
+    name = storage.require_text(folder.resolve().name, "the name of the folder of images")
+    return instances(name, images, str(folder), coverage)
+
+
+def _parts(folder: Path) -> dict[str, Part]:
+    """What the folders in a folder hold, by name: queries, or the database."""
+    names: tuple[tuple[tuple[str, ...], Part], ...] = ((QUERY, "query"), (DATABASE, "database"))
+    tops = storage.folder_names(folder)
+    return {top: part for known, part in names for top in tops if top.lower() in known}
+
+
+def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
+    """The user's own images by a table with the thing (group) of each, and perhaps its role.
+
+    Images of the database without a group are distractors. Raises InputError.
+    """
+    require_columns(table, FILE_COLUMNS, (GROUP_COLUMN,))
+    column = next((number for number, word in enumerate(table.header) if word.lower() == "role"), None)
+    roles = {row: "" if column is None else row.cells[column].lower() for row in table.rows}
+    for row, role in roles.items():
+        if role not in ("", *ROLES):
+            raise InputError(
+                f"expected {', '.join(ROLES)} or nothing as role in line {row.number} of {table.path}, found "
+                f"{role!r}; nothing stands for an image that looks for others and is looked for"
+            )
+        if role == "query" and not row.group:
+            raise InputError(f"expected a group of the query in line {row.number} of {table.path}; add it")
+    said = ("group", "groups")
+    files, remarks, notes = match([table], tree, lambda row: roles[row] or row.group, said)
+    images = []
+    for file in files:
+        role = "" if column is None else file.cells[table.header[column]].lower()
+        thing = "" if role == DISTRACTOR else file.group
+        part: Part = "query" if role == "query" else "database" if role else ""
+        images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))
+    remarks += [] if column is None else [f"roles from {table.header[column]}"]
+    coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
+    return instances(name, images, str(table.path), coverage)
+
+
+def of_classes(name: str, labelled: Iterable[tuple[str, Sample]], coverage: Coverage) -> Instances:
+    """Images of which each asks for all others of its class."""
+    images = [Instance(sample, label) for label, sample in labelled]
+    remarks = (*coverage.remarks, "things are the classes; each image looks for all others of its thing")
+    return instances(name, images, name, replace(coverage, remarks=remarks))
+
+
+def copies_of(data: Data) -> Instances:
+    """All images of some data and copies of each, which look for each other."""
+    images = [Instance(sample, sample.key) for sample in images_of(data)]
+    images += [
+        Instance(CopySample(each.sample, kind), each.thing, kind=kind) for each in images for kind in COPIES
+    ]
+    remarks = (f"each image and {len(COPIES)} copies of it ({', '.join(COPIES)})",)
+    return instances(data.name, images, data.name, Coverage((), data.coverage.notes, remarks))
+
+
+# ---- public datasets ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceEntry(DatasetEntry[Instances]):
+    """A public dataset of things, and how many things and images its test half officially has."""
+
+    name: str
+    folder: str
+    things: int
+    images: int
+    table: str = ""  # the table of the test half in SOP's layout; "" for the class folders of CUB's
+
+    @property
+    def layout(self) -> str:
+        below = f"{self.table} and the images that it names" if self.table else "images/NUMBER.NAME/*.jpg"
+        return f"{self.folder}/{below}"
+
+    def read(self, data: Path) -> Instances:
+        """The test half as far as it is there, each image of which looks for all others of its thing."""
+        root = self.root(data)
+        listed = self._listed(root)
+        there = [(thing, path) for thing, path in listed if storage.is_file(root / path)]
+        if not there:
+            raise InputError(
+                f"expected {self.layout} in {data}, found none of "
+                f"{counted(len(listed), 'image')}; unpack it there"
+            )
+        images = [Instance(FileSample(path, f"{root}/{path}"), thing) for thing, path in there]
+        read = instances(self.name, images, str(root), Coverage(()))
+        present = len({thing for thing, _ in there}), len(there)
+        counts = tuple(map(Count, ("things", "images"), present, (self.things, self.images)))
+        return replace(read, coverage=replace(read.coverage, counts=counts))
+
+    def contents(self, data: Path) -> dict[str, list[Path]]:
+        root = data / self.folder
+        table = [root / self.table] if self.table else []
+        return {"files": [*table, *(root / path for _, path in self._listed(root))]}
+
+    def _listed(self, root: Path) -> list[tuple[str, str]]:
+        """The thing of each image of the test half, and its path below the root; raises InputError."""
+        if not self.table:
+            folders = [
+                name for name in storage.folder_names(root / "images") if int(_number(name)) > TRAINING
+            ]
+            return [
+                (name, f"images/{name}/{file}")
+                for name in folders
+                for file in storage.file_names(root / "images" / name)
+            ]
+        path = root / self.table
+        try:
+            lines = storage.read_bytes(path).decode().splitlines()[1:]
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"expected the table of {self.name} at {path}: {first_line(error)}") from error
+        rows = [line.split() for line in lines if line.strip()]
+        if wrong := [number for number, row in enumerate(rows, 2) if len(row) != len(COLUMNS)]:
+            raise InputError(
+                f"expected {' '.join(COLUMNS)} in line {wrong[0]} of {path}, found another number of words"
+            )
+        return [(thing, storage.require_inside(image, str(path))) for _, thing, _, image in rows]
+
+
+def _number(folder: str) -> str:
+    """The number before the name of a class folder; "0" without one."""
+    return folder.partition(".")[0] if folder.partition(".")[0].isdecimal() else "0"
+
+
+SOP = InstanceEntry("sop", "Stanford_Online_Products", things=11_316, images=60_502, table="Ebay_test.txt")
+CUB = InstanceEntry("cub", "CUB_200_2011", things=100, images=5924)

@@ -1,0 +1,242 @@
+"""Images that show the same thing: found among all others, and told by a threshold of the cosine."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.copies import COPIES
+from layerboard.tasks.datasets.instances import DISTRACTOR, Instance, Instances
+from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.instances import NEGATIVES, NONE, Pairs, Retrieved, retrieve
+from layerboard.tasks.metrics.ranking import cosine
+from layerboard.tasks.sources import CHUNK, chunks
+from layerboard.tasks.task import VectorTask
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.view.views import ResizeCrop, View
+
+QUERIES = 12  # queries whose nearest images are kept
+RANKED = 4  # images that are kept of each, the nearest
+OF_KINDS = ("recall@1", "mAP")  # metrics that each kind of copy has of its own
+ALONE = "no query has another image of its thing that could be read"
+
+Texts = NDArray[np.str_]
+
+
+@dataclass(frozen=True, slots=True)
+class InstancesConfig:
+    """The numbers of retrieval of instances."""
+
+    view: View
+    cutoffs: tuple[int, ...]  # k of recall@k, the primary one first
+    rates: tuple[float, ...]  # of false acceptance
+    precisions: tuple[float, ...]  # of the pairs from a cosine on
+
+
+def retrieve_things(
+    features: NDArray[np.float32], things: Texts, parts: Texts, device: Device = None
+) -> tuple[Integers, Retrieved]:
+    """Rows of the queries among images [n dim], and what each finds in the database.
+
+    ``things`` [n] are "" for distractors; ``parts`` [n] say ``query`` or ``database`` of an image that is
+    that alone; others are both.
+    """
+    numbers = np.where(things == "", NONE, np.unique(things, return_inverse=True)[1])
+    asking = np.flatnonzero((things != "") & (parts != "database"))
+    ranked = np.flatnonzero(parts != "query")
+    position = np.full(len(features), NONE, np.int64)
+    position[ranked] = np.arange(len(ranked))
+    both = (features[asking], features[ranked], numbers[asking], numbers[ranked])
+    return asking, retrieve(*both, position[asking], device=device)
+
+
+def query_metrics(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
+    """What each query is worth, in percent: [queries] by metric, NaN for one that does not count."""
+    columns = {f"recall@{k}": retrieved.recall(k) for k in config.cutoffs}
+    columns |= {"mAP": retrieved.average_precision, "R-precision": retrieved.r_precision}
+    return {metric: 100.0 * column for metric, column in columns.items()}
+
+
+def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float], dict[str, str]]:
+    """What thresholds of the cosine do, in percent, which cosines these are, and why others are missing."""
+    values, reasons = {"ROC AUC": 100.0 * pairs.roc_auc}, {"ROC AUC": "no two images show different things"}
+    for rate in config.rates:
+        metric, needed = f"TAR at FAR {rate:g}", f"{NEGATIVES / rate:,.0f} pairs of different things"
+        values[metric] = 100.0 * pairs.accepted(rate)
+        reasons[metric] = f"needs {needed}, of which there are {pairs.different:,}"
+    for precision in config.precisions:
+        value, recall = pairs.threshold(precision)
+        metrics = {
+            f"cosine at precision {precision:g}": value,
+            f"recall at precision {precision:g}": 100.0 * recall,
+        }
+        values |= metrics
+        reasons |= dict.fromkeys(metrics, f"no cosine has a precision of {100 * precision:g} %")
+    missing = {metric: reasons[metric] for metric, value in values.items() if np.isnan(value)}
+    return {metric: value for metric, value in values.items() if metric not in missing}, missing
+
+
+@dataclass(frozen=True, eq=False)
+class InstancesTask(VectorTask):
+    """Retrieval of the other images of a query's thing, and thresholds that tell same from different."""
+
+    data: Instances
+    config: InstancesConfig
+    configs: ClassVar = {
+        "standard": InstancesConfig(
+            ResizeCrop(short=256, crop=224), cutoffs=(1, 5, 10), rates=(0.01, 0.001), precisions=(0.99, 0.9)
+        )
+    }
+    keeps_examples = True
+    scorer = "instances"
+
+    @cached_property
+    def _parts(self) -> dict[str, tuple[Instance, ...]]:
+        """The images of each source, by its name: what is looked for, and queries that nobody looks for."""
+        ranked = tuple(image for image in self.data.images if image.part != "query")
+        asking = tuple(image for image in self.data.images if image.part == "query")
+        parts = {"database": ranked, "queries": asking}
+        return {f"{self.data.name}/{name}": images for name, images in parts.items() if images}
+
+    @cached_property
+    def _images(self) -> tuple[Instance, ...]:
+        """All images, in the order of the sources."""
+        return tuple(image for images in self._parts.values() for image in images)
+
+    @cached_property
+    def vector_sources(self) -> tuple[Source, ...]:
+        groups = {name: chunks([each.sample for each in part], CHUNK) for name, part in self._parts.items()}
+        return tuple(Source(*source, self.config.view, skip_unreadable=True) for source in groups.items())
+
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
+        return self.vector_sources[:1]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest("instances", self.config, *self.data.truth)
+
+    @property
+    def products(self) -> int:
+        return len(self._images) * len(self.vector_sources[0].samples)
+
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        """Recall at k, mAP and R-precision of the queries, and what thresholds do, in percent."""
+        features, images = self._read(vectors)
+        if reason := unusable(features):
+            return Outcome((), empty=reason)
+        rows, retrieved = retrieve_things(features, *_facts(images), device)
+        counted = ~np.isnan(retrieved.wrong)
+        if not counted.any():
+            return Outcome((), empty=ALONE)
+        asked, values = [images[row] for row in rows[counted]], query_metrics(retrieved, self.config)
+        items = _items(asked, {metric: column[counted] for metric, column in values.items()})
+        known = {metric: column[~np.isnan(column)] for metric, column in items.values.items()}
+        scores = [
+            Score(metric, float(column.mean()), len(column), "queries") for metric, column in known.items()
+        ]
+        pairs, missing = pair_metrics(retrieved.pairs, self.config)
+        number = len(retrieved.pairs.same) + retrieved.pairs.different
+        scores += [Score(metric, value, number, "pairs") for metric, value in pairs.items()]
+        precision = dict(zip(items.keys, items.values["mAP"], strict=True))
+        return Outcome(
+            tuple(scores), items, missing=missing, predicted=self._predicted(features, images, precision)
+        )
+
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """All images that could be read, and which thing each shows (groups), as what, and its name."""
+        features, images = self._read(vectors)
+        groups, parts = _facts(images)
+        roles = np.where(groups == "", DISTRACTOR, parts)
+        keys = np.array([image.sample.key for image in images])
+        return {"features": features, "groups": groups, "roles": roles, "keys": keys}
+
+    def _read(self, vectors: Vectors) -> tuple[NDArray[np.float32], list[Instance]]:
+        """Vectors of the images that could be read, and these."""
+        features = np.concatenate([vectors[name] for name in self._parts])
+        rows = np.flatnonzero(~np.isnan(features[:, 0]))
+        return features[rows], [self._images[row] for row in rows]
+
+    # ---- examples -------------------------------------------------------------------------------
+
+    @cached_property
+    def queries(self) -> tuple[Instance, ...]:
+        """The examples: queries that have something to find, the things in turn."""
+        asking = [image for image in self._images if image.part != "database" and self._own(image)]
+        rows = drawn([image.sample.key for image in asking], QUERIES, [image.thing for image in asking])
+        return tuple(asking[row] for row in rows)
+
+    @cached_property
+    def _there(self) -> Mapping[str, int]:
+        """How many images of each thing are looked for."""
+        return Counter(image.thing for image in self._images if image.part != "query" and image.thing)
+
+    def _own(self, query: Instance) -> int:
+        """How many images a query has to find."""
+        return self._there.get(query.thing, 0) - (query.part == "")
+
+    def _predicted(
+        self, features: NDArray[np.float32], images: Sequence[Instance], precision: Mapping[str, float]
+    ) -> Predicted:
+        """The nearest images of the examples; empty texts for one that could not be read.
+
+        ``precision`` is the average precision of each query in percent by its name.
+        """
+        shape = (len(self.queries), RANKED)
+        keys, kinds, near = (
+            np.full(shape, "", object),
+            np.full(shape, "", "<U5"),
+            np.full(shape, np.nan, np.float32),
+        )
+        row_of = {image.sample.key: row for row, image in enumerate(images)}
+        ranked = np.array([row for row, image in enumerate(images) if image.part != "query"])
+        for number, query in enumerate(self.queries):
+            if (row := row_of.get(query.sample.key)) is None:
+                continue
+            others = ranked[ranked != row]
+            cosines = cosine(features[others], features[row : row + 1])[:, 0].astype(np.float32)
+            same = np.array([images[other].thing == query.thing for other in others])
+            first = np.lexsort((same, -cosines))[:RANKED]
+            keys[number, : len(first)] = [images[other].sample.key for other in others[first]]
+            kinds[number, : len(first)] = np.where(same[first], "same", "wrong")
+            near[number, : len(first)] = cosines[first].round(4)
+        chosen = [precision.get(query.sample.key, np.nan) for query in self.queries]
+        values = np.array(chosen, np.float32)
+        return {"neighbour": keys.astype(str), "kind": kinds, "cosine": near, "average_precision": values}
+
+    def facts(self) -> Predicted:
+        return {
+            "query": np.array([query.sample.key for query in self.queries]),
+            "positives": np.array([self._own(query) for query in self.queries], np.int64),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        samples = [image.sample for image in self._images]
+        ranks = [layer["neighbour"][:, rank] for rank in range(RANKED) for layer in predicted]
+        near = [str(key) for names in ranks for key in names]
+        return by_key(samples, [query.sample.key for query in self.queries]) | by_key(samples, near)
+
+
+def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts]:
+    """The thing and the part of each image."""
+    return np.array([image.thing for image in images], str), np.array([image.part for image in images], str)
+
+
+def _items(asked: Sequence[Instance], values: Mapping[str, Floats]) -> Items:
+    """What each query is worth, and as one of its kind of copy; a thing is sampled with all its queries."""
+    kinds = np.array([image.kind for image in asked])
+    columns = dict(values)
+    for kind in (kind for kind in COPIES if kind in kinds):
+        columns |= {f"{name} {kind}": np.where(kinds == kind, values[name], np.nan) for name in OF_KINDS}
+    keys, things = tuple(image.sample.key for image in asked), tuple(image.thing for image in asked)
+    statistics = {metric: Statistic(metric) for metric in columns}
+    return Items("queries", keys, things, ("",) * len(keys), columns, statistics)

@@ -1,0 +1,141 @@
+"""Rankings of images of the same thing, against scikit-learn and a walk through one image at a time."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+
+from layerboard.tasks.metrics import neighbours
+from layerboard.tasks.metrics.instances import NONE, Pairs, Retrieved, retrieve
+
+Vectors = NDArray[np.float32]
+RNG_SEEDS = range(4)
+
+
+def drawn(
+    seed: int, images: int = 60, things: int = 9, noise: float = 1.2
+) -> tuple[Vectors, NDArray[np.int64]]:
+    """Vectors [images 6] around one of each thing, some of them twice, and the thing of each."""
+    rng = np.random.default_rng(seed)
+    shown = rng.integers(0, things, images)
+    vectors = rng.standard_normal((things, 6))[shown] + noise * rng.standard_normal((images, 6))
+    vectors[rng.integers(0, images, 8)] = vectors[rng.integers(0, images, 8)]
+    return vectors.astype(np.float32), shown
+
+
+def exact(queries: Vectors, database: Vectors) -> NDArray[np.float32]:
+    wide = (queries.astype(np.float64), database.astype(np.float64))
+    units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in wide]
+    return np.asarray(units[0] @ units[1].T, np.float32)
+
+
+def among_all(vectors: Vectors, shown: NDArray[np.int64]) -> Retrieved:
+    return retrieve(vectors, vectors, shown, shown, np.arange(len(vectors)))
+
+
+@pytest.mark.parametrize("seed", RNG_SEEDS)
+def test_average_precision_and_pairs_are_those_of_scikit_learn(seed: int) -> None:
+    vectors, shown = drawn(seed)
+    cosines, found = exact(vectors, vectors), among_all(vectors, shown)
+    for row in range(len(vectors)):
+        others = np.arange(len(vectors)) != row
+        same = shown[others] == shown[row]
+        expected = average_precision_score(same, cosines[row, others]) if same.any() else np.nan
+        assert found.average_precision[row] == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    first, second = np.triu_indices(len(vectors), 1)
+    same, values = shown[first] == shown[second], cosines[first, second]
+    assert found.pairs.different == np.count_nonzero(~same)
+    assert found.pairs.roc_auc == pytest.approx(roc_auc_score(same, values), abs=1e-9)
+    rates, accepted, _ = roc_curve(same, values, drop_intermediate=False)
+    assert found.pairs.accepted(1e-2) == pytest.approx(accepted[rates <= 1e-2].max(), abs=1e-9)
+    precisions, recalls, thresholds = precision_recall_curve(same, values)
+    level = float(np.median(precisions[:-1]))
+    precise = np.flatnonzero(precisions[:-1] >= level)[0]
+    lowest = values[same & (values >= thresholds[precise])].min()
+    assert found.pairs.threshold(level) == pytest.approx((lowest, recalls[precise]), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", RNG_SEEDS)
+def test_ranks_are_those_of_a_walk(seed: int) -> None:
+    vectors, shown = drawn(seed)
+    cosines, found = exact(vectors, vectors), among_all(vectors, shown)
+    for row in range(len(vectors)):
+        others = [image for image in range(len(vectors)) if image != row]
+        # of images that are as similar, those of other things come first
+        walk = sorted(others, key=lambda image: (-cosines[row, image], shown[image] == shown[row]))
+        hits = [shown[image] == shown[row] for image in walk]
+        own = sum(hits)
+        for k in (1, 5, 10):
+            assert found.recall(k)[row] == pytest.approx(float(any(hits[:k])) if own else np.nan, nan_ok=True)
+        precision = sum(hits[:own]) / own if own else np.nan
+        assert found.r_precision[row] == pytest.approx(precision, abs=1e-12, nan_ok=True)
+
+
+def test_copies_are_found_at_a_cosine_of_one() -> None:
+    originals = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
+    lengths = np.linspace(0.5, 3, 50, dtype=np.float32)[:, None]
+    found = retrieve(originals, originals * lengths, np.arange(50), np.arange(50))
+    assert (found.recall(1) == 1).all()
+    assert (found.average_precision == 1).all()
+    assert (found.r_precision == 1).all()
+    assert (found.pairs.same == 1).all()
+    assert found.pairs.threshold(0.99) == (1, 1)
+    assert found.pairs.roc_auc == found.pairs.accepted(1e-2) == 1
+
+
+def test_features_that_tell_nothing_apart_find_nothing() -> None:
+    found = among_all(np.ones((30, 4), np.float32), np.arange(30) // 2)
+    assert (found.recall(10) == 0).all()
+    assert found.average_precision == pytest.approx(1 / 29)
+    assert found.pairs.roc_auc == 0.5
+    assert all(np.isnan(value) for value in found.pairs.threshold(0.9))
+
+
+def test_distractors_are_ranked_and_never_right() -> None:
+    vectors, shown = drawn(1)
+    shown[:20] = NONE
+    place = np.arange(20, 60)
+    found = retrieve(vectors[20:], vectors, shown[20:], shown, place)
+    without = among_all(vectors[20:], shown[20:])
+    assert (found.wrong >= without.wrong).all()
+    assert (found.average_precision <= without.average_precision + 1e-12).all()
+    assert found.pairs.different == without.pairs.different + 20 * 40
+    assert (found.pairs.same == without.pairs.same).all()
+
+
+def test_a_query_without_another_image_of_its_thing_is_left_out() -> None:
+    vectors, shown = drawn(2)
+    shown[7] = 99
+    found = among_all(vectors, shown)
+    assert np.isnan(found.recall(1)).tolist() == [row == 7 for row in range(60)]
+    pairs = 60 * 59 // 2
+    assert found.pairs.different + len(found.pairs.same) == pairs
+
+
+def test_neither_the_order_nor_the_chunks_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, shown = drawn(3)
+    found, order = among_all(vectors, shown), np.random.default_rng(0).permutation(60)
+    monkeypatch.setattr(neighbours, "CHUNK_FLOATS", 200)
+    other = among_all(vectors[order], shown[order])
+    assert (other.average_precision == found.average_precision[order]).all()
+    assert (other.wrong == found.wrong[order]).all()
+    for name in ("same", "above", "reached"):
+        assert (getattr(other.pairs, name) == getattr(found.pairs, name)).all()
+
+
+def test_rates_need_ten_pairs_of_different_things() -> None:
+    same, none = np.array([0.5], np.float32), np.zeros(1, np.int64)
+    assert np.isnan(Pairs(same, none, none, 999).accepted(1e-2))
+    assert Pairs(same, none, none, 1000).accepted(1e-2) == 1
+    assert np.isnan(Pairs(same, none, none, 1000).accepted(1e-3))
+
+
+def test_shapes_and_values_are_checked() -> None:
+    vectors, shown = drawn(0)
+    with pytest.raises(ValueError, match="dim"):
+        retrieve(vectors[:, :3], vectors, shown, shown)
+    with pytest.raises(ValueError, match="one thing an image"):
+        retrieve(vectors, vectors, shown[:5], shown)
+    vectors[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        among_all(vectors, shown)

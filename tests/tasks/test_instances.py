@@ -1,0 +1,170 @@
+"""Retrieval of images of the same thing, on vectors that are planted."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layerboard.benchmark.scores.exported.instances import score_instances
+from layerboard.tasks.base import Outcome
+from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.copies import COPIES
+from layerboard.tasks.datasets.instances import Instance, Instances, Part, instances
+from layerboard.tasks.instances import ALONE, InstancesTask
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.uncertainty import intervals_of, score_of
+from layerboard.zoo.errors import InputError
+
+Vectors = dict[str, NDArray[np.float32]]
+
+
+def planted(things: int, each: int, parts: tuple[Part, ...] = (), distractors: int = 0) -> Instances:
+    """So many images of each thing, in the parts in turn, and images of none."""
+    parts = parts or ("",) * each
+    images = [
+        Instance(FileSample(f"{thing:02d}/{number}", ""), f"{thing:02d}", parts[number])
+        for thing in range(things)
+        for number in range(each)
+    ]
+    images += [Instance(FileSample(f"none/{number}", ""), "", "database") for number in range(distractors)]
+    return instances("planted", images, "here", Coverage(()))
+
+
+def task_of(data: Instances) -> InstancesTask:
+    return InstancesTask(data, config_of(STANDARD, "instances"))
+
+
+def drawn(task: InstancesTask, noise: float, seed: int = 0) -> Vectors:
+    """Vectors of all images: those of a thing are alike but for noise."""
+    rng = np.random.default_rng(seed)
+    names = sorted({image.thing for image in task.data.images})
+    means = dict(zip(names, rng.standard_normal((len(names), 16)), strict=True))
+    vectors = {}
+    for source in task.vector_sources:
+        rows = [means[sample.key.rpartition("/")[0].replace("none", "")] for sample in source.samples]
+        vectors[source.name] = (rows + noise * rng.standard_normal((len(rows), 16))).astype(np.float32)
+    return vectors
+
+
+def by_metric(result: Outcome) -> dict[str, float]:
+    return {score.metric: score.value for score in result.scores}
+
+
+def test_identical_images_are_found_at_a_cosine_of_one() -> None:
+    task = task_of(planted(15, 4))
+    result = task.score(drawn(task, 0.0))
+    values = by_metric(result)
+    assert {values[name] for name in ("recall@1", "recall@10", "mAP", "R-precision", "ROC AUC")} == {100}
+    assert values["cosine at precision 0.99"] == values["cosine at precision 0.9"] == 1
+    assert values["recall at precision 0.99"] == values["TAR at FAR 0.01"] == 100
+    pairs = 60 * 59 // 2
+    assert {score.n for score in result.scores if score.unit == "pairs"} == {pairs}
+    reason = f"needs 10,000 pairs of different things, of which there are {pairs - 15 * 6:,}"
+    assert result.missing == {"TAR at FAR 0.001": reason}
+
+
+def test_scores_follow_from_items_and_have_intervals() -> None:
+    task = task_of(planted(20, 4, distractors=7))
+    result = task.score(drawn(task, 1.0))
+    assert result.items is not None
+    values, ends = by_metric(result), intervals_of([result.items])
+    assert {*ends} == {"recall@1", "recall@5", "recall@10", "mAP", "R-precision"}
+    for metric, ((low, high),) in ends.items():
+        assert score_of(result.items, metric) == pytest.approx(values[metric], abs=1e-9)
+        assert low < values[metric] < high
+    assert {*result.items.clusters} == {f"{thing:02d}" for thing in range(20)}
+    assert len(result.items.keys) == 80
+
+
+def test_queries_look_in_the_database_alone() -> None:
+    task = task_of(planted(12, 3, ("query", "database", "database"), distractors=5))
+    assert [len(source.samples) for source in task.vector_sources] == [29, 12]
+    assert [source.name for source in task.fitted_on] == ["planted/database"]
+    vectors = drawn(task, 0.3)
+    result = task.score(vectors)
+    assert {score.n for score in result.scores if score.unit == "queries"} == {12}
+    assert {score.n for score in result.scores if score.unit == "pairs"} == {12 * 29}
+    vectors["planted/queries"][3] = np.nan
+    vectors["planted/database"][:2] = np.nan  # both images that the first query looks for
+    assert {score.n for score in task.score(vectors).scores if score.unit == "queries"} == {10}
+
+
+def test_each_kind_of_copy_has_metrics() -> None:
+    images = [
+        Instance(FileSample(f"{thing:02d}/{kind}", ""), f"{thing:02d}", "", kind)
+        for thing in range(8)
+        for kind in ("", *COPIES)
+    ]
+    task = task_of(instances("planted", images, "here", Coverage(())))
+    vectors = drawn(task, 0.0)
+    mirrored = [image.kind == "mirrored" for image in task.data.images]
+    vectors["planted/database"][mirrored] = np.random.default_rng(1).standard_normal((8, 16))
+    result = task.score(vectors)
+    values = by_metric(result)
+    assert {f"{name} {kind}" for name in ("recall@1", "mAP") for kind in COPIES} <= {*values}
+    assert values["recall@1 mirrored"] < 50
+    assert {values[f"recall@1 {kind}"] for kind in COPIES if kind != "mirrored"} == {100}
+    assert {score.n for score in result.scores if score.metric == "mAP caption"} == {8}
+    assert result.items is not None
+    assert score_of(result.items, "mAP mirrored") == pytest.approx(values["mAP mirrored"])
+
+
+def test_what_cannot_be_scored_has_a_reason() -> None:
+    task = task_of(planted(4, 2, ("query", "database")))
+    vectors = drawn(task, 0.1)
+    assert "same for all" in task.score({name: np.ones_like(each) for name, each in vectors.items()}).empty
+    assert task.score({name: each * np.inf for name, each in vectors.items()}).empty == NOT_FINITE
+    vectors["planted/queries"][:] = np.nan
+    assert task.score(vectors).empty == ALONE
+
+
+def test_the_nearest_images_of_a_few_queries_are_kept() -> None:
+    task = task_of(planted(20, 3, distractors=2))
+    predicted, facts = task.score(drawn(task, 0.0)).predicted, task.facts()
+    assert predicted["neighbour"].shape == (12, 4)
+    assert len({key.partition("/")[0] for key in facts["query"].tolist()}) == 12
+    assert (np.asarray(predicted["kind"])[:, :2] == "same").all()
+    assert (np.asarray(predicted["kind"])[:, 2:] == "wrong").all()
+    np.testing.assert_allclose(np.asarray(predicted["cosine"])[:, :2], 1)
+    assert (np.asarray(predicted["average_precision"]) == 100).all()
+    assert (facts["positives"] == 2).all()
+    assert [*task.pictures([predicted])][:12] == facts["query"].tolist()
+
+
+def test_fingerprints_tell_things_and_parts() -> None:
+    data = planted(4, 2)
+    parted = planted(4, 2, ("query", "database"))
+    renamed = [image._replace(thing="00") for image in data.images]
+    others = (parted, instances("planted", renamed, "here", Coverage(())))
+    assert len({task_of(each).fingerprint for each in (data, *others)}) == 3
+
+
+@pytest.mark.parametrize("parts", [(), ("query", "database", "database")])
+def test_exported_features_give_the_same_scores(parts: tuple[Part, ...], tmp_path: Path) -> None:
+    task = task_of(planted(12, 3, parts, distractors=4))
+    vectors = drawn(task, 0.8)
+    np.savez(tmp_path / "F.npz", **task.exported(vectors))
+    report = score_instances(tmp_path / "F.npz")
+    expected = by_metric(task.score(vectors))
+    assert {name: value for name, value in report.scores.items() if value is not None} == pytest.approx(
+        expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"roles": np.array(["qury"] * 6)}, "expected query, database, distractor or nothing as roles"),
+        ({"groups": np.arange(6)}, "a query with another image of its group"),
+        ({"groups": np.arange(5)}, "one label for each of 6 rows"),
+    ],
+)
+def test_wrong_archives_are_refused(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
+    arrays = {"features": np.random.default_rng(0).standard_normal((6, 3)), "groups": np.arange(6) // 2}
+    np.savez(tmp_path / "F.npz", **{**arrays, **changed})
+    with pytest.raises(InputError, match=message):
+        score_instances(tmp_path / "F.npz")
