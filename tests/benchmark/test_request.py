@@ -67,7 +67,6 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("images", ("folder",), Path("folder"), ("folder",)),
     ("labels", ("labels.csv",), "labels.csv", Path("labels.csv")),
     ("groups", ("groups.csv",), "groups.csv", Path("groups.csv")),
-    ("copies", (), True, True),
     ("output", ("out",), "out", Path("out")),
     ("cache", ("cache",), Path("cache"), Path("cache")),
     ("device", ("cuda:1",), "cuda:1", "cuda:1"),
@@ -215,7 +214,7 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    named = {name for name, *_ in EXAMPLES} | {"floor", "examples", "again"}
+    named = {name for name, *_ in EXAMPLES} | {"floor", "examples", "again", "copies"}
     assert named == {one.name for one in fields(Request)}
 
 
@@ -233,6 +232,7 @@ def test_switches() -> None:
     assert not filled(Request, "--no-floor").floor
     assert not filled(Request, "--no-examples").examples
     assert filled(Request, "--tasks", "cost", "--again").again
+    assert filled(Request, "--images", "photos", "--copies").copies
     assert filled(Request, "--floor") == filled(Request) == Request()
     assert filled(Pretraining, "fs", "--install", "--no-resume") == Pretraining(
         objective="fs", install=True, resume=False
