@@ -28,7 +28,7 @@ Removed = Literal["nothing", "mean", "smooth"]
 
 DIRECTIONS = 64  # principal directions of tokens that are kept at most
 ENOUGH = 0.99  # share of the variance with which fewer will do
-PROBED = 512  # tokens whose cosines with all others are compared with what is kept of them
+PROBED = 128  # tokens whose cosines with all others are compared with what is kept of them
 MOST_MEGABYTES = 64  # of what a page holds
 
 
