@@ -28,7 +28,8 @@ chosen over the random halves (if at least {least}). """
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
-KINDS = """\
+KINDS = "By kind, at the best layer overall:"
+OF_KEYPOINTS = """\
 By kind, at the best layer overall: difference of viewpoint and of scale, truncation, occlusion, and
 keypoints whose target image also shows a repeated part that may be confused with them."""
 
@@ -61,7 +62,9 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
         note = said("All metrics, each at its own best layer:")
         blocks += [note, Table(metrics, caption=f"{title}: all metrics")]
     if not kinds.empty:
-        note = said(f"{KINDS}\n{AZIMUTHS}" if {*kinds["kind"]} & {*tables.TURNS} else KINDS)
+        turned = {*kinds["kind"]} & {*tables.TURNS}
+        known = f"{OF_KEYPOINTS}\n{AZIMUTHS}" if turned else OF_KEYPOINTS
+        note = said(known if {*kinds["kind"]} <= {*tables.KIND_NAMES} else KINDS)
         blocks += [note, Table(kinds, left=1, caption=f"{column.heading} by kind")]
     return blocks
 

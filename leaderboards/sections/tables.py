@@ -5,7 +5,14 @@ from collections.abc import Callable, Collection
 import pandas as pd
 
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import GLOBAL_AVERAGE, counted, metric_rank, score_text
+from layerboard.leaderboards.display import (
+    GLOBAL_AVERAGE,
+    counted,
+    metric_rank,
+    natural,
+    score_text,
+    task_display,
+)
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import Ties
 from layerboard.leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
@@ -24,9 +31,17 @@ KIND_NAMES = (*LEVELS, *TURNS, MISTAKABLE)  # kinds of keypoints, in the order o
 CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
 
 
-def kind_of(metric: str) -> str:
-    """The kind of items that a metric is of; "" of all."""
-    return next((name for name in KIND_NAMES if metric.endswith(f" {name}")), "")
+def kind_of(task: str, metric: str) -> str:
+    """What follows the name of one of a task's metrics: the kind of items that it is of; "" of all."""
+    names = task_display(task).metrics
+    if metric in names or metric.endswith(CEILINGS):
+        return ""
+    whole = max((name for name in names if metric.startswith(f"{name} ")), key=len, default=metric)
+    return metric[len(whole) + 1 :]
+
+
+def _kind_rank(kind: str) -> tuple[int, object]:
+    return (KIND_NAMES.index(kind) if kind in KIND_NAMES else len(KIND_NAMES), natural(kind))
 
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
@@ -100,7 +115,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
     rows = column.in_pooling()
     # kinds, ceilings and rules are shown in tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
-    metrics = {metric for metric in metrics if metric != PULL and not kind_of(metric)}
+    metrics = {metric for metric in metrics if metric != PULL and not kind_of(column.task, metric)}
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
@@ -114,16 +129,16 @@ def metrics_table(column: Column) -> pd.DataFrame:
 
 
 def kind_table(column: Column) -> pd.DataFrame:
-    """Scores by kind of items at the best layer of all, a column a backbone; empty without kinds."""
-    rows = column.at_best.assign(kind=[kind_of(str(metric)) for metric in column.at_best["metric"]])
-    rows = rows[rows["kind"] != ""]
+    """Primary scores by kind of items at the best layer of all, a column a backbone; empty without kinds."""
+    metrics = column.at_best["metric"].astype(str)
+    rows = column.at_best.assign(kind=[kind_of(column.task, metric) for metric in metrics])
+    rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
     keys = zip(rows["backbone"], rows["kind"], strict=True)
     values = dict(zip(keys, rows["value"].map("{:.1f}".format), strict=True))
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
     return pd.DataFrame(
         {"kind": kind} | {backbone.label: values.get((backbone.name, kind), "") for backbone in backbones}
-        for kind in KIND_NAMES
-        if kind in set(rows["kind"])
+        for kind in sorted(set(rows["kind"]), key=_kind_rank)
     )
 
 

@@ -42,6 +42,21 @@ class ScoredProduct:
                 columns.setdefault(name, []).append(100 * placed.pseudo_values)
         return {name: np.mean(values, axis=0) for name, values in columns.items()}
 
+    def by_kind(self) -> dict[str, Floats]:
+        """For each kind of defect, where there are several, AUROC's column of its images and all good ones.
+
+        Other images are NaN.
+        """
+        of_image = np.asarray([image.kind for image in self.product.images])
+        kinds = sorted({*of_image[self.defect]}) if not self.defect.all() else []
+        columns = {}
+        for kind in kinds if len(kinds) > 1 else ():
+            taken = ~self.defect | (of_image == kind)
+            columns[str(kind)] = np.full(len(taken), np.nan)
+            placed = anomaly.placements(self.scores[taken, 0].astype(np.float64), self.defect[taken])
+            columns[str(kind)][taken] = 100 * placed.pseudo_values
+        return columns
+
     def of_images(self) -> dict[str, float]:
         """Further metrics of images in percent; NaN where one is not defined."""
         scores = self.scores[:, 0].astype(np.float64)
@@ -78,7 +93,7 @@ class ScoredProduct:
 
 
 def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]) -> Outcome:
-    """Means over products in percent, those of each product beside them, and an item an image.
+    """Means over products in percent, those of each product and kind of defect beside them, an item an image.
 
     Arguments as of `ScoredProduct`. What is not defined of a product is left out of the mean.
     """
@@ -110,23 +125,42 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     missing = {} if "AU-PRO" in metrics else dict.fromkeys(("pixel AUROC", "AU-PRO"), NO_MASKS)
     if not any(columns.values()):
         return Outcome(tuple(scores), missing={"AUROC": ONE_KIND, **missing})
-    return Outcome(tuple(scores), _items(products, columns), missing=missing)
+    compared = [each for each in products if columns[each.product.name]]
+    items = _items(compared, _by_metric(compared, columns, several=len(products) > 1))
+    of_kinds = (metric for metric in items.statistics if metric not in {score.metric for score in scores})
+    defect = np.concatenate([each.defect for each in compared])
+    for metric in of_kinds:
+        column = items.values[metric]
+        there = ~np.isnan(column)
+        scores.append(Score(metric, float(column[there & defect].mean()), int(there.sum()), "images"))
+    return Outcome(tuple(scores), items, missing=missing)
+
+
+def _by_metric(
+    products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]], *, several: bool
+) -> dict[str, dict[str, Floats]]:
+    """Columns of AUROCs by metric and product: those of all, then of each product and kind of defect."""
+    every: dict[str, dict[str, Floats]] = {}
+    parts: dict[str, dict[str, Floats]] = {}
+    for each in products:
+        name = each.product.name
+        for metric, column in columns[name].items():
+            every.setdefault(metric, {})[name] = column
+            parts |= {f"{metric} {name}": {name: column}} if several else {}
+        for kind, column in each.by_kind().items():
+            parts[f"AUROC {name}/{kind}" if several else f"AUROC {kind}"] = {name: column}
+    return every | parts
 
 
 def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]]) -> Items:
-    """An item an image, good ones and defects of each product apart; images of one kind alone have none."""
-    compared = [each for each in products if columns[each.product.name]]
-    keys = tuple(image.sample.key for each in compared for image in each.product.images)
+    """An item an image, good ones and defects of each product apart; NaN where a metric has no column."""
+    keys = tuple(image.sample.key for each in products for image in each.product.images)
     strata = tuple(
-        f"{each.product.name}/{'defect' if defect else 'good'}" for each in compared for defect in each.defect
+        f"{each.product.name}/{'defect' if defect else 'good'}" for each in products for defect in each.defect
     )
-    names = [each.product.name for each in compared for _ in each.defect]
-    values, statistics = {}, {}
-    for metric in columns[compared[0].product.name]:
-        values[metric] = np.concatenate([columns[each.product.name][metric] for each in compared])
-        statistics[metric] = Statistic(metric, "ranks")
-        for each in compared if len(products) > 1 else ():
-            name = f"{metric} {each.product.name}"
-            values[name] = np.where(np.asarray(names) == each.product.name, values[metric], np.nan)
-            statistics[name] = Statistic(name, "ranks")
+    nothing = {each.product.name: np.full(len(each.defect), np.nan) for each in products}
+    values = {
+        metric: np.concatenate([*(nothing | by_product).values()]) for metric, by_product in columns.items()
+    }
+    statistics = {metric: Statistic(metric, "ranks") for metric in values}
     return Items("images", keys, keys, strata, values, statistics)

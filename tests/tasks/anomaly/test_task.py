@@ -10,6 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from layerboard.tasks.anomaly import scores as scoring
@@ -177,6 +178,29 @@ def test_one_image_and_four_are_remembered_alone(tmp_path: Path) -> None:
     expected = case["expected"]
     for column, run in ((1, "shots_1_seed_0_k_1"), (2, "shots_1_seed_1_k_1"), (6, "shots_4_seed_2_k_1")):
         np.testing.assert_allclose(scores[:, column], expected[run]["official"]["image_scores"], atol=1e-3)
+
+
+def test_each_kind_of_defect_is_compared_with_all_good_images(tmp_path: Path) -> None:
+    data = products(tmp_path, {"a": corners(12, 6), "b": corners(6, 3)}, 3)
+    kinds = ["crack", "dent", "crack", "dent", "dent", "crack"]
+    first, second = data.products
+    defects = [replace(image, kind=kind) for image, kind in zip(first.images[:6], kinds, strict=True)]
+    data = replace(data, products=(replace(first, images=(*defects, *first.images[6:])), second))
+    task = AnomalyTask(data, CONFIG)
+    grids = drawn(data, 0.3)
+    result, planted = outcome(task, grids), ready(task, grids)
+    assert result.items is not None
+    left = measured(planted, grids)
+    every = np.concatenate([group["scores"] for group in left])[:12, 0]
+    for kind in ("crack", "dent"):
+        taken = [number for number in range(12) if number > 5 or kinds[number] == kind]
+        expected = 100 * roc_auc_score([number < 6 for number in taken], every[taken])
+        metric = f"AUROC a/{kind}"
+        assert by_metric(result)[metric] == pytest.approx(expected, abs=1e-9)
+        assert score_of(result.items, metric) == pytest.approx(expected, abs=1e-9)
+        (number,) = (score.n for score in result.scores if score.metric == metric)
+        assert number == len(taken)
+    assert not [metric for metric in by_metric(result) if metric.startswith("AUROC b/")]
 
 
 def test_scores_follow_from_items_and_have_intervals(tmp_path: Path) -> None:
