@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 from layerboard.benchmark import parsers
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
 from layerboard.zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -83,7 +83,7 @@ class Request(Form, kw_only=False):
     PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
         "Data": "suite data images labels groups copies limit",
         "Backbones": "backbones weights floor",
-        "Tasks": "tasks protocol",
+        "Tasks": "tasks protocol shots",
         "Layers and vectors": "layers poolings taps transform fuse input_size interpolation",
         "Machine": "device devices engine address dtype store_dtype batch_size workers cache again",
         "Output": "output examples plan json",
@@ -165,6 +165,12 @@ class Request(Form, kw_only=False):
         "such as insid3; see `list protocols`.",
         parsers.listed,
         usual="the suite's",
+    )
+    shots: Wholes = Option(
+        (),
+        "Training images per class of fewshot, and reference images of anomaly, beside its score with all.",
+        least=1,
+        usual="10, 1, 5, 25; 1, 4",
     )
     weights: Weights = Option((), WEIGHTS, parsers.weights)
 

@@ -127,6 +127,12 @@ class FewShotTask(LabelledTask):
     config: FewShotRule
     configs: ClassVar = {"standard": _STANDARD, "paper": replace(_STANDARD, penalties=())}
     all_tokens = True
+    takes_shots = True
+
+    @classmethod
+    def with_shots(cls, config: FewShotRule, shots: tuple[int, ...]) -> FewShotRule:
+        first = config.shots[0]  # of the primary metric
+        return replace(config, shots=(first, *(count for count in shots if count != first)))
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 in percent for each number of shots, the mean of the draws."""

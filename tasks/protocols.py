@@ -26,6 +26,7 @@ class EvaluationProtocol:
     unlike: tuple[str, ...] = ()  # what of its source it does not do, or cannot, in whole sentences
     # by name of a task, numbers that stand beside no task: those of a protocol that is made for a run
     own: tuple[tuple[str, Any], ...] = ()
+    shots: tuple[int, ...] = ()  # few images that tasks learn from, too, in place of their usual numbers
 
     def speaks_of(self, task: str) -> bool:
         """Whether it says how the task of that name is run."""

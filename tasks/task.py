@@ -99,13 +99,21 @@ class Task(ABC):
     needs: ClassVar[Needs] = "passes"
     sets_refusal: ClassVar[str] = SINGLE_LAYERS  # why it takes no sets of layers, as a phrase; "" if it does
     keeps_examples: ClassVar[bool] = False  # whether it says what each layer predicts of a few things
+    takes_shots: ClassVar[bool] = False  # whether it also learns from a few images (`with_shots`)
     scorer: ClassVar[str] = ""  # command of ``score`` that reads what `exported` gives; "" for none
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
         """The task on data by a protocol's numbers."""
         config = dict(protocol.own).get(row.name) or protocol.choice(cls.configs)
+        if protocol.shots and cls.takes_shots:
+            config = cls.with_shots(config, protocol.shots)
         return cls(data, config, row=row, protocol=protocol.name)
+
+    @classmethod
+    def with_shots(cls, config: Any, shots: tuple[int, ...]) -> Any:  # noqa: ANN401
+        """Its numbers with others of images to learn from, of a task that takes some."""
+        raise NotImplementedError
 
     @cached_property
     def entry(self) -> TaskEntry:

@@ -44,7 +44,8 @@ def find_data(
     there is no such folder.
     """
     named = dict.fromkeys(request.protocol or (suite.protocol,))
-    protocol, *further = protocols or [find_protocol(name) for name in named]
+    every = protocols or [find_protocol(name) for name in named]
+    protocol, *further = (replace(each, shots=request.shots) for each in every)
     data = request.data
     if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)

@@ -124,6 +124,8 @@ def make_plan(recipe: PlanRecipe) -> Plan:
                 raise
             tasks.broken.append(Unbound(f"protocol {at.protocol.name}", str(error)))  # the others run
     plain = list(tasks.every)
+    if recipe.location.protocol.shots and not any(task.takes_shots for task in plain):
+        raise InputError("--shots is of fewshot and anomaly, which are not run; name one with --tasks")
     for name in recipe.transforms:
         ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in plain]
         tasks.add(f"--transform {name}", name, ways)

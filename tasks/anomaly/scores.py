@@ -159,8 +159,8 @@ def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str,
         f"{each.product.name}/{'defect' if defect else 'good'}" for each in products for defect in each.defect
     )
     nothing = {each.product.name: np.full(len(each.defect), np.nan) for each in products}
-    values = {
-        metric: np.concatenate([*(nothing | by_product).values()]) for metric, by_product in columns.items()
-    }
+    values = {}
+    for metric, by_product in columns.items():
+        values[metric] = np.concatenate([by_product.get(name, column) for name, column in nothing.items()])
     statistics = {metric: Statistic(metric, "ranks") for metric in values}
     return Items("images", keys, keys, strata, values, statistics)

@@ -112,11 +112,16 @@ class AnomalyTask(MeasuredTask):
     memories: ProductMemories | None = None
     split = "train, test"
     keeps_examples = True
+    takes_shots = True
     configs: ClassVar[Mapping[str, AnomalyConfig]] = {
         "standard": AnomalyConfig(
             Stretch(side=448), k=1, draws=Draws(shots=(1, 4), draws=3), limits=(0.3, 0.05), seed=0
         )
     }
+
+    @classmethod
+    def with_shots(cls, config: AnomalyConfig, shots: tuple[int, ...]) -> AnomalyConfig:
+        return replace(config, draws=replace(config.draws, shots=shots))
 
     @cached_property
     def memory(self) -> References:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import Tally, assert_same_records, command, run
 
@@ -16,6 +17,15 @@ BACKBONES = ("mini-fs", "mini-resnet")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two products; not to be changed."""
     return fakes.write_fake_defects(tmp_path_factory.mktemp("own") / "parts", names=("bolt", "nut"))
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_shots_are_chosen(parts: Path, tmp_path: Path) -> None:
+    records = run(tmp_path, BACKBONES[:1], "anomaly", images=[parts], layers="12", shots=(2,))
+    few = {metric for metric in records["metric"] if "-shot" in metric}
+    assert few == {"AUROC 2-shot", "AUROC 2-shot bolt", "AUROC 2-shot nut"}
+    with pytest.raises(InputError, match=r"--shots is of fewshot and anomaly, which are not run"):
+        run(tmp_path, BACKBONES[:1], "cost", images=[parts], shots=(2,))
 
 
 @pytest.mark.usefixtures("no_pages")
