@@ -1,0 +1,87 @@
+"""Metrics of predictions as one value an image, whose mean is the metric and which vary as it does.
+
+A value is the metric and, times the number of images, how much it rises with the weight of the image. So
+intervals, paired tests and groups of images that belong together follow as for any mean, to first order.
+
+Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
+"""
+
+import numpy as np
+
+from layerboard.tasks.metrics.anomaly import placements
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+
+
+def explained(truth: Floats, predicted: Floats) -> Floats:
+    """R2 of predictions [images], 1 - SSE / SST, at most 1 and below 0 for worse than the mean: [images].
+
+    NaN where the truth is the same for all images.
+    """
+    errors, spread = (truth - predicted) ** 2, (truth - truth.mean()) ** 2
+    if not spread.any():
+        return np.full(len(truth), np.nan)
+    left = errors.sum() / spread.sum()
+    return np.asarray(1 - left + (left * spread - errors) / spread.mean(), np.float64)
+
+
+def rank_correlation(truth: Floats, predicted: Floats) -> Floats:
+    """Spearman's rho of predictions [images], -1 to 1, equal ones with their average rank: [images].
+
+    NaN where the truth or the predictions are the same for all images.
+    """
+    (first, first_ranks), (second, second_ranks) = _centred_ranks(truth), _centred_ranks(predicted)
+    norms = (first**2).sum(), (second**2).sum()
+    if not all(norms):
+        return np.full(len(truth), np.nan)
+    size = np.sqrt(norms[0] * norms[1])
+    rho = (first * second).sum() / size
+    product = first * second + _above(first_ranks, second) + _above(second_ranks, first)
+    lengths = [
+        (ranks**2 + 2 * _above(numbers, ranks)) / norm
+        for ranks, numbers, norm in ((first, first_ranks, norms[0]), (second, second_ranks, norms[1]))
+    ]
+    return np.asarray(rho + len(truth) * (product / size - rho * sum(lengths) / 2), np.float64)
+
+
+def average_precision(relevant: Mask, scores: Floats) -> Floats:
+    """Average precision of scores [images], by the steps of recall, 0 to 1: [images].
+
+    Images of one score enter together. NaN where all images, or none, are relevant.
+    """
+    hits = relevant.sum()
+    if not 0 < hits < len(relevant):
+        return np.full(len(relevant), np.nan)
+    step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
+    new = np.bincount(step, relevant, len(every))  # relevant ones of each step
+    shown, found = np.cumsum(every), np.cumsum(new)
+    precision = found / shown
+    value = (new * precision).sum() / hits
+    # an image changes the precision of its own step and of all later ones
+    gained, lost = (np.cumsum((new * each)[::-1])[::-1] for each in (1 / shown, precision / shown))
+    slope = relevant * (precision[step] - value + gained[step]) - lost[step]
+    return np.asarray(value + len(relevant) * slope / hits, np.float64)
+
+
+def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
+    """AUROC of scores [images], 0 to 1, ties count one half: [images].
+
+    NaN where all images, or none, are relevant. Source: DeLong et al., Biometrics 44, 1988.
+    """
+    placed = placements(scores, relevant)
+    if not placed.value.size:
+        return np.full(len(relevant), np.nan)
+    share = np.where(relevant, relevant.mean(), 1 - relevant.mean())
+    return np.asarray(placed.auroc + (placed.value - placed.auroc) / share, np.float64)
+
+
+def _centred_ranks(values: Floats) -> tuple[Floats, Integers]:
+    """Average ranks less their mean, and the place of each value among the different ones: [images] each."""
+    place, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    ranks = (np.cumsum(counts) - counts / 2)[place]
+    return ranks - ranks.mean(), place
+
+
+def _above(place: Integers, values: Floats) -> Floats:
+    """Sum of the values [images] of images that are placed above each one, half of those beside it."""
+    sums = np.bincount(place, values)
+    return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[place], np.float64)

@@ -1,0 +1,107 @@
+"""Ridge regression in closed form: every penalty from one decomposition, chosen by exact leave-one-out.
+
+Sources: Hoerl and Kennard, Ridge Regression, Technometrics 12, 1970; Allen, The Relationship Between Variable
+Selection and Data Augmentation and a Method for Prediction, Technometrics 16, 1974 (errors of rows left out).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from layerboard.tasks.metrics.arrays import ROUNDING, Features, Floats, Integers
+from layerboard.tasks.metrics.few_shot import as_tensor
+
+ALWAYS_TRAINING = -1  # number of the fold of images that are never held out
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """Ridge regressions of several targets on standardised features, float64, with an intercept.
+
+    A penalty is a multiple of the features' mean variance, for each row: that of the sum of squared errors is
+    as many times larger as there are rows, so that one number means the same of any number of images.
+    """
+
+    mean: Tensor  # of each feature, [dim]
+    deviation: Tensor  # what each feature is divided by, [dim]; 1 where it does not vary
+    intercept: Tensor  # means of the targets, [targets]
+    spectrum: Tensor  # squared singular values of the standardised features, [r]
+    basis: Tensor  # directions whose multiples the weights are, [dim r]
+    left: Tensor  # what the rows are in these directions, [n r]
+    gains: Tensor  # what the squared ``left`` are multiplied with, beside the penalty's share, [r]
+    targets: Tensor  # centred, [n targets]
+
+    @classmethod
+    def fit(cls, train: Tensor, targets: Tensor) -> "Ridge":
+        """Fit to features [n dim] and targets [n targets]; ValueError where shapes do not fit."""
+        if train.ndim != 2 or targets.ndim != 2 or len(train) != len(targets) or len(train) < 2:
+            shapes = f"{tuple(train.shape)} and {tuple(targets.shape)}"
+            raise ValueError(f"expected features [n dim] and targets [n targets] of 2 rows, found {shapes}")
+        wide, intercept = train.double(), targets.double().mean(0)
+        mean, deviation = wide.mean(0), wide.std(0, correction=0)
+        still = deviation <= ROUNDING * torch.finfo(train.dtype).eps * wide.abs().amax(0)
+        deviation = torch.where(still, 1.0, deviation)
+        features = torch.where(still, 0.0, (wide - mean) / deviation)
+        # of the two products of features the smaller one has all singular values
+        if features.shape[1] < len(features):
+            spectrum, basis = torch.linalg.eigh(features.T @ features)
+            left, gains = features @ basis, torch.ones_like(spectrum)
+        else:
+            spectrum, left = torch.linalg.eigh(features @ features.T)
+            basis, gains = features.T @ left, spectrum.clamp(min=0)
+        spectrum = spectrum.clamp(min=0)
+        centred = targets.double() - intercept
+        return cls(mean, deviation, intercept, spectrum, basis, left, gains, centred)
+
+    def shrinkage(self, penalty: float) -> Tensor:
+        """One over the squared singular values and the penalty: [r]; 0 where all features are constant."""
+        scale = self.spectrum.sum() / len(self.mean)
+        return torch.where(scale > 0, 1 / (self.spectrum + penalty * scale), 0.0)
+
+    def left_out(self, penalty: float) -> Tensor:
+        """Errors of each row where it is left out of the fit, but not of the standardisation: [n targets].
+
+        They are the residuals over one less the leverages, which is exact. Infinite for a row whose target
+        decides its own prediction.
+        """
+        gains = self.gains * self.shrinkage(penalty)
+        errors = self.targets - (self.left * gains) @ (self.left.T @ self.targets)
+        leverage = 1 / len(self.left) + (self.left.square() * gains).sum(1)
+        return errors / (1 - leverage).clamp(min=0)[:, None]
+
+    def best(self, penalties: Sequence[float]) -> list[float]:
+        """The penalty of each target with the least squared errors of rows left out, the largest of equals."""
+        strongest_first = sorted(penalties, reverse=True)
+        errors = torch.stack([self.left_out(penalty).square().mean(0) for penalty in strongest_first])
+        return [strongest_first[place] for place in errors.argmin(0).tolist()]
+
+    def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
+        """Targets [m targets] of features [m dim], with a penalty each."""
+        standard = ((features.double() - self.mean) / self.deviation) @ self.basis
+        shrunk = torch.stack([self.shrinkage(penalty) for penalty in penalties], dim=1)
+        return standard @ (shrunk * (self.left.T @ self.targets)) + self.intercept
+
+
+def held_out_predictions(
+    features: Features,
+    targets: Floats,
+    fold: Integers,
+    penalties: Sequence[float],
+    device: torch.device | None = None,
+) -> Floats:
+    """Targets of each image as predicted by the ridge regression that did not see its fold: [images targets].
+
+    Features are [images dim], targets [images targets], folds [images] from 0, or `ALWAYS_TRAINING`, whose
+    rows are NaN. The penalty of each fold and target is chosen on the images that it learns from. Raises
+    ValueError where a fold would leave fewer than 2 images to learn from.
+    """
+    predicted = np.full(targets.shape, np.nan)
+    rows, values = as_tensor(features, device), as_tensor(targets, device)
+    for number in np.unique(fold[fold != ALWAYS_TRAINING]).tolist():
+        held = as_tensor(fold == number, device)
+        ridge = Ridge.fit(rows[~held], values[~held])
+        predicted[fold == number] = ridge.predict(rows[held], ridge.best(penalties)).cpu().numpy()
+    return predicted

@@ -1,0 +1,75 @@
+"""Metrics as means of one value an image: against libraries, and against what a weight changes."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import average_precision_score, r2_score, roc_auc_score
+
+from layerboard.tasks.metrics import linearised
+from layerboard.tasks.metrics.arrays import Floats
+
+Metric = Callable[[Floats, Floats], Floats]
+METRICS: dict[str, tuple[Metric, Callable[..., float]]] = {
+    "R2": (linearised.explained, r2_score),
+    "rho": (linearised.rank_correlation, lambda truth, predicted: spearmanr(truth, predicted)[0]),
+    "AP": (lambda truth, scores: linearised.average_precision(truth > 0, scores), average_precision_score),
+    "AUROC": (lambda truth, scores: linearised.area_under_roc(truth > 0, scores), roc_auc_score),
+}
+
+
+def pairs(name: str, count: int, seed: int) -> tuple[Floats, Floats]:
+    """A truth and predictions of it, both with ties."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=count).round(1)
+    predicted = (truth + rng.normal(size=count)).round(1)
+    return ((truth > 0.3).astype(float) if name in ("AP", "AUROC") else truth), predicted
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", METRICS)
+def test_the_mean_is_what_the_library_says(name: str, seed: int) -> None:
+    metric, library = METRICS[name]
+    truth, predicted = pairs(name, 40, seed)
+    assert metric(truth, predicted).mean() == pytest.approx(library(truth, predicted), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_value_is_how_much_the_metric_rises_with_the_weight_of_an_image(name: str) -> None:
+    metric, library = METRICS[name]
+    truth, predicted = pairs(name, 25, 0)
+    values, times = metric(truth, predicted), 400  # each image is there so often, and one once more
+    plain = library(truth, predicted)
+    for image in range(25):
+        rows = np.append(np.repeat(np.arange(25), times), image)
+        rise = (library(truth[rows], predicted[rows]) - plain) * times
+        assert rise == pytest.approx((values[image] - plain) / 25, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_nothing_is_said_of_a_truth_that_is_the_same_for_all(name: str) -> None:
+    assert np.isnan(METRICS[name][0](np.ones(6), np.arange(6.0))).all()
+
+
+def test_ranks_of_predictions_that_are_all_alike_say_nothing() -> None:
+    assert np.isnan(linearised.rank_correlation(np.arange(4.0), np.ones(4))).all()
+
+
+def test_intervals_by_the_values_cover() -> None:
+    """Of 300 samples, 95 % intervals of rho and R2 hold the value of a large sample about 285 times."""
+    rng = np.random.default_rng(0)
+
+    def sample(count: int) -> tuple[Floats, Floats]:
+        truth = rng.normal(size=count)
+        return truth, 0.6 * truth + rng.normal(size=count) * 0.5
+
+    large = sample(200_000)
+    for name in ("R2", "rho"):
+        metric = METRICS[name][0]
+        true, inside = metric(*large).mean(), 0
+        for _ in range(300):
+            values = metric(*sample(100))
+            reach = 1.984 * values.std(ddof=1) / 10
+            inside += abs(values.mean() - true) <= reach
+        assert 270 <= inside <= 297
