@@ -35,6 +35,7 @@ class Namespace(IntEnum):
     SCENES_VAL = 13
     DEFECTS = 14
     THINGS = 15
+    TARGETS = 16
 
 
 def generator(namespace: Namespace, *keys: int) -> Rng:

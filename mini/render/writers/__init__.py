@@ -9,6 +9,7 @@ from layerboard.mini.render.writers import (
     revisitop,
     sop,
     spair,
+    targets,
     voc,
 )
 from layerboard.mini.render.writers.base import Writer
@@ -23,4 +24,5 @@ WRITERS: tuple[Writer, ...] = (
     voc.WRITER,
     defects.WRITER,
     sop.WRITER,
+    targets.WRITER,
 )

@@ -1,0 +1,216 @@
+"""Regression of numbers, and several labels an image, by ridge regressions in closed form.
+
+Every image is predicted once, by a regression that did not see its fold.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.targets import Labels, Numbers, Targets
+from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.metrics import linearised
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.neighbours import nearest
+from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING, held_out_predictions
+from layerboard.tasks.sources import CHUNK, chunks
+from layerboard.tasks.task import VectorTask
+from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.view.views import ResizeCrop, View
+
+LEAST = 10  # images below which nothing is said
+SHOWN = 16  # images whose predictions are kept
+PRESENT = 0.5  # prediction from which on an image is said to have a label
+SAME = "the same for all images"
+
+Columns = dict[str, Floats]  # for each metric a value an image, whose mean it is
+
+
+@dataclass(frozen=True, slots=True)
+class TargetConfig:
+    """The numbers of predicting what a table says of images."""
+
+    view: View
+    penalties: tuple[float, ...]  # of ridge regression, times the mean variance of a feature, a row
+    neighbours: int  # whose share with a label is scored, too
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTask(VectorTask):
+    """Values of images, predicted from their vectors by what was fitted to the images of other folds."""
+
+    data: Targets
+    config: TargetConfig
+    configs: ClassVar = {
+        "standard": TargetConfig(
+            ResizeCrop(short=256, crop=224), tuple(10.0**power for power in range(-4, 5)), neighbours=20
+        )
+    }
+    keeps_examples = True
+
+    @cached_property
+    def vector_sources(self) -> tuple[Source, ...]:
+        groups = chunks(self.data.samples, CHUNK)
+        return (Source(f"{self.data.name}/targets", groups, self.config.view, skip_unreadable=True),)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest(self.entry.name, self.config, *self.data.truth)
+
+    @abstractmethod
+    def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
+        """Columns by metric of what was true and predicted, [images targets], and why others have none."""
+
+    @abstractmethod
+    def agreement(self, row: int, values: Floats) -> float:
+        """How well the image at a place was predicted by those values, [targets]: 0 to 100."""
+
+    @abstractmethod
+    def words(self, values: Floats) -> str:
+        """Values of an image, [targets], as its examples have them."""
+
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        """Scores in percent of images that were held out, and mean errors in the unit of the numbers."""
+        (features,) = (vectors[source.name] for source in self.vector_sources)
+        there = ~np.isnan(features[:, 0])
+        fold, values = self.data.fold[there], self.data.values[there]
+        if reason := unusable(features[there]) or self._too_few(fold):
+            return Outcome((), empty=reason)
+        rows = np.flatnonzero(there)[fold != ALWAYS_TRAINING]
+        every = self.predictions(features[there], values, fold, device)
+        predicted = {way: each[fold != ALWAYS_TRAINING] for way, each in every.items()}
+        columns, missing = self.columns(self.data.values[rows], predicted)
+        if not columns:
+            return Outcome((), empty=next(iter(missing.values())))
+        keys = tuple(self.data.samples[row].key for row in rows)
+        clusters = tuple(self.data.groups[row] for row in rows)
+        statistics = {metric: Statistic(metric) for metric in columns}
+        items = Items("images", keys, clusters, ("",) * len(keys), columns, statistics)
+        scores = (Score(metric, float(each.mean()), len(keys), "images") for metric, each in columns.items())
+        return Outcome(tuple(scores), items, missing=missing, predicted=self._predicted(rows, predicted[""]))
+
+    def predictions(
+        self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device
+    ) -> Mapping[str, Floats]:
+        """Values of all images in several ways, [images targets] each; ridge regression is the one of no name."""
+        return {"": held_out_predictions(features, values, fold, self.config.penalties, device)}
+
+    def _too_few(self, fold: Integers) -> str:
+        tested = fold[fold != ALWAYS_TRAINING]
+        learnt = [np.count_nonzero(fold != number) for number in np.unique(tested)]
+        if len(fold) >= LEAST and min(learnt, default=0) >= 2 <= len(tested):
+            return ""
+        return f"{LEAST} images that can be read are needed, some of them to learn from; there are {len(fold)}"
+
+    @cached_property
+    def shown(self) -> list[int]:
+        """Places of the examples among the images."""
+        return drawn([sample.key for sample in self.data.samples], SHOWN, (self.data.fold >= 0).tolist())
+
+    def _predicted(self, rows: Integers, predicted: Floats) -> Predicted:
+        """What a layer says of the examples; nothing of those that it was not asked about."""
+        place = {row: number for number, row in enumerate(rows.tolist())}
+        told = np.full(len(self.shown), "", "U200")
+        score = np.full(len(self.shown), np.nan, np.float32)
+        for number, row in enumerate(self.shown):
+            if row in place:
+                values = predicted[place[row]]
+                told[number], score[number] = self.words(values), self.agreement(row, values)
+        return {"predicted": told, "score": score}
+
+    def facts(self) -> Predicted:
+        keys = [self.data.samples[row].key for row in self.shown]
+        true = [self.words(self.data.values[row]) for row in self.shown]
+        return {"image": np.asarray(keys, str), "truth": np.asarray(true, str)}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        return by_key(self.data.samples, [self.data.samples[row].key for row in self.shown])
+
+
+class RegressTask(TargetTask):
+    """Regression of a number, or of several, each on its own, and the mean of their scores."""
+
+    data: Numbers
+
+    def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
+        columns, missing = Columns(), dict[str, str]()
+        several = len(self.data.targets) > 1
+        for target, true, told in zip(self.data.targets, truth.T, predicted[""].T, strict=True):
+            of_target = f" {target}" if several else ""
+            explained, ranked = linearised.explained(true, told), linearised.rank_correlation(true, told)
+            if np.isnan(explained).any():
+                missing |= dict.fromkeys((f"R2{of_target}", f"rho{of_target}"), f"{target} is {SAME}")
+                continue
+            columns |= {f"R2{of_target}": 100 * explained, f"MAE{of_target}": abs(true - told)}
+            if np.isnan(ranked).any():
+                missing[f"rho{of_target}"] = f"predictions of {target} are {SAME}"
+            else:
+                columns[f"rho{of_target}"] = 100 * ranked
+        if not (several and columns):
+            return columns, missing
+        parts = {
+            metric: [columns[name] for name in columns if name.startswith(f"{metric} ")]
+            for metric in ("R2", "rho")
+        }
+        means = {metric: np.mean(each, axis=0) for metric, each in parts.items() if each}
+        return means | columns, {"MAE": "each number has an error in its own unit"} | missing
+
+    def agreement(self, row: int, values: Floats) -> float:
+        """Percent of the images whose numbers are as far from the true one as the prediction, or farther."""
+        apart = abs(self.data.values - self.data.values[row])
+        return float(100 * np.mean(apart >= abs(values - self.data.values[row])))
+
+    def words(self, values: Floats) -> str:
+        if len(values) == 1:
+            return f"{values[0]:.4g}"
+        return ", ".join(f"{name} {value:.4g}" for name, value in zip(self.data.targets, values, strict=True))
+
+
+class MultilabelTask(TargetTask):
+    """Several labels an image: by ridge regressions on 0 and 1, and by the share of neighbours that have them."""
+
+    data: Labels
+
+    def predictions(
+        self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device
+    ) -> Mapping[str, Floats]:
+        shares = np.full(values.shape, np.nan)
+        for number in np.unique(fold[fold != ALWAYS_TRAINING]):
+            held = fold == number
+            near = nearest(features[~held], features[held], self.config.neighbours, device=device)
+            shares[held] = values[~held][near.index].mean(axis=1)
+        return {**super().predictions(features, values, fold, device), " k-NN": shares}
+
+    def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
+        judged = [number for number in np.flatnonzero(self.data.judged) if len({*truth[:, number]}) > 1]
+        if not judged:
+            return {}, {"macro AP": "no label is there, and not there, in every fold and what it learns from"}
+
+        def mean(metric: Callable[[Mask, Floats], Floats], way: str) -> Floats:
+            """The mean over labels, in percent."""
+            every = [metric(truth[:, number] > 0, predicted[way][:, number]) for number in judged]
+            return np.asarray(100 * np.mean(every, axis=0), np.float64)
+
+        precision, area = linearised.average_precision, linearised.area_under_roc
+        columns = {f"macro AP{way}": mean(precision, way) for way in predicted}
+        return columns | {f"macro AUROC{way}": mean(area, way) for way in predicted}, {}
+
+    def agreement(self, row: int, values: Floats) -> float:
+        """Percent of the pairs of a label that an image has, and one that it has not, ranked right."""
+        has = self.data.values[row] > 0
+        if has.all() or not has.any():
+            return float(100 * np.mean((values >= PRESENT) == has))
+        return float(100 * linearised.area_under_roc(has, values).mean())
+
+    def words(self, values: Floats) -> str:
+        """The labels that an image is said to have, the surest first."""
+        order = [number for number in np.argsort(-values, kind="stable") if values[number] >= PRESENT]
+        return ", ".join(self.data.targets[number] for number in order) or "none"
