@@ -14,6 +14,7 @@ from layerboard.zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
+TargetChoice = Literal["class", "number", "labels"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
 
 ENGINES = {  # where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)
@@ -50,6 +51,11 @@ COPIES = (
     "copies find each other: near-duplicates."
 )
 GROUP_COLUMN = "the column group of the labels"
+TARGET = (
+    "What the labels are: one class an image; number, one or several columns of numbers (regression); or "
+    "labels, several an image, parted by | or columns of 0 and 1."
+)
+AS_IT_LOOKS = "what the table looks like"
 
 ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
@@ -81,7 +87,7 @@ class Request(Form, kw_only=False):
     """
 
     PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
-        "Data": "suite data images labels groups copies limit",
+        "Data": "suite data images labels groups target copies limit",
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol shots",
         "Layers and vectors": "layers poolings taps transform fuse input_size interpolation",
@@ -101,6 +107,7 @@ class Request(Form, kw_only=False):
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
     groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
+    target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
     cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")

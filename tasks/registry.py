@@ -18,6 +18,8 @@ Role = Literal[
     "keypoints",
     "scenes",
     "defects",
+    "numbers",
+    "labels",
     "objects",
     "parts",
     "masks",
@@ -185,6 +187,30 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Do the patches of a defect differ from those of images without one?",
         measures="AUROC: pairs of a defective and a good image of which the defective one is farther from "
         "the reference images",
+        default=False,
+    ),
+    TaskEntry(
+        name="regress",
+        code="layerboard.tasks.targets:RegressTask",
+        role="numbers",
+        title="regression of numbers",
+        data="your own images with numbers",
+        metrics=("R2", "rho", "MAE"),
+        asks="Can a linear map predict numbers that belong to an image, such as a count or an age?",
+        measures="R2: variance of the numbers that ridge regression predicts of images it did not see; mean "
+        "of several numbers",
+        default=False,
+    ),
+    TaskEntry(
+        name="multilabel",
+        code="layerboard.tasks.targets:MultilabelTask",
+        role="labels",
+        title="multi-label classification",
+        data="your own images with several labels",
+        metrics=tuple(f"macro {name}{way}" for way in ("", " k-NN") for name in ("AP", "AUROC")),
+        asks="Can a linear map tell which of several labels an image has?",
+        measures="macro AP: average precision of a label, by ridge regression on images it did not see; mean "
+        "of the labels",
         default=False,
     ),
     _classified(
@@ -444,6 +470,8 @@ OWN_ROLES: Mapping[Role, str] = {
     "classification": "class folders or --labels",
     "defects": "folders NAME/train/good and NAME/test in --images",
     "instances": "folders query and database, class folders or --copies",
+    "numbers": "a column of numbers in --labels",
+    "labels": "several labels an image in --labels, parted by | or columns of 0 and 1",
 }
 # of these, roles whose layout says what is asked: their tasks are run where none is named
 LAID_OUT = tuple(role for role in OWN_ROLES if role != "classification")

@@ -100,7 +100,7 @@ class TargetTask(VectorTask):
     def predictions(
         self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device
     ) -> Mapping[str, Floats]:
-        """Values of all images in several ways, [images targets] each; ridge regression is the one of no name."""
+        """Values of all images in several ways, [images targets] each; ridge regression has no name."""
         return {"": held_out_predictions(features, values, fold, self.config.penalties, device)}
 
     def _too_few(self, fold: Integers) -> str:
@@ -108,7 +108,9 @@ class TargetTask(VectorTask):
         learnt = [np.count_nonzero(fold != number) for number in np.unique(tested)]
         if len(fold) >= LEAST and min(learnt, default=0) >= 2 <= len(tested):
             return ""
-        return f"{LEAST} images that can be read are needed, some of them to learn from; there are {len(fold)}"
+        return (
+            f"{LEAST} images that can be read are needed, some of them to learn from; there are {len(fold)}"
+        )
 
     @cached_property
     def shown(self) -> list[int]:
@@ -175,7 +177,7 @@ class RegressTask(TargetTask):
 
 
 class MultilabelTask(TargetTask):
-    """Several labels an image: by ridge regressions on 0 and 1, and by the share of neighbours that have them."""
+    """Several labels an image, by ridge regressions on 0 and 1, and by the share of neighbours with them."""
 
     data: Labels
 

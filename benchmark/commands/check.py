@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import rows_text
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
-from layerboard.benchmark.request import COPIES, DATA, FOLDERS, GROUP_COLUMN, GROUPS, IMAGES, LABELS, Images
+from layerboard.benchmark.request import (
+    AS_IT_LOOKS,
+    COPIES,
+    DATA,
+    FOLDERS,
+    GROUP_COLUMN,
+    GROUPS,
+    IMAGES,
+    LABELS,
+    TARGET,
+    Images,
+    TargetChoice,
+)
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError
 
@@ -26,6 +38,7 @@ class CheckRequest(Form):
     images: Images = Option((), IMAGES)
     labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
     groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
+    target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")

@@ -113,6 +113,8 @@ ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]]
     "scenes": _scenes,
     "defects": lambda at: at.catalogue.defects,
     "instances": lambda at: at.catalogue.instances,
+    "numbers": lambda at: at.catalogue.numbers,
+    "labels": lambda at: at.catalogue.labels,
     "masks": _masked,
 }
 

@@ -22,6 +22,8 @@ from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.datasets.tabled import TabledEntry
+from layerboard.tasks.datasets.targets import Targets
 from layerboard.zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120  # characters of the name of a suite, which its pages are called by
@@ -41,6 +43,8 @@ class Catalogue:
     parts: PartImageNetEntry
     defects: tuple[DefectEntry, ...] = ()
     instances: tuple[InstanceEntry, ...] = ()
+    numbers: tuple[DatasetEntry[Targets], ...] = ()
+    labels: tuple[DatasetEntry[Targets], ...] = ()
     class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
 
 
@@ -114,6 +118,8 @@ MINI_SUITE = Suite(
         instances=(
             InstanceEntry("mini-things", "things", mini.THINGS, mini.THING_IMAGES, table="Ebay_test.txt"),
         ),
+        numbers=(TabledEntry("mini-numbers", "numbers.csv", mini.TARGET_IMAGES),),
+        labels=(TabledEntry("mini-labels", "labels.csv", mini.TARGET_IMAGES),),
         class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
     ),
 )
@@ -213,7 +219,11 @@ def require_fitting(data: Path | None, images: Sequence[str], labelling: Labelli
     """Raise InputError for data and images together, and for tables beside none or several folders."""
     if data is not None and images:
         raise InputError("give --data or --images, not both")
-    says = {"labels": "the classes of your own images", "groups": "which of your own images belong together"}
+    says = {
+        "labels": "the classes of your own images",
+        "groups": "which of your own images belong together",
+        "target": "what the labels of your own images are",
+    }
     if labelling.copies and not images:
         raise InputError("--copies makes copies of your own images; give their folder with --images DIR")
     for option in says:

@@ -18,16 +18,18 @@ from layerboard.tasks.datasets.labels import (
     METADATA,
     LabelledFile,
     Labelling,
+    LabelTable,
     find_metadata,
     match,
     read_groups,
     read_table,
     require_columns,
 )
+from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, some
 
-OwnImages = Classification | Unlabelled
+
 
 TRAIN = "train"
 QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, in any case of letters
@@ -54,19 +56,23 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
         raise InputError(
             f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
         )
-    labels, groups = labelling.labels, labelling.groups
-    if labels == NO_LABELS:
+    groups = labelling.groups
+    if labelling.labels == NO_LABELS:
         return _unlabelled(name, tree)
-    if tables := find_metadata(tree) if labels is None else [read_table(labels)]:
+    if tables := _tables(tree, labelling):
         inside = {table.path.resolve() for table in tables}
         root = tree.root.resolve()
         tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
-        if tables[0].of_things:
+        columns = find_targets(tables, labelling.target)
+        if tables[0].of_things and not columns:
             return of_table(name, tree, tables[0])
         for table in tables:
-            require_columns(table, FILE_COLUMNS, LABEL_COLUMNS)
-        files, remarks, notes = match(tables, tree)
-        return _classes(name, tree, *_in_groups(_in_split_folders(files), remarks, tree, groups), notes)
+            require_columns(table, FILE_COLUMNS, *(() if columns else (LABEL_COLUMNS,)))
+        files, remarks, notes = match(tables, tree, *((columns.said, columns.noun) if columns else ()))
+        grouped, remarks = _in_groups(_in_split_folders(files), remarks, tree, groups)
+        if columns:
+            return _targets(name, tree, columns, grouped, remarks, notes)
+        return _classes(name, tree, grouped, remarks, notes)
     loose = [path for path in tree.images if "/" not in path]
     if len(loose) == len(tree.images):
         return _unlabelled(name, tree)
@@ -86,6 +92,16 @@ def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
     hint = [f"--labels {tree.root / table} would take classes from that file"] if table else []
     remarks = (NO_CLASSES, *hint, *tree.remarks)
     return Unlabelled(name, samples, Coverage((Count("images", len(samples)),), tree.notes, remarks))
+
+
+def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
+    """The tables that say what images are of: the one given, or metadata in the folder; none without any.
+
+    Metadata without a column of classes say nothing of images, unless a target is asked for.
+    """
+    if labelling.labels is not None:
+        return [read_table(labelling.labels)]
+    return [table for table in find_metadata(tree) if table.label or table.of_things or labelling.target]
 
 
 def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
@@ -172,21 +188,27 @@ def _require_leaves(root: Path, labels: set[str]) -> None:
             )
 
 
+def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
+    """The split that holds the queries; "" where images are in none; raises InputError."""
+    named = {file.split for file in files}
+    if named != {""} and not {TRAIN} <= named <= {*SPLITS}:
+        what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
+        expected = f"{TRAIN} and {QUERY_SPLITS[0]}"
+        raise InputError(f"expected the splits of {tree.root} to be {expected}, found {what}")
+    return next((split for split in QUERY_SPLITS if split in named), "")
+
+
 def _classes(
     name: str, tree: ImageTree, files: Sequence[LabelledFile], remarks: list[str], notes: list[str]
 ) -> Classification:
     """The dataset of images with classes, split as they say, or else by the hash of their names."""
-    root = str(tree.root)
-    named = {file.split for file in files}
-    if named != {""} and not {TRAIN} <= named <= {*SPLITS}:
-        what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
-        raise InputError(f"expected the splits of {root} to be {TRAIN} and {QUERY_SPLITS[0]}, found {what}")
+    root, queries = str(tree.root), _queries(tree, files)
     images = defaultdict[str, list[LabelledSample]](list)
     for file in files:
         images[file.split or TRAIN].append((file.label, PhotoSample(file.path, f"{root}/{file.path}")))
     train, classes = images[TRAIN], {label for label, _ in images[TRAIN]}
     classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
-    if queries := next((split for split in QUERY_SPLITS if split in named), ""):
+    if queries:
         val = images[queries]
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
@@ -197,3 +219,21 @@ def _classes(
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     groups = {file.path: file.group for file in files if file.group}
     return classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)
+
+
+def _targets(
+    name: str,
+    tree: ImageTree,
+    columns: TargetColumns,
+    files: Sequence[LabelledFile],
+    remarks: list[str],
+    notes: list[str],
+) -> Targets:
+    """The dataset of images with numbers or labels, in folds, or tested in the split of the queries."""
+    queries = _queries(tree, files)
+    if further := [file for file in files if file.split not in ("", TRAIN, queries)]:
+        notes = [*notes, f"{len(further):,} images of further splits left out"]
+    files = [file for file in files if file.split in ("", TRAIN, queries)]
+    samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
+    coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
+    return targets_of(name, samples, columns, files, coverage)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
 from sys import intern
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.base import counted
 from layerboard.tasks.datasets.fields import is_number
@@ -29,11 +29,15 @@ DELIMITERS = ",;\t|"  # what may stand between columns, the first of those that 
 METADATA = ("metadata.csv", "metadata.jsonl")  # files among images that ``datasets`` writes and reads
 
 
+Target = Literal["class", "number", "labels"]
+
+
 class Labelling(NamedTuple):
     """What the user gives beside a folder of images to say what is in them."""
 
     labels: Path | None = None  # table of classes; None for one in the folder, or the names of its folders
     groups: Path | None = None  # table of the images that belong together; None for the column of ``labels``
+    target: Target | None = None  # what the table of labels says; None for what it looks like
     copies: bool = False  # whether copies of the images are made, which look for each other
 
     @classmethod
@@ -108,18 +112,6 @@ def read_table(path: Path, prefix: str = "") -> LabelTable:
     if not rows:
         raise InputError(f"expected a row for each image in {path}, found none")
     return LabelTable(path, rows, header, file, label, split, group, prefix)
-
-
-def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> LabelTable:
-    """The rows of a table with a column of files and one of classes; raises InputError.
-
-    Without a column of classes it has no rows where that is not ``required``.
-    """
-    table = read_table(path, prefix)
-    if table.label is None and not required:
-        return table._replace(rows=())
-    require_columns(table, FILE_COLUMNS, LABEL_COLUMNS)
-    return table
 
 
 def read_groups(path: Path) -> LabelTable:
@@ -207,15 +199,15 @@ def _word(value: object, where: str) -> str:
 
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
-    """The tables with classes that lie in a folder itself or in the folders in it; raises InputError."""
+    """The tables that lie in a folder itself or in the folders in it; raises InputError."""
     tables = []
     metadata = (path for path in tree.others if path.rpartition("/")[2] in METADATA and path.count("/") < 2)
     for folder, (path, *others) in groupby(metadata, lambda path: path.rpartition("/")[0]):
         if others:
             raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
         prefix = f"{folder}/" if folder else ""
-        tables.append(read_label_table(tree.root / path, required=False, prefix=prefix))
-    return [table for table in tables if table.rows]
+        tables.append(read_table(tree.root / path, prefix))
+    return tables
 
 
 class LabelledFile(NamedTuple):

@@ -3,20 +3,22 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample, counted
 from layerboard.tasks.datasets.classes import Unlabelled
-from layerboard.tasks.datasets.labels import LabelledFile, LabelTable
+from layerboard.tasks.datasets.labels import LabelledFile, LabelRow, LabelTable, Target
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.folds import SEED, group_numbers, stratified_folds
 from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING
 from layerboard.zoo.errors import InputError, some
 
-Target = Literal["class", "number", "labels"]  # what a table is asked for
-
 MOST_CLASSES = 20  # different numbers up to which a column of classes that are numbers is one of classes
+TRAIN = "train"
 PARTED = "|"  # stands between the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
@@ -38,7 +40,16 @@ class Targets(Data):
     @property
     def split(self) -> str:
         """What was read of it, for records."""
-        return "train, val" if (self.fold == ALWAYS_TRAINING).any() else f"{self.fold.max() + 1} folds"
+        if (self.fold == ALWAYS_TRAINING).any():
+            return "train, val"
+        return f"{len(np.unique(self.fold))} folds (seed {SEED})"
+
+    @property
+    def understood(self) -> tuple[str, ...]:
+        """How the targets were understood, and which images are tested, in words."""
+        if (self.fold == ALWAYS_TRAINING).any():
+            return ("val is tested by what train shows",)
+        return (f"every image tested once, in {len(np.unique(self.fold))} folds, seed {SEED}",)
 
     @property
     def truth(self) -> tuple[object, ...]:
@@ -57,6 +68,11 @@ class Numbers(Targets):
     __slots__ = ()
     role = "numbers"
 
+    @property
+    def understood(self) -> tuple[str, ...]:
+        words = f"regression of {some(self.targets, 6)}; --target class takes numbers as classes"
+        return (words, *super().understood)
+
 
 class Labels(Targets):
     """Images with any number of labels each: values are 1 for those that an image has, and 0."""
@@ -72,48 +88,82 @@ class Labels(Targets):
         means = np.stack([self.values[part].mean(axis=0) for part in parts])
         return np.asarray(((means > 0) & (means < 1)).all(axis=0))
 
+    @property
+    def understood(self) -> tuple[str, ...]:
+        words = f"{counted(len(self.targets), 'label')}, any number an image ({some(self.targets, 6)})"
+        left_out = [name for name, judged in zip(self.targets, self.judged, strict=True) if not judged]
+        rare = f"{some(left_out, 6)} left out of means: with it or without it no image of a fold"
+        return (words, *([rare] if left_out else []), *super().understood)
+
 
 class TargetColumns(NamedTuple):
-    """The columns of a table that say more of an image than a class."""
+    """The columns of tables, of one header, that say more of an image than a class."""
 
     role: Literal["numbers", "labels"]
     names: tuple[str, ...]
+    header: tuple[str, ...]
+
+    @property
+    def noun(self) -> tuple[str, str]:
+        """What a row says, one and several."""
+        return self.role.removesuffix("s"), self.role
+
+    def cells(self, row: LabelRow) -> list[str]:
+        """What a row says in these columns."""
+        return [row.cells[self.header.index(name)] for name in self.names]
+
+    def said(self, row: LabelRow) -> str:
+        """All that a row says, "" where a cell is empty."""
+        cells = self.cells(row)
+        return ", ".join(cells) if all(cells) else ""
 
 
 def find_targets(tables: Sequence[LabelTable], target: Target | None) -> TargetColumns | None:
     """What tables say of images, as asked or as it looks; None for classes; raises InputError.
 
     A column of classes is looked at alone, where there is one: it is of numbers if most cells are, of more
-    than `MOST_CLASSES` different ones, and of labels if one is parted. Without, any columns of numbers count.
+    than `MOST_CLASSES` different ones, and of labels if one is parted. Without, all columns of numbers count.
     """
-    if target == "class":
-        return None
     first, path = tables[0], tables[0].path
     known = {first.file, first.label, first.split, first.group}
     others = {name: _cells(tables, name) for name in first.header if name not in known}
     classes = {first.label: _cells(tables, first.label)} if first.label else {}
+    found = None
     if target is None:
-        columns = classes or others
-        names = _labelled(columns, least=2)
-        if names:
-            return TargetColumns("labels", names)
-        names = _numbered(columns)
-        if len(names) == 1 and len({*columns[names[0]]}) <= MOST_CLASSES:
-            if first.label:
-                return None
-            raise InputError(
-                f"expected to know what column {names[0]!r} of {path} is, which has few different numbers; "
-                "say --target number, or name the column label if they are classes"
-            )
-        return TargetColumns("numbers", names) if names else None
-    for columns in (classes, others):
-        names = _numbered(columns) if target == "number" else _labelled(columns, least=1)
-        if names:
-            return TargetColumns("numbers" if target == "number" else "labels", names)
-    what = "numbers" if target == "number" else f"labels parted by {PARTED!r}, or of 0 and 1,"
-    raise InputError(
-        f"expected a column of {what} in {path} for --target {target}, found {some(first.header, 6)}"
-    )
+        found = _as_it_looks(path, classes, others)
+    elif target != "class":
+        choose = _numbered if target == "number" else partial(_labelled, least=1)
+        names = choose(classes) or choose(others)
+        if not names:
+            what = "numbers" if target == "number" else f"labels parted by {PARTED!r}, or of 0 and 1,"
+            listed = some(first.header, 6)
+            raise InputError(f"expected a column of {what} in {path} for --target {target}, found {listed}")
+        found = ("numbers" if target == "number" else "labels"), names
+    if found is None:
+        return None
+    columns = TargetColumns(*found, first.header)
+    for table in tables:
+        _require_alike(table, columns)
+    return columns
+
+
+def _as_it_looks(
+    path: Path, classes: Mapping[str, Sequence[str]], others: Mapping[str, Sequence[str]]
+) -> tuple[Literal["numbers", "labels"], tuple[str, ...]] | None:
+    """Role and columns where nobody says what they are; None for classes; InputError where it is unclear."""
+    columns = classes or others
+    if names := _labelled(columns, least=2):
+        return "labels", names
+    names = _numbered(columns)
+    if len(names) == 1 and len({*columns[names[0]]}) <= MOST_CLASSES:
+        if classes:
+            return None
+        raise InputError(
+            f"expected a column of more than {MOST_CLASSES} different numbers in {path}, found "
+            f"{len({*columns[names[0]]})} in {names[0]!r}; say --target number, or name the column label if "
+            "they are classes"
+        )
+    return ("numbers", names) if names else None
 
 
 def _cells(tables: Iterable[LabelTable], name: str) -> list[str]:
@@ -137,27 +187,28 @@ def _labelled(columns: Mapping[str, Sequence[str]], least: int) -> tuple[str, ..
     return tuple(binary) if len(binary) >= max(least, len(_numbered(columns))) else ()
 
 
-def require_numbers(tables: Iterable[LabelTable], columns: TargetColumns) -> None:
-    """Raise InputError for a cell in a column of numbers that is none."""
-    for table in tables if columns.role == "numbers" else ():
-        places = [table.header.index(name) for name in columns.names]
-        for row in table.rows:
-            for name, cell in ((table.header[place], row.cells[place]) for place in places):
-                if cell and not _NUMBER.fullmatch(cell):
-                    point = f"write {cell.replace(',', '.')}" if re.fullmatch(r"-?\d+,\d+", cell) else ""
-                    raise InputError(
-                        f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
-                        f"{cell!r}; {point or 'leave the cell empty to leave the image out'}, or say "
-                        "--target class"
-                    )
+def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
+    """Raise InputError for other columns than those of other tables, and for a cell that is no number."""
+    if table.header != columns.header:
+        raise InputError(
+            f"expected the columns {some(columns.header, 6)} in {table.path}, too, in this order"
+        )
+    for row in table.rows if columns.role == "numbers" else ():
+        for name, cell in zip(columns.names, columns.cells(row), strict=True):
+            if cell and not _NUMBER.fullmatch(cell):
+                point = f"write {cell.replace(',', '.')}" if re.fullmatch(r"-?\d+,\d+", cell) else ""
+                cure = point or "leave the cell empty to leave the image out"
+                raise InputError(
+                    f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
+                    f"{cell!r}; {cure}, or say --target class"
+                )
 
 
-def values_of(files: Sequence[LabelledFile], columns: TargetColumns) -> tuple[Floats, tuple[str, ...]]:
+def _values(cells: Sequence[Sequence[str]], columns: TargetColumns) -> tuple[Floats, tuple[str, ...]]:
     """The values of images, [images targets], and what they are called."""
-    cells = [[file.cells[name] for name in columns.names] for file in files]
     if columns.role == "numbers":
         return np.array(cells, np.float64), columns.names
-    if len(columns.names) > 1 or {*map(str.lower, (row[0] for row in cells))} <= {*TRUTHS}:
+    if {cell.lower() for row in cells for cell in row} <= {*TRUTHS}:
         return np.array([[TRUTHS[cell.lower()] for cell in row] for row in cells]), columns.names
     labels = [{label.strip() for label in row[0].split(PARTED)} - {""} for row in cells]
     names = tuple(sorted(set().union(*labels)))
@@ -169,23 +220,15 @@ def targets_of(
     samples: Sequence[Sample],
     columns: TargetColumns,
     files: Sequence[LabelledFile],
-    fold: Integers,
     coverage: Coverage,
 ) -> Targets:
-    """The dataset of images, which are those of the files, and of what columns say of them."""
-    values, targets = values_of(files, columns)
+    """The dataset of images, which are those of the files in order, and of what columns say of them."""
+    values, targets = _values([[file.cells[each] for each in columns.names] for file in files], columns)
     groups = tuple(file.group or file.path for file in files)
+    if any(file.split for file in files):
+        fold = np.array([ALWAYS_TRAINING if file.split == TRAIN else 0 for file in files], np.int64)
+    else:
+        fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))
     kind = Numbers if columns.role == "numbers" else Labels
     data = kind(name, tuple(samples), values, targets, fold, groups, coverage)
-    remarks = [_understood(data)]
-    if isinstance(data, Labels) and not data.judged.all():
-        left_out = [target for target, judged in zip(targets, data.judged, strict=True) if not judged]
-        remarks.append(f"{some(left_out)} left out of means: a fold has no image with, or none without")
-    return replace(data, coverage=replace(coverage, remarks=(*remarks, *coverage.remarks)))
-
-
-def _understood(data: Targets) -> str:
-    """How the targets were understood, in words."""
-    if isinstance(data, Labels):
-        return f"{counted(len(data.targets), 'label')} ({some(data.targets)}), any number of them an image"
-    return f"numbers: {some(data.targets)}; --target class takes them as classes"
+    return replace(data, coverage=replace(coverage, remarks=(*data.understood, *coverage.remarks)))

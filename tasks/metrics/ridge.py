@@ -73,7 +73,7 @@ class Ridge:
         return errors / (1 - leverage).clamp(min=0)[:, None]
 
     def best(self, penalties: Sequence[float]) -> list[float]:
-        """The penalty of each target with the least squared errors of rows left out, the largest of equals."""
+        """For each target the penalty of least squared errors of rows left out, the largest of equals."""
         strongest_first = sorted(penalties, reverse=True)
         errors = torch.stack([self.left_out(penalty).square().mean(0) for penalty in strongest_first])
         return [strongest_first[place] for place in errors.argmin(0).tolist()]

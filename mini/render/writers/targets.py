@@ -17,7 +17,7 @@ from layerboard.mini.render.writers.base import Note, Writer, save_jpeg, save_te
 
 SIZE = (96, 96)
 NAMES = ("beetle", "boat", "car", "chair", "dog", "mug")
-NUMBERS = ("x", "y", "area")  # centre of all figures' pixels, 0 to 1, and the percent of pixels that are theirs
+NUMBERS = ("x", "y", "area")  # centre of the figures' pixels, 0 to 1, and the percent of all that are theirs
 _MOST = 3  # figures of an image, each of another kind
 _LEAST_PIXELS = 60  # figures of which fewer are seen are not listed
 _UNIT = 32  # images of a unit
@@ -28,7 +28,7 @@ def _picture(root: Path, number: int) -> Note:
     """Write a picture, and say what is in it."""
     rng = generator(Namespace.TARGETS, number)
     names = [NAMES[index] for index in rng.permutation(len(NAMES))[: rng.integers(1, _MOST + 1)]]
-    figures = [draw_figure(rng, draw_individual(rng, class_index(name)), SIZE, _VIEW) for name in names]
+    figures = tuple(draw_figure(rng, draw_individual(rng, class_index(name)), SIZE, _VIEW) for name in names)
     backdrop = draw_backdrop(rng, SIZE, figures[0].individual.materials[0].colour)
     rendering = render(rng, backdrop.pixels, figures, draw_light(rng, 0.6))
     seen = np.bincount(rendering.figures.ravel(), minlength=len(names) + 1)[1:]
@@ -48,7 +48,9 @@ def _render(root: Path, unit: int) -> list[Note]:
 def _finish(root: Path, notes: Sequence[Note]) -> None:
     numbers = [",".join((note["file"], *note["numbers"])) for note in notes]
     save_text(root / "targets" / "numbers.csv", [",".join(("file", *NUMBERS)), *numbers])
-    save_text(root / "targets" / "labels.csv", ["file,labels", *(f"{n['file']},{n['labels']}" for n in notes)])
+    save_text(
+        root / "targets" / "labels.csv", ["file,labels", *(f"{n['file']},{n['labels']}" for n in notes)]
+    )
 
 
 WRITER = Writer("targets", (_UNIT,) * (TARGET_IMAGES // _UNIT), _render, _finish)

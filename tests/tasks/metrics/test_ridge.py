@@ -69,7 +69,8 @@ def test_no_image_is_predicted_from_its_own_fold() -> None:
     fold = np.arange(30) % 3
     fold[:5] = ALWAYS_TRAINING
     predicted = held_out_predictions(features, targets, fold, PENALTIES)
-    assert np.isnan(predicted[:5]).all() and np.isfinite(predicted[5:]).all()
+    assert np.isnan(predicted[:5]).all()
+    assert np.isfinite(predicted[5:]).all()
     changed = targets.copy()
     changed[fold == 1] += 100
     again = held_out_predictions(features, changed, fold, PENALTIES)

@@ -1,0 +1,38 @@
+"""Datasets that are a folder of images and a table beside it, which says numbers or labels of each."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from layerboard.tasks.datasets.base import Count, DatasetEntry
+from layerboard.tasks.datasets.folder import read_folder
+from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.targets import Targets
+from layerboard.tasks.datasets.tree import read_tree
+from layerboard.zoo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class TabledEntry(DatasetEntry[Targets]):
+    """A folder of images, and a table of what is to be predicted of them."""
+
+    name: str
+    table: str  # file in the folder
+    images: int  # as many as there should be
+    folder: str = "targets"
+
+    @property
+    def layout(self) -> str:
+        return f"{self.folder}/images/* and {self.folder}/{self.table}"
+
+    def read(self, data: Path) -> Targets:
+        root = self.root(data)
+        read = read_folder(root / "images", Labelling(root / self.table))
+        if not isinstance(read, Targets):
+            raise InputError(f"expected columns of numbers or labels in {root / self.table}, found classes")
+        counts = (Count("images", len(read.samples), self.images),)
+        return replace(read.named(self.name), coverage=replace(read.coverage, counts=counts))
+
+    def contents(self, data: Path) -> dict[str, list[Path]]:
+        root = data / self.folder
+        images = (root / "images" / path for path in read_tree(root / "images").images)
+        return {"files": [root / self.table, *images]}
