@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.datasets.targets import Labels, Numbers, Targets
+from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.metrics import linearised
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
@@ -119,14 +119,14 @@ class TargetTask(VectorTask):
 
     def _predicted(self, rows: Integers, predicted: Floats) -> Predicted:
         """What a layer says of the examples; nothing of those that it was not asked about."""
-        place = {row: number for number, row in enumerate(rows.tolist())}
-        told = np.full(len(self.shown), "", "U200")
+        number_of = {row: number for number, row in enumerate(rows.tolist())}
+        texts = np.full(len(self.shown), "", "U200")
         score = np.full(len(self.shown), np.nan, np.float32)
         for number, row in enumerate(self.shown):
-            if row in place:
-                values = predicted[place[row]]
-                told[number], score[number] = self.words(values), self.agreement(row, values)
-        return {"predicted": told, "score": score}
+            if row in number_of:
+                values = predicted[number_of[row]]
+                texts[number], score[number] = self.words(values), self.agreement(row, values)
+        return {"predicted": texts, "score": score}
 
     def facts(self) -> Predicted:
         keys = [self.data.samples[row].key for row in self.shown]
@@ -140,18 +140,18 @@ class TargetTask(VectorTask):
 class RegressTask(TargetTask):
     """Regression of a number, or of several, each on its own, and the mean of their scores."""
 
-    data: Numbers
+    data: ImageNumbers
 
     def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
         columns, missing = Columns(), dict[str, str]()
         several = len(self.data.targets) > 1
-        for target, true, told in zip(self.data.targets, truth.T, predicted[""].T, strict=True):
+        for target, true, guess in zip(self.data.targets, truth.T, predicted[""].T, strict=True):
             of_target = f" {target}" if several else ""
-            explained, ranked = linearised.explained(true, told), linearised.rank_correlation(true, told)
+            explained, ranked = linearised.explained(true, guess), linearised.rank_correlation(true, guess)
             if np.isnan(explained).any():
                 missing |= dict.fromkeys((f"R2{of_target}", f"rho{of_target}"), f"{target} is {SAME}")
                 continue
-            columns |= {f"R2{of_target}": 100 * explained, f"MAE{of_target}": abs(true - told)}
+            columns |= {f"R2{of_target}": 100 * explained, f"MAE{of_target}": abs(true - guess)}
             if np.isnan(ranked).any():
                 missing[f"rho{of_target}"] = f"predictions of {target} are {SAME}"
             else:
@@ -179,7 +179,7 @@ class RegressTask(TargetTask):
 class MultilabelTask(TargetTask):
     """Several labels an image, by ridge regressions on 0 and 1, and by the share of neighbours with them."""
 
-    data: Labels
+    data: ImageLabels
 
     def predictions(
         self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device

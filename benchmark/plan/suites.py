@@ -118,8 +118,8 @@ MINI_SUITE = Suite(
         instances=(
             InstanceEntry("mini-things", "things", mini.THINGS, mini.THING_IMAGES, table="Ebay_test.txt"),
         ),
-        numbers=(TabledEntry("mini-numbers", "numbers.csv", mini.TARGET_IMAGES),),
-        labels=(TabledEntry("mini-labels", "labels.csv", mini.TARGET_IMAGES),),
+        numbers=(TabledEntry("mini-targets", "numbers.csv", mini.TARGET_IMAGES),),
+        labels=(TabledEntry("mini-targets", "labels.csv", mini.TARGET_IMAGES),),
         class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
     ),
 )

@@ -21,6 +21,7 @@ MOST_CLASSES = 20  # different numbers up to which a column of classes that are 
 TRAIN = "train"
 PARTED = "|"  # stands between the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
+_INDEX = re.compile(r"(Unnamed: \d+)?")  # names of columns that pandas writes the numbers of rows in
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 
 
@@ -62,7 +63,7 @@ class Targets(Data):
         return self if role == self.role else None
 
 
-class Numbers(Targets):
+class ImageNumbers(Targets):
     """Images with a number, or several, each."""
 
     __slots__ = ()
@@ -74,7 +75,7 @@ class Numbers(Targets):
         return (words, *super().understood)
 
 
-class Labels(Targets):
+class ImageLabels(Targets):
     """Images with any number of labels each: values are 1 for those that an image has, and 0."""
 
     __slots__ = ()
@@ -82,7 +83,7 @@ class Labels(Targets):
 
     @property
     def judged(self) -> Mask:
-        """Labels that some images of each fold, and of what it learns from, have, and some have not."""
+        """ImageLabels that some images of each fold, and of what it learns from, have, and some have not."""
         folds = np.unique(self.fold[self.fold != ALWAYS_TRAINING])
         parts = [part for fold in folds for part in (self.fold == fold, self.fold != fold)]
         means = np.stack([self.values[part].mean(axis=0) for part in parts])
@@ -126,22 +127,23 @@ def find_targets(tables: Sequence[LabelTable], target: Target | None) -> TargetC
     """
     first, path = tables[0], tables[0].path
     known = {first.file, first.label, first.split, first.group}
-    others = {name: _cells(tables, name) for name in first.header if name not in known}
+    names = (name for name in first.header if name not in known and not _INDEX.fullmatch(name))
+    others = {name: _cells(tables, name) for name in names}
     classes = {first.label: _cells(tables, first.label)} if first.label else {}
-    found = None
-    if target is None:
-        found = _as_it_looks(path, classes, others)
-    elif target != "class":
+    understood = None
+    if target is None and first.file:
+        understood = _as_it_looks(path, classes, others)
+    elif target and target != "class":
         choose = _numbered if target == "number" else partial(_labelled, least=1)
-        names = choose(classes) or choose(others)
-        if not names:
+        chosen = choose(classes) or choose(others)
+        if not chosen:
             what = "numbers" if target == "number" else f"labels parted by {PARTED!r}, or of 0 and 1,"
             listed = some(first.header, 6)
             raise InputError(f"expected a column of {what} in {path} for --target {target}, found {listed}")
-        found = ("numbers" if target == "number" else "labels"), names
-    if found is None:
+        understood = ("numbers" if target == "number" else "labels"), chosen
+    if understood is None:
         return None
-    columns = TargetColumns(*found, first.header)
+    columns = TargetColumns(*understood, first.header)
     for table in tables:
         _require_alike(table, columns)
     return columns
@@ -229,6 +231,6 @@ def targets_of(
         fold = np.array([ALWAYS_TRAINING if file.split == TRAIN else 0 for file in files], np.int64)
     else:
         fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))
-    kind = Numbers if columns.role == "numbers" else Labels
+    kind = ImageNumbers if columns.role == "numbers" else ImageLabels
     data = kind(name, tuple(samples), values, targets, fold, groups, coverage)
     return replace(data, coverage=replace(coverage, remarks=(*data.understood, *coverage.remarks)))

@@ -53,8 +53,8 @@ def average_precision(relevant: Mask, scores: Floats) -> Floats:
         return np.full(len(relevant), np.nan)
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
     new = np.bincount(step, relevant, len(every))  # relevant ones of each step
-    shown, found = np.cumsum(every), np.cumsum(new)
-    precision = found / shown
+    shown, hit = np.cumsum(every), np.cumsum(new)
+    precision = hit / shown
     value = (new * precision).sum() / hits
     # an image changes the precision of its own step and of all later ones
     gained, lost = (np.cumsum((new * each)[::-1])[::-1] for each in (1 / shown, precision / shown))
@@ -76,12 +76,12 @@ def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
 
 def _centred_ranks(values: Floats) -> tuple[Floats, Integers]:
     """Average ranks less their mean, and the place of each value among the different ones: [images] each."""
-    place, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
-    ranks = (np.cumsum(counts) - counts / 2)[place]
-    return ranks - ranks.mean(), place
+    rank, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    ranks = (np.cumsum(counts) - counts / 2)[rank]
+    return ranks - ranks.mean(), rank
 
 
-def _above(place: Integers, values: Floats) -> Floats:
+def _above(rank: Integers, values: Floats) -> Floats:
     """Sum of the values [images] of images that are placed above each one, half of those beside it."""
-    sums = np.bincount(place, values)
-    return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[place], np.float64)
+    sums = np.bincount(rank, values)
+    return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[rank], np.float64)

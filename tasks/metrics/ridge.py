@@ -76,7 +76,7 @@ class Ridge:
         """For each target the penalty of least squared errors of rows left out, the largest of equals."""
         strongest_first = sorted(penalties, reverse=True)
         errors = torch.stack([self.left_out(penalty).square().mean(0) for penalty in strongest_first])
-        return [strongest_first[place] for place in errors.argmin(0).tolist()]
+        return [strongest_first[index] for index in errors.argmin(0).tolist()]
 
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """Targets [m targets] of features [m dim], with a penalty each."""

@@ -58,6 +58,7 @@ from layerboard.tasks.retrieval import RetrievalConfig, RetrievalTask
 from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.task import SegmentationConfig
 from layerboard.tasks.sources import IMAGES, Batches, ImagesConfig
+from layerboard.tasks.targets import TargetConfig
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
@@ -107,6 +108,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
     "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
     "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
+    "regress": (TargetConfig(ResizeCrop(256, 224), (1e-4, *TENS, 1e4), 20),) * 2,
     "anomaly": (AnomalyConfig(Stretch(448), 1, Draws((1, 4), 3), (0.3, 0.05), 0),) * 2,
     "instances": (InstancesConfig(ResizeCrop(256, 224), (1, 5, 10), (0.01, 0.001), (0.99, 0.9)),) * 2,
     "segment": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
@@ -163,6 +165,7 @@ def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
 def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
     with_numbers = {task.name: load_code(task).configs for task in TASKS}
     shared = {"cluster-object": "cluster-image", "cluster-part": "cluster-image", "token-probes": "fewshot"}
+    shared |= {"multilabel": "regress"}
     for task, configs in with_numbers.items():
         assert any(configs.values()) == (shared.get(task, task) in NUMBERS), task
         assert configs == with_numbers[shared.get(task, task)]

@@ -36,9 +36,9 @@ def _picture(root: Path, number: int) -> Note:
     rows, columns = np.nonzero(covered)
     file = f"{number:03d}.jpg"
     save_jpeg(root / "targets" / "images" / file, rendering.pixels)
-    places = (columns.mean() / SIZE[0], rows.mean() / SIZE[1], 100 * covered.mean())
+    numbers = (columns.mean() / SIZE[0], rows.mean() / SIZE[1], 100 * covered.mean())
     labels = sorted(name for name, pixels in zip(names, seen, strict=True) if pixels >= _LEAST_PIXELS)
-    return {"file": file, "numbers": [f"{place:.4f}" for place in places], "labels": "|".join(labels)}
+    return {"file": file, "numbers": [f"{number:.4f}" for number in numbers], "labels": "|".join(labels)}
 
 
 def _render(root: Path, unit: int) -> list[Note]:

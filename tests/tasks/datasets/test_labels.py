@@ -6,7 +6,15 @@ import pytest
 
 from layerboard.tasks.datasets.classes import MADE_SPLIT, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
-from layerboard.tasks.datasets.labels import Labelling, match, read_groups, read_label_table, read_table
+from layerboard.tasks.datasets.labels import (
+    FILE_COLUMNS,
+    LABEL_COLUMNS,
+    Labelling,
+    match,
+    read_groups,
+    read_table,
+    require_columns,
+)
 from layerboard.tasks.datasets.tree import read_tree
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.helpers import keys
@@ -92,8 +100,7 @@ def test_metadata_in_the_folders_of_splits(tmp_path: Path) -> None:
 
 
 def test_metadata_without_classes_is_none(folder: Path) -> None:
-    path = table(folder / "metadata.csv", "file_name,text\n0.png,a cat\n")
-    assert read_label_table(path, required=False).rows == ()
+    table(folder / "metadata.csv", "file_name,text\n0.png,a cat\n")
     assert NO_CLASSES in read_folder(folder).coverage.remarks
 
 
@@ -137,7 +144,7 @@ WRONG = {
     "file,label\n": "expected a row for each image",
     "": "expected a row for each image",
     "a,b\n1,2\n": r"expected a column file_name, .* or image and a column label or class .* found 'a', 'b'",
-    "file,b\n1,2\n": r"found 'file', 'b'",
+    "file,b\n1,x\n": r"found 'file', 'b'",
     "file,label\nx.png,cat\ny.png,dog\n": r"to name images below .* such as 0.png, found none of its 2",
     "file,label\n0,\n1,\n": "expected a class in the rows of l.csv, found none",
     "file,label\n0,cat\n0.png,dog\n": r"one class of 0.png, found 'cat' in line 2 of .* and 'dog' in line 3",
@@ -190,7 +197,7 @@ def test_files_that_are_no_tables(folder: Path) -> None:
 def test_a_wrong_table_says_what_to_do(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(InputError, match=words):
-        read_label_table(tmp_path / "labels.csv")
+        require_columns(read_table(tmp_path / "labels.csv"), FILE_COLUMNS, LABEL_COLUMNS)
 
 
 def test_a_column_without_a_name_names_no_splits(folder: Path) -> None:
@@ -239,9 +246,8 @@ def test_a_row_keeps_all_of_its_cells_and_its_group(folder: Path) -> None:
 def test_a_table_of_groups_needs_no_classes(folder: Path) -> None:
     path = table(folder.parent / "groups.csv", "file,group\n0,a\n1,a\n2,\n")
     assert [(row.label, row.group) for row in read_groups(path).rows] == [("", "a"), ("", "a"), ("", "")]
-    assert read_label_table(path, required=False).rows == ()
     with pytest.raises(InputError, match="and a column label or class in the first line of"):
-        read_label_table(path)
+        read_folder(folder, Labelling(path))
     with pytest.raises(
         InputError, match=r"expected a column file_name.* and a column group in the first line"
     ):

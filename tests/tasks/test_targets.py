@@ -1,0 +1,171 @@
+"""Regression of numbers and several labels an image, on vectors that are planted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, mean_absolute_error, r2_score, roc_auc_score
+
+from layerboard.tasks.base import Outcome
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING, held_out_predictions
+from layerboard.tasks.targets import MultilabelTask, RegressTask, TargetTask
+from layerboard.tasks.uncertainty import intervals_of, score_of
+
+COUNT = 60
+RNG = np.random.default_rng(0)
+VECTORS = RNG.normal(size=(COUNT, 12)).astype(np.float32)
+
+
+def targets(kind: type[Targets], values: NDArray[np.generic], *names: str) -> Targets:
+    samples = tuple(FileSample(f"{number}.png", "") for number in range(COUNT))
+    groups = tuple(sample.key for sample in samples)
+    columns = np.asarray(values, np.float64).reshape(COUNT, -1)
+    return kind("planted", samples, columns, names, np.arange(COUNT) % 5, groups, Coverage(()))
+
+
+def outcome(task: TargetTask, vectors: NDArray[np.float32] = VECTORS) -> Outcome:
+    (source,) = task.vector_sources
+    return task.score({source.name: vectors})
+
+
+def regress(values: NDArray[np.generic], *names: str) -> RegressTask:
+    return RegressTask(targets(ImageNumbers, values, *(names or ("x",))), RegressTask.configs["standard"])
+
+
+def multilabel(values: NDArray[np.generic]) -> MultilabelTask:
+    names = [f"l{number}" for number in range(np.shape(values)[1])]
+    return MultilabelTask(targets(ImageLabels, values, *names), MultilabelTask.configs["standard"])
+
+
+def by_metric(result: Outcome) -> dict[str, float]:
+    return {score.metric: score.value for score in result.scores}
+
+
+def predicted(values: Floats) -> Floats:
+    penalties = RegressTask.configs["standard"].penalties
+    return held_out_predictions(VECTORS, values, np.arange(COUNT) % 5, penalties)
+
+
+def test_a_channel_is_predicted_and_noise_is_not() -> None:
+    channel = by_metric(outcome(regress(3 * VECTORS[:, 4] + 7)))
+    assert channel["R2"] > 99.99
+    assert channel["rho"] > 99.9
+    assert channel["MAE"] < 0.05
+    assert by_metric(outcome(regress(RNG.normal(size=COUNT))))["R2"] < 20
+
+
+def test_scores_are_those_of_scikit_learn_and_follow_from_the_items() -> None:
+    values = VECTORS[:, 0] + RNG.normal(size=COUNT)
+    result = outcome(regress(values))
+    told = predicted(values.reshape(-1, 1))[:, 0]
+    scores = by_metric(result)
+    assert scores["R2"] == pytest.approx(100 * r2_score(values, told), abs=1e-9)
+    assert scores["MAE"] == pytest.approx(mean_absolute_error(values, told), abs=1e-9)
+    assert result.items is not None
+    for metric, value in scores.items():
+        assert score_of(result.items, metric) == pytest.approx(value)
+        low, high = intervals_of([result.items])[metric][0]
+        assert low < value < high
+
+
+def test_several_targets_have_scores_of_their_own_and_a_mean() -> None:
+    values = np.stack([VECTORS[:, 0], 100 * VECTORS[:, 1] + 50 * RNG.normal(size=COUNT)], axis=1)
+    result = outcome(regress(values, "x", "y"))
+    scores = by_metric(result)
+    assert next(iter(scores)) == "R2"
+    assert scores["R2"] == pytest.approx((scores["R2 x"] + scores["R2 y"]) / 2)
+    assert {"rho x", "rho y", "MAE x", "MAE y"} <= {*scores}
+    assert result.missing == {"MAE": "each number has an error in its own unit"}
+
+
+def test_a_constant_target_has_no_score_and_a_reason() -> None:
+    assert outcome(regress(np.ones(COUNT))).empty == "x is the same for all images"
+    result = outcome(regress(np.stack([np.ones(COUNT), VECTORS[:, 0]], axis=1), "x", "y"))
+    assert result.missing["R2 x"] == "x is the same for all images"
+    assert by_metric(result)["R2"] == by_metric(result)["R2 y"]
+
+
+def test_images_that_could_not_be_read_are_left_out() -> None:
+    vectors = VECTORS.copy()
+    vectors[[3, 8]] = np.nan
+    result = outcome(regress(VECTORS[:, 4]), vectors)
+    assert result.scores[0].n == COUNT - 2
+    assert by_metric(result)["R2"] > 99.9
+    few = np.where(np.arange(COUNT)[:, None] < 9, VECTORS, np.nan).astype(np.float32)
+    assert outcome(regress(VECTORS[:, 4]), few).empty.startswith("10 images that can be read are needed")
+    assert (
+        outcome(regress(VECTORS[:, 4]), np.ones_like(VECTORS)).empty == "features are the same for all items"
+    )
+
+
+def test_a_split_is_kept_and_groups_are_clusters() -> None:
+    task = regress(VECTORS[:, 4])
+    fold = np.where(np.arange(COUNT) < 40, ALWAYS_TRAINING, 0)
+    groups = tuple(str(number % 4) for number in range(COUNT))
+    result = outcome(replace(task, data=replace(task.data, fold=fold, groups=groups)))
+    assert result.items is not None
+    assert result.items.keys == tuple(f"{number}.png" for number in range(40, COUNT))
+    assert {*result.items.clusters} == {"0", "1", "2", "3"}
+    assert task.fingerprint != replace(task, data=replace(task.data, fold=fold)).fingerprint
+
+
+def test_labels_are_scored_as_by_scikit_learn() -> None:
+    values = (VECTORS[:, :3] + 0.7 * RNG.normal(size=(COUNT, 3)) > 0).astype(np.float64)
+    result = outcome(multilabel(values))
+    told = predicted(values)
+    scores = by_metric(result)
+    assert scores["macro AP"] == pytest.approx(100 * average_precision_score(values, told), abs=1e-9)
+    assert scores["macro AUROC"] == pytest.approx(100 * roc_auc_score(values, told), abs=1e-9)
+    assert 50 < scores["macro AUROC k-NN"] < scores["macro AUROC"]
+    assert result.items is not None
+    assert all(score_of(result.items, metric) == pytest.approx(value) for metric, value in scores.items())
+
+
+def test_neighbours_vote_by_the_share_that_has_a_label() -> None:
+    values = np.stack([VECTORS[:, 0] > 0, VECTORS[:, 1] > 0], axis=1).astype(np.float64)
+    task, fold = multilabel(values), np.arange(COUNT) % 5
+    shares = task.predictions(VECTORS, values, fold, None)[" k-NN"]
+    units = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+    for image in range(COUNT):
+        others = np.flatnonzero(fold != fold[image])
+        near = others[np.argsort(-(units[others] @ units[image]))[:20]]
+        np.testing.assert_allclose(shares[image], values[near].mean(axis=0))
+
+
+def test_labels_that_a_fold_lacks_do_not_count() -> None:
+    values = (VECTORS[:, :2] > 0).astype(np.float64)
+    rare = np.zeros(COUNT)
+    rare[3] = 1
+    alone = by_metric(outcome(multilabel(values)))
+    assert by_metric(outcome(multilabel(np.column_stack([values, rare, np.ones(COUNT)])))) == alone
+    nothing = outcome(multilabel(np.column_stack([rare, np.ones(COUNT)])))
+    assert nothing.empty == "no label is there, and not there, in every fold and what it learns from"
+
+
+def test_examples_say_what_was_predicted_and_how_well() -> None:
+    task = regress(VECTORS[:, 4])
+    result, facts = outcome(task), task.facts()
+    assert facts["image"].shape == result.predicted["predicted"].shape == (16,)
+    errors = [
+        abs(float(a) - float(b)) for a, b in zip(facts["truth"], result.predicted["predicted"], strict=True)
+    ]
+    assert max(errors) < 0.1
+    assert result.predicted["score"].min() > 90
+    assert {*task.pictures([])} == {*facts["image"].tolist()}
+
+
+def test_examples_of_labels_name_them() -> None:
+    values = (VECTORS[:, :2] > 0).astype(np.float64)
+    task = multilabel(values)
+    result, truth = outcome(task), task.facts()["truth"]
+    assert {*truth} <= {"l0", "l1", "l0, l1", "none"}
+    right = [
+        {*a.split(", ")} == {*b.split(", ")}
+        for a, b in zip(truth, result.predicted["predicted"], strict=True)
+    ]
+    assert sum(right) > 8
+    assert result.predicted["score"].max() == 100
