@@ -19,8 +19,9 @@ from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.metrics import linearised
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.tasks.metrics.neighbours import nearest
-from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING, held_out_predictions
+from layerboard.tasks.metrics.ridge import held_out_predictions
 from layerboard.tasks.sources import CHUNK, chunks
 from layerboard.tasks.task import VectorTask
 from layerboard.tasks.transformed import Vectors

@@ -101,7 +101,7 @@ def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
     """
     if labelling.labels is not None:
         return [read_table(labelling.labels)]
-    return [table for table in find_metadata(tree) if table.label or table.of_things or labelling.target]
+    return [table for table in find_metadata(tree) if table.label or labelling.target]
 
 
 def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:

@@ -13,8 +13,7 @@ from layerboard.tasks.datasets.base import Coverage, Data, Sample, counted
 from layerboard.tasks.datasets.classes import Unlabelled
 from layerboard.tasks.datasets.labels import LabelledFile, LabelRow, LabelTable, Target
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
-from layerboard.tasks.metrics.folds import SEED, group_numbers, stratified_folds
-from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, some
 
 MOST_CLASSES = 20  # different numbers up to which a column of classes that are numbers is one of classes

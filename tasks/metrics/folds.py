@@ -6,6 +6,7 @@ from layerboard.tasks.metrics.arrays import Integers
 
 FOLDS = 5
 SEED = 0
+ALWAYS_TRAINING = -1  # number of the fold of items that are never held out
 
 
 def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, seed: int = SEED) -> Integers:

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import ROUNDING, Features, Floats, Integers
 from layerboard.tasks.metrics.few_shot import as_tensor
-
-ALWAYS_TRAINING = -1  # number of the fold of images that are never held out
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("images", ("folder",), Path("folder"), ("folder",)),
     ("labels", ("labels.csv",), "labels.csv", Path("labels.csv")),
     ("groups", ("groups.csv",), "groups.csv", Path("groups.csv")),
+    ("target", ("number",), "number", "number"),
     ("output", ("out",), "out", Path("out")),
     ("cache", ("cache",), Path("cache"), Path("cache")),
     ("device", ("cuda:1",), "cuda:1", "cuda:1"),

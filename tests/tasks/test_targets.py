@@ -11,7 +11,8 @@ from layerboard.tasks.base import Outcome
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING, held_out_predictions
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
+from layerboard.tasks.metrics.ridge import held_out_predictions
 from layerboard.tasks.targets import MultilabelTask, RegressTask, TargetTask
 from layerboard.tasks.uncertainty import intervals_of, score_of
 

@@ -12,7 +12,7 @@ from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.labels import Labelling, Target
 from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
-from layerboard.tasks.metrics.ridge import ALWAYS_TRAINING
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.helpers import keys
 from tests.tasks.datasets.test_folder import pictures
