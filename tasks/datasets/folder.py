@@ -29,8 +29,6 @@ from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targe
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, some
 
-
-
 TRAIN = "train"
 QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, in any case of letters
 SPLITS = (TRAIN, *QUERY_SPLITS)

@@ -247,7 +247,7 @@ def test_a_table_of_groups_needs_no_classes(folder: Path) -> None:
     path = table(folder.parent / "groups.csv", "file,group\n0,a\n1,a\n2,\n")
     assert [(row.label, row.group) for row in read_groups(path).rows] == [("", "a"), ("", "a"), ("", "")]
     with pytest.raises(InputError, match="and a column label or class in the first line of"):
-        read_folder(folder, Labelling(path))
+        require_columns(read_table(path), FILE_COLUMNS, LABEL_COLUMNS)
     with pytest.raises(
         InputError, match=r"expected a column file_name.* and a column group in the first line"
     ):
