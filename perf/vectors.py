@@ -20,9 +20,7 @@ from perf.networks import one_batch
 PATCHES = 196 * 768  # channels of all patch tokens of an image of a ViT-B/16
 FEW = 16
 # Why the Gram matrix of few images stays at about twice the product and more on a CPU.
-OF_FEW = (
-    "a value takes part in 16 products only: its mean and its difference take as long, from the cache too"
-)
+SMALL = "a value takes part in 16 products only: its mean and its difference take as long, from the cache too"
 
 
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
@@ -34,7 +32,7 @@ def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
             "gram": partial(Grams(one_batch(images), config_of(STANDARD, "cka")).gram, features),
         }
         what = f"Gram matrix of {images} x {PATCHES:,}, over the bare product"
-        note = "" if images > FEW else OF_FEW
+        note = "" if images > FEW else SMALL
         yield take_turns(setting, candidates, 4).row(what, ("gram", "product"), Budget(1.6), note)
 
 

@@ -101,6 +101,7 @@ def stands_for_set(tap: str) -> bool:
     return "+" in tap
 
 
+Layers = tuple[Layer, ...]  # in the order of a forward
 WHOLE_BACKBONE = Layer(-1)  # stands where a score is of no single layer
 _SIZED = re.compile(r"(.+)@([0-9]{1,6})px")
 
@@ -227,7 +228,7 @@ class BackboneSpec:
         return max(stage.stride for stage in self.stages)
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> Layers:
         """All layers from 0 on, in the order in which one forward reaches them; nothing inside blocks."""
         blocks = tuple(Layer(index) for index in range(self.depth + 1))
         return (*blocks, Layer(self.depth, "final")) if self.has_final else blocks

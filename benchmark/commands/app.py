@@ -34,10 +34,8 @@ _OF_USERS = (
 )
 
 # first words of commands of two, with their help
-GROUPS = {
-    "score": "Score features or predictions that you exported with any code.",
-    "data": "Convert datasets.",
-}
+_SCORING = "Score features or predictions that you exported with any code."
+GROUPS = {"score": _SCORING, "data": "Convert datasets."}
 
 
 def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
@@ -127,9 +125,8 @@ def _sentence_of(error: Exception) -> str | None:
         if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
             there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
             name = shortened(str(error.filename2 or error.filename))
-            return (
-                f"expected a {wanted} at {name}, where there is a {there}; remove it, or choose another name"
-            )
+            where = f"at {name}, where there is a {there}"
+            return f"expected a {wanted} {where}; remove it, or choose another name"
         if error.errno in _OF_USERS:
             return f"{shortened(error.filename)} cannot be used: {error.strerror}"
         return None

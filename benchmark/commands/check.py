@@ -91,10 +91,8 @@ def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "In
         return inspection
     chosen = images if every else images[:: -(-len(images) // SAMPLE)]
     unreadable = []
-    with (
-        ThreadPool(os.cpu_count()) as pool,
-        report.bar(f"{inspection.name}  opening", len(chosen), "images") as advance,
-    ):
+    title = f"{inspection.name}  opening"
+    with ThreadPool(os.cpu_count()) as pool, report.bar(title, len(chosen), "images") as advance:
         for reason in pool.imap(_unreadable, chosen, chunksize=8):
             unreadable += [reason] if reason else []
             advance(1)

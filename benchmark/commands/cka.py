@@ -139,10 +139,8 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     pooling = call.pooling or next(each for each in (*POOLINGS, *poolings) if each in poolings)
     require_known("compared pooling", [pooling], poolings)
     rows = rows[rows["pooling"] == pooling]
-    layers = {
-        f"{side}layer": list(map(Layer, map(int, rows[f"{side}layer"]), rows[f"{side}tap"]))
-        for side in ("", "other_")
-    }
+    sides = {"layer": "tap", "other_layer": "other_tap"}.items()
+    layers = {name: list(map(Layer, map(int, rows[name]), rows[tap])) for name, tap in sides}
     by_place = attrgetter("place")
     frame = pd.DataFrame({**layers, "cka": rows["value"].astype(float).tolist()})
     frame = frame.sort_values([*layers], key=lambda column: column.map(by_place), ignore_index=True)

@@ -75,14 +75,14 @@ def command(
 
 def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
     text = option.help.removesuffix(".")
-    described: object
+    extra: object
     if option.positional:
         words = f"{text}: {', '.join(option.choices)}." if option.choices else option.help
-        described = typer.Argument(help=_literal(words), show_default=option.default is not None)
+        extra = typer.Argument(help=_literal(words), show_default=option.default is not None)
     else:
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
         number = None if option.least is None else "<int>"  # "<int range>" would leave help texts no room
-        described = typer.Option(
+        extra = typer.Option(
             *([] if option.kind is bool else [option.flag, *option.also.split()]),
             help=_literal(f"{text}; several may follow." if option.several else option.help),
             metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
@@ -97,9 +97,7 @@ def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
     kind = GenericAlias(list, word) if option.several else word
     default = Parameter.empty if option.default is ... else None if option.several else option.default
     kind = kind | None if default is None else kind
-    return Parameter(
-        option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
-    )
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, extra])
 
 
 def _literal(text: str) -> str:

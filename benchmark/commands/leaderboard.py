@@ -79,9 +79,8 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     if cut := cut_files(baseline):
         say("\n".join(f"{sentence}; write the baseline again." for sentence in cut))
         return 1
-    count, moved = regression_check(
-        read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
-    )
+    before, today = read_baseline(baseline), tidy_records(records)
+    count, moved = regression_check(before, today, request.backbones, Tolerance(score=limit))
     if not count:
         say(f"{baseline} has fewer numbers than expected: none; write the baseline again.")
         return 1

@@ -25,6 +25,7 @@ What = Literal["backbones", "tasks", "suites", "protocols"]
 
 WANTED = ("family", "supervision", "revision", "data", "licence", "paper", "parameters")  # by an entry
 
+_TODO = "...,  # to be filled in"  # by an entry's author
 Row = dict[str, object]  # titles of columns with what stands in them
 
 
@@ -267,9 +268,7 @@ def stub(spec: BackboneSpec) -> str:
     values = {each.name: getattr(spec, each.name) for each in fields(spec)}
     if spec not in all_specs():  # what is inferred of these is a placeholder
         values |= dict.fromkeys(WANTED, ...) | {"name": Path(spec.name).name.lower()}
-    texts = {
-        name: "...,  # to be filled in" if value is ... else f"{value!r}," for name, value in values.items()
-    }
+    texts = {name: _TODO if each is ... else f"{each!r}," for name, each in values.items()}
     names = [each.name for each in fields(spec) if values[each.name] != each.default]
     lines = [f"    {name}={texts[name]}" for name in names]
     return "\n".join(["BackboneSpec(", *lines, ")"])

@@ -71,12 +71,10 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
     for plan in plans:
         require_same(data, target, plan)
     shards = ((target / name, files) for plan in plans for name, files in plan.shards.items())
-    needed = sum(size_of(files) for file, files in shards if not file.exists())
+    need = sum(size_of(files) for file, files in shards if not file.exists())
     disk = next(folder for folder in (target.absolute(), *target.absolute().parents) if folder.exists())
-    if needed > (free := shutil.disk_usage(disk).free):
-        raise InputError(
-            f"expected room for {needed:,} bytes in {target}, found {free:,}; choose another --to"
-        )
+    if need > (free := shutil.disk_usage(disk).free):
+        raise InputError(f"expected room for {need:,} bytes in {target}, found {free:,}; choose another --to")
     packs = {}
     for plan in plans:
         with report.bar(f"packing {plan.entry.name}", plan.bytes, "bytes") as advance:
@@ -87,18 +85,16 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
 def _chosen(request: PackRequest) -> "Sequence[DatasetEntry[Data]]":
     from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect
 
-    known = {entry.name: entry for entry in DATASETS}
+    known, data = {entry.name: entry for entry in DATASETS}, request.data
     require_known("dataset", request.datasets, known)
     present = []
     for entry in [known[name] for name in dict.fromkeys(request.datasets)] or DATASETS:
-        inspection = inspect(request.data, entry)
+        inspection = inspect(data, entry)
         if inspection.state is State.BROKEN or (inspection.state is State.MISSING and request.datasets):
             state = inspection.state.value
             raise InputError(f"{inspection.name} is {state} and was not packed: {inspection.text}")
         if inspection.state is not State.MISSING:
             present.append(entry)
     if not present:
-        raise InputError(
-            f"expected an official dataset in {request.data}, found none; see `check --data DIR`"
-        )
+        raise InputError(f"expected an official dataset in {data}, found none; see `check --data DIR`")
     return present

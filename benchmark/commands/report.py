@@ -91,9 +91,8 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     if request.highlight is not None:
-        require_known(
-            "backbone", [request.highlight], sorted({name for board in boards for name in board.labels})
-        )
+        labels = {name for board in boards for name in board.labels}
+        require_known("backbone", [request.highlight], sorted(labels))
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
     pages = {each.board.suite: report_page(each, example_sections(each.board, output)) for each in reports}

@@ -180,8 +180,7 @@ class SegmentRequest(ScoreRequest):
             raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
         if self.protocol == "capi":
             return segment.score_by_pixels(path, judged, segment.exported_rule(self.k), self.memory)
-        numbers = (self.k, self.temperature, self.memory, self.protocol)
-        return segment.score_features(path, judged, *numbers)
+        return segment.score_features(path, judged, self.k, self.temperature, self.memory, self.protocol)
 
 
 class ClusteringRequest(ScoreRequest):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board import Board
 
 
+NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of these tasks."
 WORST = 5  # rows that are shown of each table of failures
 
 
@@ -124,9 +125,7 @@ def _with_failures(answers: Result, board: "Board", request: ShowRequest) -> Res
         more = len(frame) - len(table)
         notes = (f"{more} more rows: --json and .frame have them.",) if more else ()
         parts.append(Result(title=title, frame=frame, table=table, notes=notes))
-    none = (
-        () if parts else ("No failures to show: the folder has none, or keeps no examples of these tasks.",)
-    )
+    none = () if parts else (NO_FAILURES,)
     return replace(answers, notes=(*answers.notes, *none), parts=tuple(parts))
 
 

@@ -201,9 +201,8 @@ def _connect(request: Request, folder: Path | None) -> None:
                 _require_http2(at[1], int(at[2]))
             ray.init(address=request.address, **options)
         except (OSError, OverflowError, RuntimeError, ValueError, RayError) as error:
-            raise InputError(
-                f"there is no Ray cluster at {shortened(request.address)}: {_last_line(error)}"
-            ) from error
+            address, reason = shortened(request.address), _last_line(error)
+            raise InputError(f"there is no Ray cluster at {address}: {reason}") from error
         return
     options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES, "_temp_dir": str(folder)}
     for left in reversed(range(ATTEMPTS)):

@@ -1,6 +1,5 @@
 """The cost of a backbone, measured: forwards of growing batches, timed at every layer."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -15,7 +14,7 @@ from layerboard.benchmark.extraction.failures import within_memory
 from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census, count_up_to
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import Layers
 
 # no larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them
 LARGEST_BATCH = 4096
@@ -75,9 +74,7 @@ def _waited() -> float:
         return nan
 
 
-def _again(
-    backbone: Backbone, layers: Sequence[Layer], rule: CostConfig, former: MeasuredCosts
-) -> tuple[Timed, ...]:
+def _again(backbone: Backbone, layers: Layers, rule: CostConfig, former: MeasuredCosts) -> tuple[Timed, ...]:
     """The forwards of former visits, with more of one image and of the best batch."""
     return tuple(
         each.joined(_timed(backbone, each.batch, layers, rule))
@@ -87,7 +84,7 @@ def _again(
     )
 
 
-def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostConfig) -> tuple[Timed, ...]:
+def _growing(backbone: Backbone, layers: Layers, rule: CostConfig) -> tuple[Timed, ...]:
     """Forwards of one image, and of doubled batches as long as that pays, fits and does not take too long."""
     begin = perf_counter()
     timed = [_timed(backbone, 1, layers, rule)]
@@ -106,7 +103,7 @@ def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostConfig) -> t
     return tuple(timed)
 
 
-def _timed(backbone: Backbone, batch: int, layers: Sequence[Layer], rule: CostConfig) -> Timed:
+def _timed(backbone: Backbone, batch: int, layers: Layers, rule: CostConfig) -> Timed:
     """Timed forwards of one batch size, after some that are not."""
     pixels, begin = _pixels(backbone, batch), perf_counter()
     for _ in range(rule.warm_up):
@@ -119,7 +116,7 @@ def _timed(backbone: Backbone, batch: int, layers: Sequence[Layer], rule: CostCo
     return Timed(batch, dict(zip(layers, map(list, zip(*rounds, strict=True)), strict=True)))
 
 
-def _forward(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> list[float]:
+def _forward(backbone: Backbone, pixels: Tensor, layers: Layers) -> list[float]:
     """Seconds from the start of a forward to each layer."""
     if backbone.device.type != "cuda":
         moments = [perf_counter()]
@@ -145,7 +142,7 @@ def _pixels(backbone: Backbone, batch: int) -> Tensor:
     return pixels.to(backbone.device)
 
 
-def _peak(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> int:
+def _peak(backbone: Backbone, pixels: Tensor, layers: Layers) -> int:
     """Most bytes at once of a forward, weights included, as the card's allocator or the tensors tell."""
     if backbone.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(backbone.device)
@@ -157,9 +154,7 @@ def _peak(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> int:
     return held.peak
 
 
-def _largest(
-    backbone: Backbone, layers: Sequence[Layer], batch: int, seconds: float
-) -> tuple[int | None, str]:
+def _largest(backbone: Backbone, layers: Layers, batch: int, seconds: float) -> tuple[int | None, str]:
     """The last power of two that fits into a card's memory, from one on that does, or why it is not known."""
     if backbone.device.type != "cuda":
         return None, NO_LIMIT

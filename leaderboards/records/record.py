@@ -200,6 +200,4 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
 
 def suite_records(folder: Path, suite: str) -> pd.DataFrame:
     """The records below a folder that belong to a suite; an empty frame where there are no files."""
-    if not any(folder.rglob("*.parquet")):
-        return pd.DataFrame()
-    return of_suite(read_records([folder]), suite)
+    return of_suite(read_records([folder]), suite) if any(folder.rglob("*.parquet")) else pd.DataFrame()

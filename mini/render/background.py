@@ -9,7 +9,7 @@ from PIL import Image
 from layerboard.mini.render.canvas import Canvas
 from layerboard.mini.render.individual import Material, draw_ground
 from layerboard.mini.render.lighting import Light
-from layerboard.mini.render.seeds import Rng, Size
+from layerboard.mini.render.seeds import Rng, Size, Span
 from layerboard.mini.render.shapes import (
     Affine,
     Capsule,
@@ -120,16 +120,14 @@ def _draw_shape(rng: Rng) -> Shape:
     return Polygon(points, 0.04)
 
 
-def draw_prop(rng: Rng, centre: tuple[float, float], scale: float) -> Prop:
+def draw_prop(rng: Rng, centre: Span, scale: float) -> Prop:
     """A random shape about ``scale`` pixels long."""
     colour = draw_colour(rng)
     material = Material(colour, draw_colour(rng), draw_texture(rng, (6, 30)), float(rng.uniform(0, 0.4)))
     return Prop(_draw_shape(rng), rotation(float(rng.uniform(0, 360)), centre, scale), material)
 
 
-def scatter(
-    rng: Rng, size: Size, count: int, extent: tuple[float, float], unit: float = 1
-) -> tuple[Prop, ...]:
+def scatter(rng: Rng, size: Size, count: int, extent: Span, unit: float = 1) -> tuple[Prop, ...]:
     """Random shapes anywhere in a picture, of lengths that are drawn in that unit of pixels."""
 
     def one() -> Prop:

@@ -66,9 +66,8 @@ class Canvas:
 
 def _colours(material: Material, u: Field, v: Field, bright: Field, scale: float) -> Field:
     """Lit colours, [3 height width]."""
-    base, other = (
-        np.array(colour, np.float32)[:, None, None] for colour in (material.colour, material.other)
-    )
+    pair = material.colour, material.other
+    base, other = (np.array(colour, np.float32)[:, None, None] for colour in pair)
     mixed = base
     if material.texture.kind != "plain":
         mixed = base + pattern(material.texture, u, v, scale) * (other - base)

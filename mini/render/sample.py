@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.mini.render.individual import draw_individual
-from layerboard.mini.render.seeds import Namespace, generator
+from layerboard.mini.render.seeds import Namespace, Size, generator
 from layerboard.mini.render.still import Still, Variation, draw_still
 from layerboard.mini.render.templates import TEMPLATES, Facing
 from layerboard.mini.render.textures import colour_name
@@ -20,9 +20,7 @@ class RenderedImage(NamedTuple):
     caption: str  # a sentence: colour, texture and class of the figure, its pose, its background
 
 
-def sample_image(
-    seed: int, class_index: int | None = None, size: tuple[int, int] = (64, 64)
-) -> RenderedImage:
+def sample_image(seed: int, class_index: int | None = None, size: Size = (64, 64)) -> RenderedImage:
     """A random training image.
 
     Its generator is ``SeedSequence(ENTROPY, spawn_key=(Namespace.TRAINING, seed))``; evaluation sets have

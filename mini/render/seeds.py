@@ -13,6 +13,7 @@ MINI_VERSION = "2"  # changes whenever the pixels or annotations of a mini datas
 ENTROPY = 20_230_619
 
 Rng = np.random.Generator
+Span = tuple[float, float]
 Size = tuple[int, int]  # width and height of a picture in pixels
 
 

@@ -9,7 +9,7 @@ from math import cos, sin
 
 import numpy as np
 
-from layerboard.mini.render.seeds import Rng
+from layerboard.mini.render.seeds import Rng, Span
 from layerboard.mini.render.shapes import Field, clamp
 
 
@@ -61,9 +61,7 @@ def pattern(texture: Texture, u: Field, v: Field, pixels: float) -> Field:
     return clamp(f(0.5) + wave * f(sharpness), 0, 1) * f(texture.amount)
 
 
-def draw_texture(
-    rng: Rng, frequency: tuple[float, float], kind: str | None = None, plain: float = 0.0
-) -> Texture:
+def draw_texture(rng: Rng, frequency: Span, kind: str | None = None, plain: float = 0.0) -> Texture:
     """A random texture, of a frequency that is log-uniform from the lowest to the highest.
 
     ``plain`` is the probability of no pattern, before a kind is drawn; it is drawn even where it is given.
@@ -84,9 +82,7 @@ _HUES = ("red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "
 _FROM = (0.03, 0.11, 0.19, 0.43, 0.54, 0.70, 0.81, 0.95)  # hues at which all but the first begin
 
 
-def draw_colour(
-    rng: Rng, saturation: tuple[float, float] = (0.15, 0.95), value: tuple[float, float] = (0.3, 0.97)
-) -> Colour:
+def draw_colour(rng: Rng, saturation: Span = (0.15, 0.95), value: Span = (0.3, 0.97)) -> Colour:
     """A random colour within ranges; by default neither black nor white."""
     return colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(*saturation), rng.uniform(*value))
 

@@ -89,9 +89,8 @@ class ImageText(Objective):
         super().__init__(spec, fresh(spec, seed), recipe.optimisation)
         self.recipe = recipe
         self.vocabulary = words = Vocabulary(data.captions)
-        self.text = TextTower(
-            len(words), words.length, recipe.text_width, recipe.text_depth, recipe.text_heads
-        )
+        shape = recipe.text_width, recipe.text_depth, recipe.text_heads
+        self.text = TextTower(len(words), words.length, *shape)
         self.image_projection = nn.Linear(spec.width, recipe.shared, bias=False)
         self.text_projection = nn.Linear(recipe.text_width, recipe.shared, bias=False)
         self.log_scale = nn.Parameter(torch.tensor(math.log(1 / recipe.temperature)))

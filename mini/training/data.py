@@ -69,10 +69,8 @@ class Pictures:
             return self
         order = torch.randperm(len(self), generator=seeded("part", seed)).numpy()
         classes = [order[self.labels[order] == label] for label in np.unique(self.labels)]
-        indices = np.sort(
-            np.concatenate([members[: max(1, round(share * len(members)))] for members in classes])
-        )
-        part = self.take(indices)
+        chosen = [members[: max(1, round(share * len(members)))] for members in classes]
+        part = self.take(np.sort(np.concatenate(chosen)))
         return Pictures(part.images.numpy(), part.labels.numpy(), part.captions)
 
 

@@ -17,7 +17,5 @@ SPECS: tuple[BackboneSpec, ...] = (
 )
 """Every backbone in the order of the tables: family by family, as its file has them; then the mini suites."""
 
-ARCHITECTURES: tuple[Architecture, ...] = tuple(
-    architecture for file in _FILES for architecture in file.ARCHITECTURES
-)
+ARCHITECTURES: tuple[Architecture, ...] = tuple(each for file in _FILES for each in file.ARCHITECTURES)
 """Every supported architecture; of two with one model type the one for a single class comes first."""

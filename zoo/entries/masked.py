@@ -88,9 +88,7 @@ _IJEPA = replace(
     model_types=("ijepa",),
     prefix_tokens=0,
 )
-_IJEPA_22K = replace(
-    _IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=seen.IMAGENET_21K
-)
+_IJEPA22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=seen.IMAGENET_21K)
 _IJEPA_G = NetworkSize((40,), (1408,), 16, mlp=6144)
 
 # CAPI: predicts clusters of the teacher's patches. No class token: sixteen registers, which are placed along
@@ -276,8 +274,8 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_DATA2VEC, "data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),
     entry(_DATA2VEC, "data2vec-l16", "facebook/data2vec-vision-large", LARGE, 16, 303_136_192),
     entry(_IJEPA, "ijepa-h14", "facebook/ijepa_vith14_1k", HUGE, 14, 630_762_240),
-    entry(_IJEPA_22K, "ijepa-h14-22k", "facebook/ijepa_vith14_22k", HUGE, 14, 630_762_240),
-    entry(_IJEPA_22K, "ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
+    entry(_IJEPA22K, "ijepa-h14-22k", "facebook/ijepa_vith14_22k", HUGE, 14, 630_762_240),
+    entry(_IJEPA22K, "ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
     entry(_CAPI, "capi-l14-in1k", "capi_vitl14_in1k.pth", LARGE, 14, 302_658_560),
     entry(_CAPI_22K, "capi-l14-in22k", "capi_vitl14_i22k.pth", LARGE, 14, 302_658_560),
     entry(_CAPI_LVD, "capi-l14-lvd142m", "capi_vitl14_lvd.pth", LARGE, 14, 302_658_560),

@@ -20,7 +20,7 @@ from layerboard.zoo.features import (
 )
 from layerboard.zoo.features.layers import Cells, cells_of, grid_of, unknown_layer, wanted_layers
 from layerboard.zoo.features.weights import without_weights
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec import BackboneSpec, Layer, Layers
 
 SEED = 0  # of the random floor
 
@@ -69,16 +69,14 @@ class Backbone(ABC):
         """Filters, position embeddings and position biases, float32 on its device."""
 
     @abstractmethod
-    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         """Show layers that it has, in their order."""
 
     def _refused(self, layer: Layer) -> str:
         """Why it cannot show a layer that its spec has; "" if it can."""
         return ""
 
-    def _fields(
-        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
-    ) -> tuple[ReceptiveField, ...]:
+    def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
         """Receptive fields of layers that it has, where it gives any."""
         raise NotImplementedError
 
@@ -96,7 +94,7 @@ class RandomFloor(Backbone):
     def weights(self) -> Weights:
         return without_weights(f"{self.spec.name} has no weights.")
 
-    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         facts = [str(image.shape).encode() + image.tobytes() for image in pixels.cpu().numpy()]
         digests = [int.from_bytes(hashlib.blake2b(fact, digest_size=16).digest(), "big") for fact in facts]
         prefix = self.spec.prefix_tokens
@@ -123,7 +121,7 @@ class RawPixels(Backbone):
     def weights(self) -> Weights:
         return without_weights(f"{self.spec.name} has no weights.")
 
-    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         spec, side = self.spec, self.spec.patch_size
         mean, std = (torch.tensor(each, device=self.device)[:, None, None] for each in (spec.mean, spec.std))
         images = (pixels.to(self.device, torch.float32) / 255 - mean) / std

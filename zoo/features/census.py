@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from layerboard.zoo.features import Shown
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import Layer, Layers
 
 
 class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
@@ -58,9 +58,7 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
         return self._most + sum(self._of_weights.values()) if self._most else 0
 
 
-def count_up_to(
-    backbone: Backbone, pixels: Tensor, layers: tuple[Layer, ...]
-) -> dict[Layer, tuple[int, int]]:
+def count_up_to(backbone: Backbone, pixels: Tensor, layers: Layers) -> dict[Layer, tuple[int, int]]:
     """How many weights a forward has read, and floating-point operations it has made, up to each layer.
 
     Additions and multiplications count apart, those of products and convolutions only

@@ -51,13 +51,11 @@ class CutBackbone:
     def __init__(self, backbone: Backbone, layer: Layer, pooling: Pooled, view: View) -> None:
         if reason := backbone.refusal([layer]):
             raise InputError(reason)
-        if pooling == "cls" and not backbone.spec.has_cls:
-            raise InputError(f"{backbone.spec.name} has no class token; take the pooling 'mean' or 'grid'")
-        if pooling == "patchwise" and backbone.spec.has_cls:
-            raise InputError(
-                f"{backbone.spec.name} has a class token; take the pooling 'cls', 'mean' or 'grid'"
-            )
         self.spec: BackboneSpec = backbone.spec
+        if pooling == "cls" and not self.spec.has_cls:
+            raise InputError(f"{self.spec.name} has no class token; take the pooling 'mean' or 'grid'")
+        if pooling == "patchwise" and self.spec.has_cls:
+            raise InputError(f"{self.spec.name} has a class token; take the pooling 'cls', 'mean' or 'grid'")
         self.layer, self.pooling, self.view = layer, pooling, view
         self._backbone = backbone
         side = self.spec.input_size

@@ -33,7 +33,7 @@ from layerboard.zoo.features.taps import (
     watch_transformer,
 )
 from layerboard.zoo.features.weights import weights_of
-from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
 Show = Callable[[Tensor | None], None]
 
@@ -115,13 +115,11 @@ class HookedBackbone(Backbone):
             return ""
         return f"{self.spec.name} is a network whose attention probabilities cannot be read."
 
-    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         with torch.no_grad(), exact_float32():
             self._forward(self._normalised(pixels), visitor, wanted, cells)
 
-    def _fields(
-        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
-    ) -> tuple[ReceptiveField, ...]:
+    def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
         forward = partial(self._forward, wanted=wanted, cells=cells_of(self.spec, pixels))
         with exact_float32():
             return receptive_fields(forward, self._normalised(pixels), channels)
@@ -131,7 +129,7 @@ class HookedBackbone(Backbone):
         images = pixels.to(self.device, non_blocking=True).float().mul_(self._scale).add_(self._shift)
         return images.to(self.dtype, memory_format=self._format)
 
-    def _forward(self, images: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+    def _forward(self, images: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
         """One forward of the network's input that shows those layers."""
         reached: list[Layer] = []
 

@@ -9,14 +9,14 @@ from torch import Tensor
 from layerboard.zoo.architecture import Layout, StreamLayout
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.spec import BackboneSpec, Layer, Tap
+from layerboard.zoo.spec import BackboneSpec, Layer, Layers, Tap
 
 Cells = tuple[int, int]  # rows and columns of a grid
 # Taps whose number of channels no entry promises.
 UNPROMISED: tuple[Tap, ...] = ("query", "key", "value", "heads", "mlp_hidden")
 
 
-def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
+def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> Layers:
     """The layers to show, each once, in the order of the forward; ``spec.layers`` if None."""
     return spec.layers if layers is None else tuple(sorted(set(layers), key=lambda layer: layer.place))
 

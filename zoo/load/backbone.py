@@ -89,6 +89,4 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
     local = Path(spec.repository)
     if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
         return Checkpoint((local,), None, None, digest((local,)))
-    if local.is_dir():
-        return in_directory(local)
-    return fetch(spec.repository, spec.revision, cache_dir)
+    return in_directory(local) if local.is_dir() else fetch(spec.repository, spec.revision, cache_dir)

@@ -237,8 +237,7 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         for index in range(depth):
             old, new = f"layer{stage + 1}.{index}.", f"encoder.stages.{stage}.layers.{index}."
             parts += [
-                (f"{old}conv{part + 1}", f"{old}bn{part + 1}", f"{new}layer.{part}")
-                for part in range(convolutions)
+                (f"{old}conv{n}", f"{old}bn{n}", f"{new}layer.{n - 1}") for n in range(1, convolutions + 1)
             ]
             if f"{old}downsample.0.weight" in tensors:
                 parts.append((f"{old}downsample.0", f"{old}downsample.1", f"{new}shortcut"))

@@ -16,7 +16,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.references import current_directory, find_object
-from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
 # How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
@@ -139,9 +139,7 @@ class OwnBackbone(Backbone):
         lacks = f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
         return lacks if layer.tap == "probabilities" and not _shows_attention(self._backbone) else ""
 
-    def _visit(
-        self, pixels: Tensor, visitor: features.Visitor, wanted: tuple[Layer, ...], cells: Cells
-    ) -> None:
+    def _visit(self, pixels: Tensor, visitor: features.Visitor, wanted: Layers, cells: Cells) -> None:
         missing = list(wanted)
 
         def show(content: features.Shown) -> None:
@@ -160,7 +158,7 @@ class OwnBackbone(Backbone):
             raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
 
     def _fields(
-        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: features.Channels
+        self, pixels: Tensor, wanted: Layers, channels: features.Channels
     ) -> tuple[features.ReceptiveField, ...]:
         give: Callable[..., Iterable[features.ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
         fields, shape = tuple(give(pixels, wanted, channels)), pixels.shape[2:]

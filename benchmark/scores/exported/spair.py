@@ -165,9 +165,7 @@ def _distances(
     return {**errors, "varies": np.ones(1, bool)}
 
 
-def _report(
-    task: KeypointTask, errors: Mapping[str, CategoryErrors], parameters: dict[str, Json]
-) -> ScoreReport:
+def _report(task: KeypointTask, errors: Mapping[str, CategoryErrors], facts: dict[str, Json]) -> ScoreReport:
     scores = {score.metric: score.value for score in task.score(list(errors.values())).scores}
     columns = {f"PCK@{alpha:g}": alpha for alpha in task.config.alphas}
     categories: dict[str, dict[str, float]] = {}
@@ -187,7 +185,7 @@ def _report(
     rows |= {name: (*count, *(scores[f"{each}{kind}"] for each in columns)) for name, kind in kinds.items()}
     return ScoreReport(
         protocol=task.protocol,
-        parameters={"dataset": task.data.name, **parameters},
+        parameters={"dataset": task.data.name, **facts},
         n=count[1],
         unit="keypoints",
         scores=scores,

@@ -188,11 +188,7 @@ def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: M
         raise InputError(f"{where} is {possible[0]}, which contradicts layout= or prefix_tokens=")
     sides = {reading.side for reading in admitted}
     streams = {side: streams_of(subject, _change_cells(base, side))[0][0] for side in sides}
-    near = [
-        reading
-        for reading in admitted
-        if reading.distance(streams[reading.side]) <= (NEAR if reading.side > 3 else 0)
-    ]
+    near = [each for each in admitted if each.distance(streams[each.side]) <= (NEAR if each.side > 3 else 0)]
     if not near:
         raise InputError(
             f"{where} could be {admitted[0]}, but a change in one cell of the image changes another cell of "
