@@ -2,7 +2,7 @@
 
 Every case in the JSON files beside this module has a ``builder`` (a function name below), a ``recipe`` (its
 argument) and ``inputs`` (dtype, shape and SHA-256 of each array the builder returns).  ``build(case, folder)``
-returns a dict of NumPy arrays; ``python inputs.py`` rebuilds all cases beside this file and checks the digests.
+returns a dict of NumPy arrays; ``python -m tests.reference.inputs`` rebuilds all cases beside this file and checks the digests.
 
 Random numbers come only from ``numpy.random.Generator(PCG64(seed))`` through ``standard_normal``, ``integers`` and ``random``.
 Normal draws are rounded to multiples of 1/4096 and everything after that uses element-wise + - * / on float64 (no
@@ -10,38 +10,18 @@ matrix products, no reductions, no transcendental functions), so the result does
 Arrays are computed in float64 and cast at the very end to the dtype that is stated.
 """
 
-import hashlib
 import json
 import os
 
 import numpy as np
 
-
-def generator(seed):
-    """Random generator of a recipe."""
-    return np.random.Generator(np.random.PCG64(seed))
-
-
-def normal(rng, shape):
-    """Standard normal numbers rounded to multiples of 1/4096, float64."""
-    return np.rint(rng.standard_normal(shape) * 4096.0) / 4096.0
+from tests.reference.recipes import digest, generator, normal, smooth
 
 
 def draw_labels(rng, n, weights):
     """(n,) int64 labels 0..C-1, class c with probability weights[c] / sum(weights); integer weights."""
     edges = np.cumsum(np.asarray(weights, dtype=np.int64))
     return np.searchsorted(edges, rng.integers(0, int(edges[-1]), size=n), side="right").astype(np.int64)
-
-
-def smooth(field, passes):
-    """Blur the first two axes with the kernel (1, 2, 1)/4, edge values repeated, `passes` times."""
-    for _ in range(passes):
-        for axis in (0, 1):
-            f = np.moveaxis(field, axis, 0)
-            padded = np.concatenate([f[:1], f, f[-1:]], axis=0)
-            f = padded[:-2] * 0.25 + padded[1:-1] * 0.5 + padded[2:] * 0.25
-            field = np.moveaxis(f, 0, axis)
-    return field
 
 
 # ---------------------------------------------------------------------------------------------- classification
@@ -362,13 +342,6 @@ def token_sets(r):
 
 
 # ----------------------------------------------------------------------------------------------------- checking
-
-
-def digest(array):
-    """{"dtype", "shape", "sha256"} of an array (C order, little endian)."""
-    a = np.ascontiguousarray(array)
-    a = a.astype(a.dtype.newbyteorder("<"), copy=False)
-    return {"dtype": a.dtype.name, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
 
 
 def build(case, folder=".", load=None):

@@ -5,19 +5,9 @@ Attention is no soft-max with exp, whose last bits depend on the platform, but `
 linear power of two, whose sums are exact in float64 in any order.
 """
 
-import hashlib
-
 import numpy as np
 
-
-def generator(seed):
-    """Random generator of a recipe."""
-    return np.random.Generator(np.random.PCG64(seed))
-
-
-def normal(rng, shape):
-    """Standard normal numbers rounded to multiples of 1/4096, float64."""
-    return np.rint(rng.standard_normal(shape) * 4096.0) / 4096.0
+from tests.reference.recipes import generator, normal
 
 
 def power_of_two(z):
@@ -141,13 +131,6 @@ def annotation_masks(r):
     for k, image in enumerate(r["images"]):
         out[f"image_{k}"] = annotation_arrays([image["shapes"]], image["height"], image["width"])[0][0]
     return out
-
-
-def digest(array):
-    """{"dtype", "shape", "sha256"} of an array (C order, little endian)."""
-    a = np.ascontiguousarray(array)
-    a = a.astype(a.dtype.newbyteorder("<"), copy=False)
-    return {"dtype": a.dtype.name, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
 
 
 def build(case):

@@ -1,7 +1,7 @@
-"""Rebuild the inputs of correspondence.json and tracking.json from their recipes; plain NumPy, no other file needed.
+"""Rebuild the inputs of correspondence.json and tracking.json from their recipes; plain NumPy.
 
 Every case has a ``builder`` (a function name below), a ``recipe`` (its argument) and ``inputs`` (dtype, shape and
-SHA-256 of each array).  ``build(case)`` returns a dict of arrays; ``python inputs_corr.py`` rebuilds all cases beside
+SHA-256 of each array).  ``build(case)`` returns a dict of arrays; ``python -m tests.reference.inputs_corr`` rebuilds all cases beside
 this file and checks all digests.
 
 Random numbers come only from ``numpy.random.Generator(PCG64(seed))`` (``standard_normal``, ``integers``).  Normal
@@ -9,31 +9,12 @@ draws are rounded to multiples of 1/4096, all that follows is element-wise float
 matrices or transcendental functions, and the cast to float32 comes last: the result is the same on every platform.
 """
 
-import hashlib
 import json
 import os
 
 import numpy as np
 
-
-def generator(seed):
-    return np.random.Generator(np.random.PCG64(seed))
-
-
-def normal(rng, shape):
-    """Standard normal numbers rounded to multiples of 1/4096, float64."""
-    return np.rint(rng.standard_normal(shape) * 4096.0) / 4096.0
-
-
-def smooth(field, passes):
-    """Blur the first two axes with (1, 2, 1)/4, edge values repeated."""
-    for _ in range(passes):
-        for axis in (0, 1):
-            f = np.moveaxis(field, axis, 0)
-            padded = np.concatenate([f[:1], f, f[-1:]], axis=0)
-            f = padded[:-2] * 0.25 + padded[1:-1] * 0.5 + padded[2:] * 0.25
-            field = np.moveaxis(f, 0, axis)
-    return field
+from tests.reference.recipes import digest, generator, normal, smooth
 
 
 def pair(r):
@@ -81,12 +62,6 @@ def video(r):
 def nothing(r):
     """All that the case needs is in its params."""
     return {}
-
-
-def digest(array):
-    a = np.ascontiguousarray(array)
-    a = a.astype(a.dtype.newbyteorder("<"), copy=False)
-    return {"dtype": a.dtype.name, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
 
 
 def build(case):

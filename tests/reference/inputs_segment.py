@@ -1,25 +1,13 @@
-"""Rebuild the inputs of segment.json from its recipes; plain NumPy, self-contained.
+"""Rebuild the inputs of segment.json from its recipes; plain NumPy.
 
-``build(case)`` returns a dict of arrays; ``python inputs_segment.py`` rebuilds all cases beside this file and
+``build(case)`` returns a dict of arrays; ``python -m tests.reference.inputs_segment`` rebuilds all cases beside this file and
 checks their digests.  Random numbers come only from ``Generator(PCG64(seed))`` through ``standard_normal`` (rounded
 to multiples of 1/4096) and ``integers``; everything after that is element-wise + - * / on float64, cast at the end.
 """
 
-import hashlib
-import json
-import os
-
 import numpy as np
 
-
-def generator(seed):
-    """Random generator of a recipe."""
-    return np.random.Generator(np.random.PCG64(seed))
-
-
-def normal(rng, shape):
-    """Standard normal numbers rounded to multiples of 1/4096, float64."""
-    return np.rint(rng.standard_normal(shape) * 4096.0) / 4096.0
+from tests.reference.recipes import check, generator, normal
 
 
 def _paint(rng, size, shapes, classes, void):
@@ -116,27 +104,10 @@ def label_maps(r):
     return {"gt": gt, "pred": pred.astype(np.uint8)}
 
 
-def digest(array):
-    """{"dtype", "shape", "sha256"} of an array (C order, little endian)."""
-    a = np.ascontiguousarray(array)
-    a = a.astype(a.dtype.newbyteorder("<"), copy=False)
-    return {"dtype": a.dtype.name, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
-
-
 def build(case):
     """All input arrays of a case."""
     return {"scenes": scenes, "planted": planted, "label_maps": label_maps}[case["builder"]](case["recipe"])
 
 
-def check(folder, name="segment.json"):
-    """Rebuild every case and compare digests; returns the number of cases."""
-    with open(os.path.join(folder, name)) as f:
-        cases = json.load(f)["cases"]
-    for case in cases:
-        if {k: digest(v) for k, v in build(case).items()} != case["inputs"]:
-            raise SystemExit("inputs differ: %s" % case["name"])
-    return len(cases)
-
-
 if __name__ == "__main__":
-    print("cases checked:", check(os.path.dirname(os.path.abspath(__file__))))
+    print("cases checked:", check("segment.json", build))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference import inputs
+from tests.reference import inputs, recipes
 
 FOLDER = Path(__file__).parents[2] / "reference"
 
@@ -20,10 +20,10 @@ def cases(name: str) -> dict[str, Any]:
 def build(case: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """Input arrays of a case, checked against their digests."""
     arrays: dict[str, NDArray[Any]] = inputs.build(case, str(FOLDER))
-    assert {key: inputs.digest(array) for key, array in arrays.items()} == case["inputs"]
+    assert {key: recipes.digest(array) for key, array in arrays.items()} == case["inputs"]
     return arrays
 
 
 def digest(array: NDArray[np.uint8]) -> str:
     """SHA-256 of an array's bytes."""
-    return str(inputs.digest(array)["sha256"])
+    return str(recipes.digest(array)["sha256"])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.metrics import anomaly
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from tests.reference import inputs_anomaly
+from tests.reference.recipes import digest
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 
@@ -22,7 +23,7 @@ def build(name: str) -> Data:
     """Input arrays of a case, checked against their digests."""
     case = CASES[name]
     arrays: Data = inputs_anomaly.build(case)
-    assert {key: inputs_anomaly.digest(array) for key, array in arrays.items()} == case["inputs"]
+    assert {key: digest(array) for key, array in arrays.items()} == case["inputs"]
     return arrays
 
 
@@ -68,11 +69,11 @@ def _run(
 def _distances(distances: torch.Tensor, official: Mapping[str, Any]) -> Iterator[Finding]:
     facts = official["patch_distances"]
     levels = np.rint(facts["scale"] * distances.numpy().astype(np.float64)).astype(np.uint8)
-    digest = inputs_anomaly.digest(levels.reshape(len(levels), -1))["sha256"]
+    sha256 = digest(levels.reshape(len(levels), -1))["sha256"]
     first, sums = distances[0, :4], distances.double().sum(1)
     yield close("distances of patches", OFFICIAL, first, facts["image0_cells0to3"], 1e-5)
     yield close("sum of an image's distances", OFFICIAL, sums, facts["sum_per_image"], 1e-4)
-    yield exact("distances in whole steps", OFFICIAL, digest, facts["sha256_of_uint8_rint_scale_x"])
+    yield exact("distances in whole steps", OFFICIAL, sha256, facts["sha256_of_uint8_rint_scale_x"])
 
 
 def _images(scores: Floats, defect: Mask, expected: Mapping[str, Any]) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from layerboard.tasks.metrics.label_vote import (
 )
 from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
 from tests.reference import inputs_segment
+from tests.reference.recipes import digest
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 
@@ -35,7 +36,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def build(name: str) -> Arrays:
     """Input arrays of a case, checked against their digests."""
     arrays: Arrays = inputs_segment.build(CASES[name])
-    assert {key: inputs_segment.digest(array) for key, array in arrays.items()} == CASES[name]["inputs"]
+    assert {key: digest(array) for key, array in arrays.items()} == CASES[name]["inputs"]
     return arrays
 
 
