@@ -5,7 +5,6 @@ Source: Wu et al., CVPR 2018; numbers as in the evaluation of DINO (Caron et al.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,17 +13,16 @@ from numpy.typing import NDArray
 from layerboard.tasks.base import Device, Outcome
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.examples import Predicted, by_key
 from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.folds import nearest_outside, outside, room_for
 from layerboard.tasks.metrics.fused import nearest_of_sets
-from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
-from layerboard.tasks.probes import LabelledTask, LabelledVectors
+from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote, vote_share
+from layerboard.tasks.probes import ECE, Answers, LabelledTask, LabelledVectors
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.spec import Layer
 
-QUERIES = 16  # queries whose predictions are kept, the classes in turn
 NEIGHBOURS = 3  # nearest neighbours of each
-MISTAKES = 128  # pairs of classes of which it is kept how often one is taken for the other, the commonest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +36,29 @@ class KnnConfig:
 
 @dataclass(frozen=True, eq=False)
 class KnnTask(LabelledTask):
-    """k-NN classification of validation images by a bank of training images."""
+    """k-NN classification of validation images by a bank of training images, or of each by all others."""
 
     config: KnnConfig
     configs: ClassVar = {"standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)}
-    keeps_examples = True
+    by_folds = False
     scorer = "knn"
 
     @property
     def products(self) -> int:
-        return len(self.images.train.labels) * len(self.images.val.labels)
+        return len(self.images.train.labels) * len(self.images.tested.labels)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 and top-5 in percent, for every k of one search."""
         images = self.labelled(vectors)
         if reason := _unusable(images):
             return Outcome((), empty=reason)
-        neighbours = nearest(images.train, images.test, max(self._ks), device=device)
-        correct, given = self._correct(neighbours, images.labels, images.truth)
-        return replace(images.outcome(correct), predicted=self._predicted(images, neighbours, given))
+        if images.groups is None:
+            neighbours = nearest(images.train, images.test, max(self._ks), device=device)
+        else:
+            neighbours = nearest_outside(images.train, images.groups, max(self._ks), device=device)
+        correct, answers = self._correct(neighbours, images.labels, images.truth)
+        outcome = images.outcome(correct, calibration={ECE + "top-1": answers.error(images.truth)})
+        return replace(outcome, predicted=self._predicted(images, neighbours, answers))
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
@@ -68,17 +70,23 @@ class KnnTask(LabelledTask):
         banks = {layer: images.train for layer, images in by_layer.items()}
         queries = {layer: images.test for layer, images in by_layer.items()}
         some = next(iter(by_layer.values()))  # classes and names are those of every layer
-        votes: dict[Layer, list[dict[str, Floats]]] = {each: [] for each in usable}
+        votes: dict[Layer, list[tuple[dict[str, Floats], Answers]]] = {each: [] for each in usable}
+        k = wide = max(self._ks)
+        if some.groups is not None:
+            k, wide = room_for(some.groups, k)
         start = 0
-        for searched in nearest_of_sets(banks, queries, usable, max(self._ks), device=device):
+        for searched in nearest_of_sets(banks, queries, usable, wide, device=device):
             for each, neighbours in searched.items():
-                stop = start + len(neighbours.index)
-                votes[each].append(self._correct(neighbours, some.labels, some.truth[start:stop])[0])
-            start = stop
+                rows = slice(start, start + len(neighbours.index))
+                if some.groups is not None:
+                    neighbours = outside(neighbours, some.groups[rows], some.groups, k)
+                votes[each].append(self._correct(neighbours, some.labels, some.truth[rows]))
+            start = rows.stop
         outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in sets}
         for each, parts in votes.items():
-            joined = {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
-            outcomes[each] = some.outcome(joined)
+            joined = {metric: np.concatenate([part[metric] for part, _ in parts]) for metric in parts[0][0]}
+            answers = Answers(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
+            outcomes[each] = some.outcome(joined, calibration={ECE + "top-1": answers.error(some.truth)})
         return [outcomes[each] for each in sets]
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
@@ -88,10 +96,14 @@ class KnnTask(LabelledTask):
             "train": images.train,
             "train_labels": images.labels,
             "train_keys": np.array([sample.key for sample in self.images.train.samples])[images.stored],
-            "test": images.test,
-            "test_labels": images.truth,
-            "test_keys": np.array(images.keys),
+            **({} if images.groups is None else {"groups": np.array(images.clusters)}),
+            **self._queries_of(images),
         }
+
+    def _queries_of(self, images: LabelledVectors) -> dict[str, NDArray[np.generic]]:
+        if images.groups is not None:
+            return {}
+        return {"test": images.test, "test_labels": images.truth, "test_keys": np.array(images.keys)}
 
     @property
     def _ks(self) -> tuple[int, ...]:
@@ -99,82 +111,47 @@ class KnnTask(LabelledTask):
 
     def _correct(
         self, neighbours: Neighbours, labels: Integers, truth: Integers
-    ) -> tuple[dict[str, Floats], Integers]:
-        """How often queries are given their true class, by metric, and which class by the first k.
+    ) -> tuple[dict[str, Floats], Answers]:
+        """How often queries are given their true class, by metric, and what the first k say.
 
         ``labels`` are the classes of the bank.
         """
         correct: dict[str, Floats] = {}
         given = {}
         for k in self._ks:
-            ranked = vote(neighbours, labels, k, len(self.images.train.classes), self.config.temperature)
+            most = min(k, neighbours.index.shape[1])
+            ranked = vote(neighbours, labels, most, len(self.classes), self.config.temperature)
             given[k] = ranked[:, 0]
             for top in (1, 5):
                 metric = f"top-{top}" if k == self.config.k else f"top-{top} k={k}"
                 correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
-        return correct, given[self.config.k]
+        first = given[self.config.k]
+        share = vote_share(neighbours, labels, first, self.config.k, self.config.temperature)
+        return correct, Answers(first, share)
 
-    @cached_property
-    def queries(self) -> tuple[str, ...]:
-        """Names of the examples among the queries."""
-        keys = [sample.key for sample in self.images.val.samples]
-        return tuple(keys[row] for row in drawn(keys, QUERIES, self.images.val.labels.tolist()))
-
-    def _predicted(self, images: LabelledVectors, neighbours: Neighbours, given: Integers) -> Predicted:
-        """What a layer takes the examples for; empty texts for one that could not be read.
-
-        ``given`` are the classes that all queries were given, [queries].
-        """
+    def _predicted(self, images: LabelledVectors, neighbours: Neighbours, answers: Answers) -> Predicted:
+        """What a layer takes the examples for; empty texts for one that could not be read."""
         train, wanted = self.images.train, {*self.queries}
         rows = {key: row for row, key in enumerate(images.keys) if key in wanted}
         names = np.asarray(train.classes, str)
         shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
         classes, keys = np.full(shape, "", names.dtype), np.full(shape, "", object)
-        predicted, right = np.full(shape[0], "", names.dtype), np.zeros(shape[0], np.bool_)
         cosine = np.full(shape, np.nan, np.float32)
         for number, row in enumerate(rows.get(key, -1) for key in self.queries):
             if row < 0:
                 continue
             near = neighbours.index[row, : shape[1]]
-            predicted[number], right[number] = names[given[row]], given[row] == images.truth[row]
             classes[number] = names[images.labels[near]]
             keys[number] = [train.samples[image].key for image in images.stored[near]]
             cosine[number] = neighbours.similarity[row, : shape[1]].round(4)
-        return {
-            "predicted": predicted,
-            "right": right,
-            "neighbour": keys.astype(str),
-            "neighbour_class": classes,
-            "cosine": cosine,
-            **self._by_class(images.truth, given),
-        }
-
-    def _by_class(self, truth: Integers, given: Integers) -> Predicted:
-        """Queries of each class and those that are right, [classes], and the commonest mistakes.
-
-        A mistake is a row of the true class, the class given and the number of queries, zeros for none.
-        """
-        classes = len(self.images.train.classes)
-        wrong = truth != given
-        pairs, counts = np.unique(truth[wrong] * classes + given[wrong], return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:MISTAKES]
-        mistaken = np.zeros((MISTAKES, 3), np.int32)
-        mistaken[: len(order)] = np.stack([*np.divmod(pairs[order], classes), counts[order]], axis=1)
-        right = np.bincount(truth[~wrong], minlength=classes)
-        every = np.bincount(truth, minlength=classes)
-        return {"class_right": right, "class_images": every, "mistaken": mistaken}
-
-    def facts(self) -> Predicted:
-        val = self.images.val
-        labels = {sample.key: label for sample, label in zip(val.samples, val.labels, strict=True)}
-        classes = [self.images.train.classes[labels[key]] for key in self.queries]
-        every = np.asarray(self.images.train.classes, str)
-        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str), "classes": every}
+        near_by = {"neighbour": keys.astype(str), "neighbour_class": classes, "cosine": cosine}
+        every = self.predicted(images, answers)
+        return {"predicted": every["predicted"], "right": every["right"], **near_by, **every}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
         near = [str(key) for names in ranks for key in names.flat]
-        return by_key(self.images.val.samples, self.queries) | by_key(self.images.train.samples, near)
+        return dict(super().pictures(predicted)) | by_key(self.images.train.samples, near)
 
 
 def _unusable(images: LabelledVectors) -> str:

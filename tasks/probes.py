@@ -5,29 +5,81 @@ All labels: Walmer et al., CVPR 2023, section E.4 and Table 6, which leave the r
 stored vectors, so images are not augmented.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from layerboard.tasks.checks import unlearnable
-from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
+from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.calibration import expected_calibration_error
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
+from layerboard.tasks.metrics.folds import FOLDS, SEED, group_numbers, stratified_folds
+from layerboard.tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
 from layerboard.tasks.sources import ProbedClasses
 from layerboard.tasks.task import VectorTask
 from layerboard.tasks.transformed import Vectors
 
+Rows = slice | NDArray[np.bool_]  # of some images
+
+QUERIES = 16  # tested images whose predictions are kept, the classes in turn
+MISTAKES = 128  # pairs of classes of which it is kept how often one is taken for the other, the commonest
+ECE = "ECE "  # before the name of a metric: the calibration of what it counts
+UNTRAINED = "a fold leaves no image of a class to learn from; a class needs images of more groups"
+
+
+class Answers(NamedTuple):
+    """What images were given by one classifier, or by each of several draws of its training images."""
+
+    given: Integers  # class of each image, [m] or [draws m]
+    confidence: Floats  # probability that it is given, [m] or [draws m]
+
+    @classmethod
+    def none(cls, *shape: int) -> "Answers":
+        """Room for the answers of images."""
+        return cls(np.zeros(shape, np.int64), np.zeros(shape))
+
+    def error(self, truth: Integers) -> float:
+        """Expected calibration error in percent, the mean of the draws; ``truth`` are the classes, [m]."""
+        draws = zip(np.atleast_2d(self.confidence), np.atleast_2d(self.given == truth), strict=True)
+        return 100.0 * float(np.mean([expected_calibration_error(*draw) for draw in draws]))
+
+    def by_class(self, truth: Integers, classes: int) -> Predicted:
+        """Images of each class and those that are right, [classes], and the commonest mistakes.
+
+        A mistake is a row of the true class, the class given and the number of images, zeros for none. Of
+        several draws they are means, and mistakes are rounded.
+        """
+        given = np.atleast_2d(self.given)
+        wrong = given != truth
+        cells = (truth * classes + given)[wrong]
+        pairs, counts = np.unique(cells, return_counts=True)
+        counts = np.round(counts / len(given)).astype(np.int64)
+        order = np.argsort(-counts, kind="stable")[:MISTAKES]
+        order = order[counts[order] > 0]
+        mistaken = np.zeros((MISTAKES, 3), np.int32)
+        mistaken[: len(order)] = np.stack([*np.divmod(pairs[order], classes), counts[order]], axis=1)
+        every = np.bincount(truth, minlength=classes)
+        right = np.bincount(np.broadcast_to(truth, given.shape)[~wrong], minlength=classes)
+        shares = right if len(given) == 1 else right / len(given)
+        return {"class_right": shares, "class_images": every, "mistaken": mistaken}
+
 
 @dataclass(frozen=True, slots=True)
 class LabelledVectors:
-    """Vectors of the images that could be read, and their classes."""
+    """Vectors of the images that could be read, and their classes.
+
+    Where every image is tested by others, test images are the training images.
+    """
 
     train: NDArray[np.float32]  # [n dim], in the dataset's order
     labels: NDArray[np.int64]  # their classes, [n]
@@ -36,20 +88,38 @@ class LabelledVectors:
     keys: tuple[str, ...]  # their names, [m]
     stored: NDArray[np.int64]  # places of the training images in the dataset, [n]
     clusters: tuple[str, ...]  # what the test images are sampled with: their group, or each alone, [m]
+    groups: Integers | None = None  # numbers of these where every image is tested by others, [n]
+    folds: Integers | None = None  # the fold that each image is left out with, [n]
+
+    @property
+    def parts(self) -> list[tuple[Rows, Rows]]:
+        """Training images and the test images that are classified by them, as places or masks."""
+        if self.folds is None:
+            return [(slice(None), slice(None))]
+        return [(self.folds != fold, self.folds == fold) for fold in np.unique(self.folds)]
+
+    def fewest(self, classes: int) -> int:
+        """Training images of the smallest class, in the part that has least of one."""
+        return min(int(np.bincount(self.labels[known], minlength=classes).min()) for known, _ in self.parts)
 
     def outcome(
-        self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None
+        self,
+        correct: Mapping[str, NDArray[np.float64]],
+        missing: Mapping[str, str] | None = None,
+        calibration: Mapping[str, float] | None = None,
     ) -> Outcome:
         """Scores in percent, one a metric, of whether each test image was given its class.
 
-        It was, 1, or not, 0: [m], or [draws m] of several random draws of the training images.
+        It was, 1, or not, 0: [m], or [draws m] of several random draws of the training images. Errors of
+        ``calibration`` are further metrics.
         """
         values: dict[str, NDArray[np.float64]] = {}
         for metric, right in correct.items():
             values[metric] = 100.0 * np.mean(np.atleast_2d(right), axis=0)
             if right.ndim == 2:
                 values |= {f"{metric} draw {row}": 100.0 * draw for row, draw in enumerate(right, start=1)}
-        scores = [Score(metric, float(values[metric].mean()), len(self.keys), "images") for metric in correct]
+        means = {metric: float(values[metric].mean()) for metric in correct} | dict(calibration or {})
+        scores = [Score(metric, value, len(self.keys), "images") for metric, value in means.items()]
         statistics = {
             metric: Statistic(metric, "draws" if right.ndim == 2 else "items")
             for metric, right in correct.items()
@@ -57,12 +127,24 @@ class LabelledVectors:
         items = Items("images", self.keys, self.clusters, ("",) * len(self.keys), values, statistics)
         return Outcome(tuple(scores), items if values else None, missing=missing or {})
 
+    def answered(self, answers: Mapping[str, Answers], missing: Mapping[str, str] | None = None) -> Outcome:
+        """Accuracy and calibration of what test images were given, a metric each."""
+        correct = {metric: (each.given == self.truth).astype(np.float64) for metric, each in answers.items()}
+        errors = {f"{ECE}{metric}": each.error(self.truth) for metric, each in answers.items()}
+        return self.outcome(correct, missing, errors)
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledTask(VectorTask):
-    """A task that gives classes to validation images by the vectors of training images."""
+    """A task that gives classes to images by the vectors of others.
+
+    These are the training images; where the dataset has no val, every image is tested by all others that are
+    not of its group, or by those of the other folds.
+    """
 
     data: ProbedClasses
+    by_folds: ClassVar[bool] = True  # whether images without a val are tested fold by fold, or one by one
+    keeps_examples = True
 
     @property
     def images(self) -> Classification:
@@ -70,7 +152,9 @@ class LabelledTask(VectorTask):
 
     @property
     def split(self) -> str:
-        return self.images.split
+        if self.images.val:
+            return "train, val"
+        return f"all images, {FOLDS} folds (seed {SEED})" if self.by_folds else "all images, leave-one-out"
 
     @property
     def coverage(self) -> Coverage:
@@ -83,12 +167,21 @@ class LabelledTask(VectorTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest(self.entry.name, self.config, self.images.train.labels, self.images.val.labels)
+        groups = [side.groups for side in self.images.sides if side.groups]
+        every = () if self.images.val else (self.split,)
+        labels = (side.labels for side in self.images.sides)
+        return digest(self.entry.name, self.config, *labels, *every, *groups)
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the training images, whose labels it does not see."""
-        return self.vector_sources[:-1]
+        return tuple(source for source in self.vector_sources if source is not self.data.val)
+
+    @cached_property
+    def folds(self) -> Integers:
+        """The fold that each training image is left out with, [images]."""
+        train = self.images.train
+        return stratified_folds(train.labels, group_numbers(train.clusters))
 
     def bank(self, vectors: Vectors) -> NDArray[np.float32]:
         """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
@@ -101,17 +194,58 @@ class LabelledTask(VectorTask):
 
     def labelled(self, vectors: Vectors) -> LabelledVectors:
         """Vectors and classes of all images that could be read."""
-        bank, queries, val = self.bank(vectors), vectors[self.data.val.name], self.images.val
+        bank, tested, val = self.bank(vectors), self.images.tested, self.data.val
+        queries = bank if val is None else vectors[val.name]
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
+        clusters = tuple(compress(tested.clusters, asked))
+        known = bank[stored]
         return LabelledVectors(
-            bank[stored],
+            known,
             self.images.train.labels[stored],
-            queries[asked],
-            val.labels[asked],
-            tuple(compress(val.keys, asked)),
+            known if val is None else queries[asked],
+            tested.labels[asked],
+            tuple(compress(tested.keys, asked)),
             np.flatnonzero(stored),
-            tuple(compress(val.clusters, asked)),
+            clusters,
+            group_numbers(clusters) if val is None else None,
+            self.folds[stored] if val is None and self.by_folds else None,
         )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.images.train.classes
+
+    @cached_property
+    def queries(self) -> tuple[str, ...]:
+        """Names of the examples among the tested images."""
+        keys = self.images.tested.keys
+        return tuple(keys[row] for row in drawn(keys, QUERIES, self.images.tested.labels.tolist()))
+
+    def predicted(self, images: LabelledVectors, answers: Answers) -> Predicted:
+        """What a layer takes the examples for, empty texts for one that could not be read, and all classes.
+
+        Of several draws the examples are those of the first.
+        """
+        rows = {key: row for row, key in enumerate(images.keys)}
+        names, given = np.asarray(self.classes, str), np.atleast_2d(answers.given)[0]
+        predicted, right = np.full(len(self.queries), "", names.dtype), np.zeros(len(self.queries), np.bool_)
+        for number, key in enumerate(self.queries):
+            if key in rows:
+                row = rows[key]
+                predicted[number], right[number] = names[given[row]], given[row] == images.truth[row]
+        by_class = answers.by_class(images.truth, len(self.classes))
+        return {"predicted": predicted, "right": right, **by_class}
+
+    def facts(self) -> Predicted:
+        tested = self.images.tested
+        labels = dict(zip(tested.keys, tested.labels, strict=True))
+        classes = [self.classes[labels[key]] for key in self.queries]
+        every = np.asarray(self.classes, str)
+        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str), "classes": every}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        return by_key(self.images.tested.samples, self.queries)
 
 
 _PENALTIES = tuple(2.0**power for power in range(-6, 21, 2))
@@ -136,21 +270,28 @@ class FewShotTask(LabelledTask):
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 in percent for each number of shots, the mean of the draws."""
-        labelled, classes = self.labelled(vectors), len(self.images.train.classes)
-        if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
+        images = self.labelled(vectors)
+        if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
             return Outcome((), empty=reason)
-        fewest = int(np.bincount(labelled.labels, minlength=classes).min())
-        test, truth = as_tensor(labelled.test, device), as_tensor(labelled.truth, device)
-        correct, missing = {}, {}
-        for shots in self.config.shots:
-            if shots > fewest:
-                missing[metric_of(shots)] = too_few(shots, fewest)
-                continue
-            draws = (draw_shots(labelled.labels, classes, shots, seed) for seed in self.config.seeds)
-            probes = (fit_few_shot(as_tensor(labelled.train[rows], device), self.config) for rows in draws)
-            right = [probe.correct(test, truth) for probe in probes]
-            correct[metric_of(shots)] = np.asarray(right, np.float64)
-        return labelled.outcome(correct, missing)
+        fewest = images.fewest(len(self.classes))
+        possible = [shots for shots in self.config.shots if shots <= fewest]
+        answers = {metric_of(shots): self._answers(images, shots, device) for shots in possible}
+        missing = {metric_of(shots): too_few(shots, fewest) for shots in self.config.shots if shots > fewest}
+        outcome = images.answered(answers, missing)
+        first = next(iter(answers.values()), None)
+        return replace(outcome, predicted=self.predicted(images, first)) if first else outcome
+
+    def _answers(self, images: LabelledVectors, shots: int, device: Device) -> Answers:
+        """What each draw of so many shots says of all test images."""
+        answers = Answers.none(len(self.config.seeds), len(images.truth))
+        for known, asked in images.parts:
+            train, labels = images.train[known], images.labels[known]
+            test = as_tensor(images.test[asked], device)
+            for row, seed in enumerate(self.config.seeds):
+                rows = draw_shots(labels, len(self.classes), shots, seed)
+                probe = fit_few_shot(as_tensor(train[rows], device), self.config)
+                answers.given[row, asked], answers.confidence[row, asked] = probe.classified(test)
+        return answers
 
 
 def metric_of(shots: int) -> str:
@@ -178,19 +319,30 @@ class LinearTask(LabelledTask):
     @property
     def products(self) -> int:
         """Products of the forward and the backward pass of all epochs."""
-        train = self.images.train
-        return 3 * len(self.config.rates) * self.config.epochs * len(train.labels) * len(train.classes)
+        train, fits = self.images.train, 1 if self.images.val else FOLDS - 1  # images that all folds see
+        seen = fits * len(train.labels)
+        return 3 * len(self.config.rates) * self.config.epochs * seen * len(train.classes)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
-        labelled, classes = self.labelled(vectors), len(self.images.train.classes)
-        if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
+        images = self.labelled(vectors)
+        if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
             return Outcome((), empty=reason)
-        held = held_out(labelled.labels, classes, self.config)
-        arrays = (labelled.labels, labelled.truth, held, labelled.train, labelled.test)
-        labels, truth, chosen, train, test = (as_tensor(array, device) for array in arrays)
-        correct = {}
-        for metric, (stored, asked) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
-            probe = fit_softmax(stored, labels, chosen, classes, self.config)
-            correct[metric] = probe.correct(asked, truth).astype(np.float64)
-        return labelled.outcome(correct)
+        if images.folds is not None and not images.fewest(len(self.classes)):
+            return Outcome((), empty=UNTRAINED)
+        answers = {metric: Answers.none(len(images.truth)) for metric in ("top1", "top1-bn")}
+        for known, asked in images.parts:
+            for metric, probe, test in self._probes(images, known, asked, device):
+                answers[metric].given[asked], answers[metric].confidence[asked] = probe.classified(test)
+        return replace(images.answered(answers), predicted=self.predicted(images, answers["top1"]))
+
+    def _probes(
+        self, images: LabelledVectors, known: Rows, asked: Rows, device: Device
+    ) -> Iterator[tuple[str, SoftmaxProbe, Tensor]]:
+        """For each metric a probe of some training images, and the test images that it is asked for."""
+        classes = len(self.classes)
+        held = held_out(images.labels[known], classes, self.config)
+        arrays = (images.labels[known], held, images.train[known], images.test[asked])
+        labels, chosen, train, test = (as_tensor(array, device) for array in arrays)
+        for metric, (stored, new) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
+            yield metric, fit_softmax(stored, labels, chosen, classes, self.config), new

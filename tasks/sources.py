@@ -95,7 +95,7 @@ class ProbedClasses(ProbedImages):
     labels: NDArray[np.int64]  # class of each probe image, in the order of its source
     rest: Source | None  # the other training images; None if there are none
     rest_order: NDArray[np.int64]  # index into all training images of each of them
-    val: Source
+    val: Source | None  # the images that are tested; None where these are the training images
     split = "train-probe"
 
 
@@ -127,7 +127,7 @@ def probed_classes(
     data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
 ) -> ProbedClasses:
     """A dataset whose probe subset has those indices into ``data.train``, and is as complete as that says."""
-    order, view = np.sort(probe)[config.batches.order(len(probe))], config.view
+    order, view, val = np.sort(probe)[config.batches.order(len(probe))], config.view, data.val
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ProbedClasses(
         images=data,
@@ -138,7 +138,7 @@ def probed_classes(
         labels=data.train.labels[order],
         rest=_stored(f"{data.name}/train-rest", data.train.samples, rest, view) if len(rest) else None,
         rest_order=rest,
-        val=_stored(f"{data.name}/val", data.val.samples, np.arange(len(data.val.samples)), view),
+        val=_stored(f"{data.name}/val", val.samples, np.arange(len(val.samples)), view) if val else None,
     )
 
 

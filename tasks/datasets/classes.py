@@ -1,8 +1,8 @@
 """Images with classes, or without: folders of classes, labels, and a split where there is none."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
@@ -14,10 +14,8 @@ from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder
 from layerboard.tasks.datasets.instances import copies_of, of_classes
 from layerboard.zoo.errors import InputError, some
 
-SHARE = 20  # percent of each class that become queries where there is no split
-SEED = 0  # seed of the hash of names that chooses them
-MADE = f"val made of {SHARE} % of each class of train by the hash of file names, seed {SEED}"  # for people
-MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"  # the same, in the field `split` of records
+LEAST = 3  # images of a class where there is no val, so that each is tested by others of its class
+EVERY = "every image is tested once"  # what is said where there is no val
 
 LabelledSample = tuple[str, Sample]  # an image behind the name of its class
 
@@ -58,18 +56,21 @@ class ClassImages:
 
 @dataclass(frozen=True, slots=True)
 class Classification(Data):
-    """A classification dataset: a bank (train) and queries (val) over the same classes."""
+    """A classification dataset: a bank (train) and queries (val) over the same classes.
+
+    Without a ``val`` every image is tested once, by the others.
+    """
 
     name: str
     train: ClassImages
-    val: ClassImages
+    val: ClassImages | None
     coverage: Coverage
     role = "classification"
 
-    def content(self, stated: Callable[[Sample], str]) -> list[object]:
-        splits = (self.train, self.val)
-        sides = [(split.classes, split.labels.tolist(), [*map(stated, split.samples)]) for split in splits]
-        return [*sides, *(split.groups for split in splits if split.groups)]
+    @property
+    def tested(self) -> ClassImages:
+        """The images that are given classes: ``val``, or all."""
+        return self.val or self.train
 
     def serving(self, role: str) -> Data | None:
         if role != "instances":
@@ -77,34 +78,51 @@ class Classification(Data):
         return of_classes(self.name, [*self.train.named, *self.val.named], self.coverage)
 
     @property
-    def split(self) -> str:
-        """What was read of it, for records: it says where ``val`` was made of ``train``."""
-        return MADE_SPLIT if MADE in self.coverage.remarks else "train, val"
+    def sides(self) -> tuple[ClassImages, ...]:
+        """Bank and queries; all images where there is no ``val``."""
+        return (self.train,) if self.val is None else (self.train, self.val)
+
+    def content(self, stated: Callable[[Sample], str]) -> list[object]:
+        sides = [(side.classes, side.labels.tolist(), [*map(stated, side.samples)]) for side in self.sides]
+        return [*sides, *(side.groups for side in self.sides if side.groups)]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
-        """The same images with groups by their names; raises InputError for one in train and in val."""
+        """The same images with groups by their names.
+
+        Raises InputError for a group in train and in val, or, without a val, a class of which all images are
+        of one group.
+        """
         if not groups:
             return self
-        train, val = (
-            replace(images, groups=tuple(groups.get(key, "") for key in images.keys))
-            for images in (self.train, self.val)
+        train, *others = (
+            replace(side, groups=tuple(groups.get(key, "") for key in side.keys)) for side in self.sides
         )
-        if cut := sorted({*train.groups} & {*val.groups} - {""}):
+        if cut := sorted({*train.groups} & {name for side in others for name in side.groups} - {""}):
             raise InputError(
                 f"expected every group of {self.name} in train or in val, found {some(cut)} in both; move "
                 "its images to one of them"
             )
-        return replace(self, train=train, val=val)
+        groups_of = Counter(label for label, _ in {*zip(train.labels.tolist(), train.clusters, strict=True)})
+        alone = [train.classes[label] for label, count in sorted(groups_of.items()) if count < 2]
+        if alone and not others:
+            raise InputError(
+                f"expected images of two groups in every class of {self.name}, since no image is tested by "
+                f"its own group, found one in {some(alone)}; add images of other groups or remove the class"
+            )
+        return replace(self, train=train, val=others[0] if others else None)
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
-        train, val = self.train.limited(limit), self.val.limited(limit)
-        if (len(train.samples), len(val.samples)) == (len(self.train.samples), len(self.val.samples)):
+        limit = limit if self.val else max(limit, LEAST)
+        train, *others = sides = [side.limited(limit) for side in self.sides]
+        if [len(side.samples) for side in sides] == [len(side.samples) for side in self.sides]:
             return self
-        used = f"{len(train.samples):,} train and {len(val.samples):,} val images were used"
+        used = f"{len(train.samples):,} images were used"
+        if others:
+            used = f"{len(train.samples):,} train and {len(others[0].samples):,} val images were used"
         coverage = self.coverage.noted(f"limited to {counted(limit, 'image')} a class: {used}")
-        return replace(self, train=train, val=val, coverage=coverage)
+        return replace(self, train=train, val=others[0] if others else None, coverage=coverage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +168,19 @@ def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
 def classification(
     name: str,
     train: Iterable[LabelledSample],
-    val: Iterable[LabelledSample],
+    val: Iterable[LabelledSample] | None,
     where: str,
     coverage: Coverage,
     official: Iterable[int | None] = (None, None, None),
 ) -> Classification:
     """A dataset of images in any order; its coverage says how many there are beside the official numbers.
 
-    Raises InputError where val, which is ``where``, has a class that train has not.
+    Raises InputError where val, which is ``where``, has a class that train has not; without a val, where a
+    class has too few images to test each by the others.
     """
-    sides = [sorted(images, key=lambda image: image[1].key) for images in (train, val)]
-    known, asked = ({label for label, _ in images} for images in sides)
+    given = (images for images in (train, val) if images is not None)
+    sides = [sorted(images, key=lambda image: image[1].key) for images in given]
+    known, asked = ({label for label, _ in images} for images in (sides[0], sides[-1]))
     if unknown := sorted(asked - known):
         raise InputError(
             f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "
@@ -168,46 +188,31 @@ def classification(
         )
     classes = tuple(sorted(known))
     rank = {label: number for number, label in enumerate(classes)}
-    numbers = (np.array([rank[label] for label, _ in images], np.int64) for images in sides)
-    samples = (tuple(sample for _, sample in images) for images in sides)
-    bank, queries = map(ClassImages, samples, numbers, (classes, classes))
-    counts = map(Count, ("classes", "train images", "val images"), (len(classes), *map(len, sides)), official)
-    return Classification(name, bank, queries, replace(coverage, counts=tuple(counts)))
-
-
-def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """A class's names, at least two, as bank (80 %) and queries (20 %, at least one), each sorted.
-
-    The split depends on the hash of each name alone, so it is the same on every machine, and hardly changes
-    when images are added: at most one other image goes to the other side.
-    """
-    salt = SEED.to_bytes(16, "little")
-    ranked = sorted(names, key=lambda name: (blake2b(name.encode(), digest_size=8, salt=salt).digest(), name))
-    queries = max(1, round(len(ranked) * SHARE / 100))
-    return sorted(ranked[queries:]), sorted(ranked[:queries])
-
-
-def divide(
-    images: Iterable[LabelledSample], names: Iterable[str], where: str
-) -> tuple[list[LabelledSample], list[LabelledSample]]:
-    """Images by their names, each unique in its class, as bank and queries (`split_names`).
-
-    Raises InputError unless there are two classes, and two images in each.
-    """
-    by_class: dict[str, dict[str, Sample]] = {}
-    for (label, sample), name in zip(images, names, strict=True):
-        by_class.setdefault(label, {})[name] = sample
-    if small := sorted(label for label, names in by_class.items() if len(names) < 2):
-        raise InputError(
-            f"expected at least 2 images in every class of {where}, to split them into a bank and queries, "
-            f"found 1 in {some(small)}; add images or remove the class"
+    bank, *queries = (
+        ClassImages(
+            tuple(sample for _, sample in images),
+            np.array([rank[label] for label, _ in images], np.int64),
+            classes,
         )
-    require_classes(len(by_class), where)
-    sides: tuple[list[LabelledSample], list[LabelledSample]] = ([], [])
-    for label, named in by_class.items():
-        for side, names in zip(sides, split_names(named), strict=True):
-            side += [(label, named[name]) for name in names]
-    return sides
+        for images in sides
+    )
+    names = ("classes", "train images", "val images") if queries else ("classes", "images")
+    counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official))
+    if not queries:
+        require_testable(sides[0], where)
+        coverage = replace(coverage, remarks=(*coverage.remarks, EVERY))
+    return Classification(name, bank, queries[0] if queries else None, replace(coverage, counts=counts))
+
+
+def require_testable(images: Iterable[LabelledSample], where: str) -> None:
+    """Raise InputError unless there are two classes, each of `LEAST` images, to test all by others."""
+    counts = Counter(label for label, _ in images)
+    if small := [f"{count} in {label}" for label, count in sorted(counts.items()) if count < LEAST]:
+        raise InputError(
+            f"expected at least {LEAST} images in every class of {where}, to test each by the others, found "
+            f"{some(small)}; add images or remove the class"
+        )
+    require_classes(len(counts), where)
 
 
 def require_classes(number: int, where: str, advice: str = "") -> None:

@@ -43,7 +43,7 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     Classes come from a table of labels, else from a `METADATA` file inside, else, but for `NO_LABELS`, from
     folders: the class of an image is the path of the folder that holds it, ``cat`` or ``animal/cat``, below
     ``train`` and ``val`` where there is such a split. Images that lie in the folder itself, without a table,
-    have no classes. Where there is no val, it is made of train (`split_names`). Groups of a table without
+    have no classes. Where there is no val, every image is tested by the others. Groups of a table without
     classes are things (`tasks.datasets.instances`). Raises InputError.
     """
     require_directory(folder, "a folder of images")
@@ -134,8 +134,8 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     files = []
     for path in sorted({*tree.images} - {*left_out}):
         top, _, below = path.partition("/")
-        label, _, name = (below if splits else path).rpartition("/")
-        files.append(LabelledFile(path, label, name, splits.get(top, "")))
+        label = (below if splits else path).rpartition("/")[0]
+        files.append(LabelledFile(path, label, splits.get(top, "")))
     labels = {file.label for file in files}
     _require_leaves(tree.root, labels)
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
@@ -199,21 +199,18 @@ def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
 def _classes(
     name: str, tree: ImageTree, files: Sequence[LabelledFile], remarks: list[str], notes: list[str]
 ) -> Classification:
-    """The dataset of images with classes, split as they say, or else by the hash of their names."""
+    """The dataset of images with classes, split as they say; without a split each is tested by the others."""
     root, queries = str(tree.root), _queries(tree, files)
     images = defaultdict[str, list[LabelledSample]](list)
     for file in files:
         images[file.split or TRAIN].append((file.label, PhotoSample(file.path, f"{root}/{file.path}")))
-    train, classes = images[TRAIN], {label for label, _ in images[TRAIN]}
+    train, classes, val = images[TRAIN], {label for label, _ in images[TRAIN]}, None
     classed.require_classes(len(classes), root, "--labels none takes all images as ones without classes")
     if queries:
         val = images[queries]
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
-    else:
-        train, val = classed.divide(train, [file.name for file in files], root)
-        remarks.append(classed.MADE)
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     groups = {file.path: file.group for file in files if file.group}
     return classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)

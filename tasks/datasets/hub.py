@@ -46,19 +46,15 @@ class TableSample:
 def read_hub_dataset(text: str) -> Classification:
     """A dataset of the Hub, or a saved one, named as the user did; keys are ``<split>/<row>``.
 
-    Splits are train, and validation, test or val; one split is divided as class folders are. Without a choice
-    of the user there must be one image column and one ``ClassLabel`` column. Raises InputError.
+    Splits are train, and validation, test or val; of one split every image is tested by the others. Without
+    a choice of the user there must be one image column and one ``ClassLabel`` column. Raises InputError.
     """
     spec = parse_hub_spec(text)
     tables = _load(spec)
     names = _choose_splits(tables, spec)
     train, *others = (_read_split(name, tables[name], spec) for name in names)
-    coverage = Coverage((), remarks=() if others else (classed.MADE,))
-    if others:
-        val = others[0]
-    else:  # by the hash of the numbers of rows
-        train, val = classed.divide(train, map(str, range(len(train))), text)
-    dataset = classed.classification(text, train, val, f"{text}, split {names[-1]},", coverage)
+    val = others[0] if others else None
+    dataset = classed.classification(text, train, val, f"{text}, split {names[-1]},", Coverage(()))
     classed.require_classes(len(dataset.train.classes), text)
     return dataset
 

@@ -85,7 +85,7 @@ class LabelTable(NamedTuple):
     def named(self, path: str, row: LabelRow) -> "LabelledFile":
         """An image by its path, with what a row says of it."""
         cells = dict(zip(self.header, row.cells, strict=True))
-        return LabelledFile(path, row.label, path, row.split, row.group, cells)
+        return LabelledFile(path, row.label, row.split, row.group, cells)
 
 
 def read_table(path: Path, prefix: str = "") -> LabelTable:
@@ -215,7 +215,6 @@ class LabelledFile(NamedTuple):
 
     path: str  # relative to the dataset's folder, with ``/`` between names; its key
     label: str  # name of its class
-    name: str  # what it is called within its class: the hash of it decides where a split is made
     split: str  # the split that it was put into, in small letters; "" where none was named
     group: str = ""  # what it belongs to; "" where it stands alone
     cells: Mapping[str, str] = {}  # all that its row says, by name of the column, as written

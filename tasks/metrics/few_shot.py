@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.arrays import Features, Integers
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
 CONSTANT = 100.0  # the feature that stands for the intercept; it is penalised like all others
 LEAST_DEVIATION = 1e-5  # is added to each feature's standard deviation before it is divided by
@@ -73,8 +73,13 @@ class RidgeProbe:
 
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """The class of the highest score, the lower one of equal ones: [penalties m]."""
-        rows = max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
-        return torch.cat([self._predict(part, penalties) for part in torch.split(features, rows)], dim=1)
+        parts = torch.split(features, self.rows_at_once)
+        return torch.cat([self._predict(part, penalties) for part in parts], dim=1)
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of features whose scores are held together."""
+        return max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
 
     def _predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         if len(penalties) == 1:
@@ -109,6 +114,21 @@ class FewShotFit:
         """Whether each of some features [m dim] is given its label: [m]."""
         right: NDArray[np.bool_] = (self.probe.predict(features, (self.penalty,))[0] == labels).cpu().numpy()
         return right
+
+    def classified(self, features: Tensor) -> tuple[Integers, Floats]:
+        """The class that features [m dim] are given, as `RidgeProbe.predict` says, and how sure it is: [m].
+
+        Least squares on targets -1 and 1 estimate twice a class's probability less 1: confidence is that of
+        the class, cut to 0 to 1, among those of all classes.
+        """
+        given, sure = [], []
+        for part in torch.split(features, self.probe.rows_at_once):
+            scores = self.probe.scores(part, self.penalty)
+            likely = ((scores + 1) / 2).clamp(0, 1)
+            given.append(scores.argmax(1))
+            top = likely.gather(1, given[-1][:, None])[:, 0]
+            sure.append(top / likely.sum(1).clamp(min=LEAST_DEVIATION))
+        return torch.cat(given).cpu().numpy(), torch.cat(sure).cpu().numpy()
 
 
 def draw_shots(labels: Integers, classes: int, shots: int, seed: int) -> Integers:

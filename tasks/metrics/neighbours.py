@@ -237,6 +237,17 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
     return ranked
 
 
+def vote_share(
+    neighbours: Neighbours, labels: Integers, given: Integers, k: int, temperature: float
+) -> Floats:
+    """The share of a `vote` that the class has which each query was given: [queries], 0 to 1."""
+    similarity = neighbours.similarity[:, :k].astype(np.float64)
+    weight = np.exp((similarity - similarity.max(axis=1, keepdims=True)) / temperature)
+    own = labels[neighbours.index[:, :k]] == given[:, None]
+    share: Floats = (weight * own).sum(axis=1) / weight.sum(axis=1)
+    return share.clip(0, 1)
+
+
 def top_k_correct(ranked: Integers, labels: Integers, k: int) -> NDArray[np.bool_]:
     """Whether each query's label is among its first k ranked classes: [queries].
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import threshold
 
-from layerboard.tasks.metrics.arrays import ROUNDING, Integers
+from layerboard.tasks.metrics.arrays import ROUNDING, Floats, Integers
 
 RATED_BATCH = 256  # images of a batch that learning rates are stated for; they grow with the batch
 NOTHING = 1e-30
@@ -42,6 +42,12 @@ class SoftmaxProbe:
         classes = torch.addmm(self.bias, features, self.weights).argmax(1)
         right: NDArray[np.bool_] = (classes == labels).cpu().numpy()
         return right
+
+    def classified(self, features: Tensor) -> tuple[Integers, Floats]:
+        """The class that features [m dim] are given, as `correct` has it, and its probability: [m] each."""
+        logits = torch.addmm(self.bias, features, self.weights)
+        sure = logits.cpu().double().softmax(1).amax(1).nan_to_num(0.0)  # of logits that are not finite
+        return logits.argmax(1).cpu().numpy(), sure.numpy()
 
 
 def held_out(labels: Integers, classes: int, rule: SoftmaxRule) -> NDArray[np.bool_]:

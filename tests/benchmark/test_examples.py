@@ -14,7 +14,7 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
-from layerboard.tasks import clustering, knn, retrieval
+from layerboard.tasks import clustering, knn, probes, retrieval
 from layerboard.tasks.examples import SIDE
 from layerboard.tasks.keypoints import task as keypoints
 from layerboard.tasks.propagation import task as propagation
@@ -200,7 +200,7 @@ def test_the_documentation_states_the_caps() -> None:
         f"at most {SIDE} pixels a side and {LARGEST:,} bytes; one backbone and task has at most {MOST}"
         in text
     )
-    assert f"{knn.QUERIES} queries, the classes in turn" in text
+    assert f"{probes.QUERIES} queries, the classes in turn" in text
     assert f"the {knn.NEIGHBOURS} nearest training images" in text
     assert f"{retrieval.QUERIES} queries that have a positive | the first {retrieval.RANKED} of" in text
     assert f"{propagation.FRAMES} frames of at most {propagation.VIDEOS} videos" in text

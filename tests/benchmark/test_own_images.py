@@ -15,10 +15,17 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.tasks import sources
-from layerboard.tasks.datasets.classes import MADE, MADE_SPLIT
+from layerboard.tasks.datasets.classes import EVERY
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS
 from layerboard.tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
-from layerboard.tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN, Labelling
+from layerboard.tasks.datasets.labels import (
+    FILE_COLUMNS,
+    GROUP_COLUMN,
+    LABEL_COLUMNS,
+    METADATA,
+    SPLIT_COLUMN,
+    Labelling,
+)
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of, find_tasks
 from layerboard.zoo.errors import InputError
@@ -123,16 +130,16 @@ def test_labels_from_a_table_give_the_scores_of_class_folders(
     top = records[(records["metric"] == "top-1") & (records["pooling"] == "cls")]
     assert len(top) == 2
     assert top["value"].iloc[0] == top["value"].iloc[1]
-    assert set(records["split"]) == {"train, val (20 % of each class, seed 0)"}
-    assert records["coverage"].str.contains(MADE, regex=False).all()
+    assert set(records["split"]) == {"all images, leave-one-out"}
+    assert records["coverage"].str.contains(EVERY, regex=False).all()
 
 
 def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_path: Path) -> None:
     labels = table(tmp_path / "labels.csv", flat)
-    line = f"2 classes, 12 train images, 2 val images; classes from labels.csv (file, label); {MADE}"
+    line = f"2 classes, 14 images; classes from labels.csv (file, label); {EVERY}"
     own = ("--images", flat, "--labels", labels)
     for name in ("run", "features"):
-        options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", "--limit", "6")
+        options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", "--limit", "7")
         said = command(capsys, name, *own, *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
         assert said.code == 0
         (found,) = said.lines("flat-")
@@ -231,10 +238,10 @@ def test_the_page_names_what_is_taken() -> None:
     criteria = (docs / "explanation" / "analyses.md").read_text(encoding="utf-8").split("### label-free")[1]
     (entry,) = find_tasks(("label-free",))
     columns = (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN)
-    for word in (*columns, *QUERY_SPLITS, *IMAGE_EXTENSIONS, *METADATA, MADE_SPLIT):
+    for word in (*columns, *QUERY_SPLITS, *IMAGE_EXTENSIONS, *METADATA, GROUP_COLUMN):
         assert f"`{word}`" in page, word
     assert [metric for metric in entry.metrics if f"| `{metric}` |" not in criteria] == []
-    assert MADE in page
+    assert EVERY in page
     assert f"more than {sources.IMAGES['standard'].own_unlabelled:,} images" in page
     assert f"the {config_of(STANDARD, 'label-free').neighbours} nearest neighbours" in criteria
 

@@ -64,12 +64,14 @@ def expected(task: KnnTask, bank: Floats, queries: Floats) -> dict[str, list[flo
 def check(outcome: Outcome, hits: dict[str, list[float]]) -> None:
     assert not outcome.empty
     assert outcome.items is not None
-    assert list(outcome.items.values) == [score.metric for score in outcome.scores] == list(hits)
+    *metrics, calibration = (score.metric for score in outcome.scores)
+    assert list(outcome.items.values) == metrics == list(hits)
+    assert calibration == "ECE top-1"
     assert outcome.items.statistics == {metric: Statistic(metric, "items") for metric in hits}
     assert outcome.items.unit == "images"
     assert outcome.items.clusters == outcome.items.keys  # an image is sampled by itself
     assert set(outcome.items.strata) == {""}
-    for score in outcome.scores:
+    for score in outcome.scores[:-1]:
         assert outcome.items.values[score.metric].tolist() == hits[score.metric], score.metric
         assert score.value == pytest.approx(np.mean(hits[score.metric]))
         assert (score.n, score.unit) == (len(hits[score.metric]), "images")

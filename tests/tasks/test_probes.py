@@ -43,7 +43,12 @@ def by_source(train: Floats, val: Floats) -> dict[str, Floats]:
 
 
 def values(outcome: Outcome) -> dict[str, float]:
-    return {score.metric: score.value for score in outcome.scores}
+    """Accuracies by metric."""
+    scores = {score.metric: score.value for score in outcome.scores}
+    assert {f"ECE {metric}" for metric in scores if not metric.startswith("ECE")} == {
+        metric for metric in scores if metric.startswith("ECE")
+    }
+    return {metric: value for metric, value in scores.items() if not metric.startswith("ECE")}
 
 
 def test_few_shot_scores_are_means_over_three_draws() -> None:

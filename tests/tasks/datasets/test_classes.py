@@ -1,34 +1,60 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from dataclasses import replace
 
-from layerboard.tasks.datasets.base import FileSample
-from layerboard.tasks.datasets.classes import divide, split_names
+import numpy as np
+import pytest
+
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.classes import EVERY, Classification, classification
 from layerboard.zoo.errors import InputError
 
 
-@given(st.sets(st.text(min_size=1, max_size=8), min_size=2, max_size=40))
-def test_split_is_a_partition_with_a_fifth_of_queries(names: set[str]) -> None:
-    bank, queries = split_names(sorted(names))
-    assert sorted(bank + queries) == sorted(names)
-    assert bank
-    assert len(queries) == max(1, round(len(names) / 5))
-    assert split_names(sorted(names, reverse=True)) == (bank, queries)
+def images(labels: str) -> list[tuple[str, FileSample]]:
+    """An image of each class, named by their place."""
+    return [(label, FileSample(f"{number:02d}", "")) for number, label in enumerate(labels)]
 
 
-def test_split_is_the_same_for_ever() -> None:
-    assert split_names([f"{index}.jpg" for index in range(10)])[1] == ["1.jpg", "7.jpg"]
+def dataset(labels: str, val: str | None = None) -> Classification:
+    queries = None if val is None else [(label, FileSample(f"v{n}", "")) for n, label in enumerate(val)]
+    return classification("birds", images(labels), queries, "here", Coverage(()))
 
 
-@given(st.integers(2, 60))
-def test_one_name_more_moves_one_other_at_most(count: int) -> None:
-    names = [f"{index}.jpg" for index in range(count + 1)]
-    before, after = split_names(names[:-1])[1], split_names(names)[1]
-    assert len({*before} ^ {*after}) <= 2
+def test_without_a_val_every_image_is_tested() -> None:
+    data = dataset("aaabbb")
+    assert data.val is None
+    assert data.tested is data.train
+    assert str(data.coverage) == f"2 classes, 6 images; {EVERY}"
+    given = dataset("ab", "b")
+    assert given.tested is given.val
+    assert EVERY not in given.coverage.remarks
 
 
-def test_a_class_of_one_image_cannot_be_split() -> None:
+def test_a_class_of_two_images_is_refused_without_a_val() -> None:
+    with pytest.raises(InputError, match=r"at least 3 images in every class of here, .* found 2 in b; add"):
+        dataset("aaabb")
+    assert len(dataset("ab", "ab").train.samples) == 2
+
+
+def test_a_class_of_one_group_is_refused_without_a_val() -> None:
+    groups = {f"{number:02d}": name for number, name in enumerate("pppqqq")}
     with pytest.raises(
-        InputError, match=r"at least 2 images in every class of here, .* found 1 in b; add images"
+        InputError, match=r"images of two groups in every class of birds, .* found one in a, b"
     ):
-        divide([(label, FileSample("", "")) for label in "aab"], ["1", "2", "1"], "here")
+        dataset("aaabbb").grouped(groups)
+    assert dataset("aabbab").grouped(groups).train.groups == tuple("pppqqq")
+    assert dataset("aaabbb", "ab").grouped(groups).train.clusters == tuple("pppqqq")
+
+
+def test_a_smaller_version_keeps_enough_of_each_class() -> None:
+    data = dataset("aaaaabbbbb")
+    smaller = replace(data, train=replace(data.train, groups=tuple("pqrstpqrst"))).limited(1)
+    assert np.bincount(smaller.train.labels).tolist() == [3, 3]
+    assert smaller.train.groups == tuple("pqrpqr")
+    assert smaller.coverage.notes == ("limited to 3 images a class: 6 images were used",)
+    assert data.limited(5) is data
+
+
+def test_groups_are_part_of_the_content() -> None:
+    data = dataset("ababab")
+    grouped = data.grouped({"00": "p", "01": "p"})
+    assert data.content(str) != grouped.content(str)
+    assert data.grouped({}) is data

@@ -72,14 +72,14 @@ def test_samples_travel_to_other_processes(tmp_path: Path) -> None:
     assert again.open().tobytes() == sample.open().tobytes()
 
 
-def test_one_split_is_divided(tmp_path: Path) -> None:
+def test_of_one_split_every_image_is_tested(tmp_path: Path) -> None:
     table([0, 1] * 10).save_to_disk(str(tmp_path / "one"))
     dataset = read_hub_dataset(f"hf:{tmp_path / 'one'}")
-    assert (len(dataset.train.samples), len(dataset.val.samples)) == (16, 4)
-    assert np.bincount(dataset.val.labels).tolist() == [2, 2]
+    assert dataset.val is None
+    assert np.bincount(dataset.train.labels).tolist() == [10, 10]
     assert keys(dataset.train.samples) == sorted(keys(dataset.train.samples))
-    table([0, 1, 1]).save_to_disk(str(tmp_path / "small"))
-    with pytest.raises(InputError, match=r"at least 2 images in every class .* found 1 in zebra"):
+    table([0, 1, 1, 1]).save_to_disk(str(tmp_path / "small"))
+    with pytest.raises(InputError, match=r"at least 3 images in every class .* found 1 in zebra"):
         read_hub_dataset(f"hf:{tmp_path / 'small'}")
 
 

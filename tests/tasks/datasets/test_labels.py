@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.tasks.datasets.classes import MADE_SPLIT, Classification
+from layerboard.tasks.datasets.classes import EVERY, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
 from layerboard.tasks.datasets.labels import (
     FILE_COLUMNS,
@@ -43,7 +43,7 @@ def classes_of(data: Classification) -> dict[str, str]:
     """Class of each image by its key."""
     return {
         key: part.classes[label]
-        for part in (data.train, data.val)
+        for part in data.sides
         for key, label in zip(keys(part.samples), part.labels, strict=True)
     }
 
@@ -60,7 +60,7 @@ def test_columns_delimiters_and_endings(folder: Path, delimiter: str, header: st
     text = f"{header.replace(',', delimiter)}\n{rows(ending=ending, delimiter=delimiter)}"
     data = labelled(folder, table(folder.parent / "labels.csv", text))
     assert classes_of(data) == EXPECTED
-    assert data.split == MADE_SPLIT
+    assert EVERY in data.coverage.remarks
     assert f"classes from labels.csv ({header.replace(',', ', ')})" in data.coverage.remarks
     assert not data.coverage.partial
 
@@ -94,7 +94,8 @@ def test_metadata_in_the_folders_of_splits(tmp_path: Path) -> None:
         pictures(tmp_path / split, count)
         table(tmp_path / split / "metadata.csv", "file_name,label\n" + rows(count))
     data = labelled(tmp_path)
-    assert (len(data.train.samples), len(data.val.samples), data.split) == (6, 4, "train, val")
+    assert data.val is not None
+    assert (len(data.train.samples), len(data.val.samples)) == (6, 4)
     assert keys(data.val.samples)[0] == "test/0.png"
     assert "classes from metadata.csv and 1 more (file_name, label)" in data.coverage.remarks
 
@@ -108,11 +109,12 @@ def test_a_column_of_splits(folder: Path) -> None:
     names = ["train"] * 6 + ["Valid"] * 2 + ["test"] * 2
     text = "file,label,split\n" + "".join(f"{i},{CLASSES[i % 2]},{name}\n" for i, name in enumerate(names))
     data = labelled(folder, table(folder.parent / "l.csv", text))
+    assert data.val is not None
     assert keys(data.val.samples) == ["6.png", "7.png"]
-    assert (data.split, len(data.train.samples)) == ("train, val", 6)
+    assert len(data.train.samples) == 6
     assert data.coverage.notes == ("2 images of further splits left out",)
     alone = text.replace("Valid", "train").replace("test", "train")
-    assert labelled(folder, table(folder.parent / "l.csv", alone)).split == MADE_SPLIT
+    assert labelled(folder, table(folder.parent / "l.csv", alone)).val is None
     with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'dev'"):
         read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("test", "dev"))))
     with pytest.raises(InputError, match=r"to be train and val, found no train"):
@@ -136,7 +138,7 @@ def test_names_in_folders_absolute_and_composed_otherwise(tmp_path: Path) -> Non
     pictures(tmp_path / "im" / "sub", 3)
     (tmp_path / "im" / "sub" / "0.png").rename(tmp_path / "im" / "sub" / "e\u0301.png")
     text = f"file,label\nsub/\u00e9.png,a\n{tmp_path}/im/sub/1.png,a\nsub\\2,b\n"
-    with pytest.raises(InputError, match="found 1 in b"):
+    with pytest.raises(InputError, match="found 2 in a, 1 in b"):
         read_folder(tmp_path / "im", Labelling(table(tmp_path / "l.csv", text)))
 
 
@@ -151,7 +153,7 @@ WRONG = {
     "file,label\n0,cat\n1,cat,x\n": r"expected 2 columns in every line of .*, found 3 in line 3",
     "file,label\n0,cat\n,cat\n": r"expected an image in every row of .*, found none in line 3",
     "file,label\n0,cat\n1,cat\n": r"expected at least 2 classes in .*, found 1",
-    "file,label\n0,cat\n1,cat\n2,dog\n": r"at least 2 images in every class .* found 1 in dog",
+    "file,label\n0,cat\n1,cat\n2,dog\n": r"at least 3 images in every class .* found 2 in cat, 1 in dog",
 }
 
 
@@ -267,6 +269,7 @@ def test_groups_of_a_split_are_clusters_and_are_not_cut(tmp_path: Path) -> None:
     path = table(tmp_path / "groups.csv", "file,group\n" + "\n".join(lines[:-1]) + "\n")
     data = read_folder(tmp_path / "im", Labelling(groups=path))
     assert isinstance(data, Classification)
+    assert data.val is not None
     assert data.val.clusters == ("valcat0", "valcat0", "valcat1", "valdog0", "valdog0", "val/dog/2.png")
     assert "7 groups of images that belong together, 1 image of none" in data.coverage.remarks
     assert "groups from groups.csv (file, group)" in data.coverage.remarks

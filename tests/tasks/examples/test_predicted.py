@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from layerboard.tasks import clustering, knn, retrieval
+from layerboard.tasks import clustering, knn, probes, retrieval
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.examples import small_mask
@@ -27,8 +27,8 @@ def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:
     wanted[0] = np.nan
     outcome = task.score(test_knn.by_source(task, bank, wanted))
     facts, found = task.examples.facts(), outcome.predicted
-    assert facts["query"].shape == (knn.QUERIES,)
-    assert found["neighbour"].shape == (knn.QUERIES, knn.NEIGHBOURS)
+    assert facts["query"].shape == (probes.QUERIES,)
+    assert found["neighbour"].shape == (probes.QUERIES, knn.NEIGHBOURS)
     near = {"n00000000": [0, 1, 2], "n00000001": [3, 4, 2]}
     for place, (query, true) in enumerate(zip(facts["query"], facts["class"], strict=True)):
         if query == "val/00000":
@@ -46,7 +46,7 @@ def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:
     assert found["mistaken"][:2].tolist() == [[1, 0, 20], [0, 0, 0]]
     pictures = task.examples.pictures([found])
     assert set(pictures) == {*facts["query"].tolist(), *(f"train/{index:05d}" for index in range(5))}
-    assert list(pictures)[: knn.QUERIES] == list(dict.fromkeys(facts["query"].tolist()))
+    assert list(pictures)[: probes.QUERIES] == list(dict.fromkeys(facts["query"].tolist()))
 
 
 def test_retrieval_keeps_the_first_images_that_count() -> None:

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from sklearn.calibration import calibration_curve
+
+from layerboard.tasks.metrics.calibration import expected_calibration_error
+
+GENERATOR = np.random.default_rng(2)
+
+
+def test_it_equals_the_obvious_sum_over_bins() -> None:
+    confidence = GENERATOR.random(200)
+    correct = GENERATOR.random(200) < confidence**2
+    order = np.argsort(confidence)
+    parts = np.array_split(order, 15)
+    expected = sum(len(p) * abs(correct[p].mean() - confidence[p].mean()) for p in parts) / 200
+    assert expected_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-12)
+
+
+def test_bins_of_one_size_are_those_of_scikit_learn() -> None:
+    confidence = GENERATOR.permutation(np.linspace(0.01, 0.99, 150))
+    correct = GENERATOR.random(150) < 0.6
+    right, sure = calibration_curve(correct, confidence, n_bins=15, strategy="quantile")
+    assert expected_calibration_error(confidence, correct) == pytest.approx(
+        abs(right - sure).mean(), abs=1e-9
+    )
+
+
+def test_a_classifier_that_is_sure_and_wrong_has_an_error_of_one() -> None:
+    assert expected_calibration_error(np.ones(30), np.zeros(30, bool)) == 1
+    assert expected_calibration_error(np.ones(30), np.ones(30, bool)) == 0
+    assert expected_calibration_error(np.full(40, 0.25), np.arange(40) % 4 == 0) == pytest.approx(
+        0, abs=1e-12
+    )
+    assert expected_calibration_error(np.array([0.5]), np.array([True])) == 0.5
+
+
+def test_the_order_of_equal_confidences_does_not_matter() -> None:
+    confidence = np.repeat([0.3, 0.6, 0.9], 20)
+    correct = GENERATOR.random(60) < 0.5
+    shuffled = np.concatenate([GENERATOR.permutation(part) for part in np.split(correct, 3)])
+    errors = [expected_calibration_error(confidence, each) for each in (correct, shuffled)]
+    assert errors[0] == pytest.approx(errors[1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "count"), [(np.zeros(0), 0), (np.zeros(3), 2), (np.array([1.1]), 1), (np.array([-0.1]), 1)]
+)
+def test_what_is_no_confidence_is_refused(confidence: np.ndarray, count: int) -> None:
+    with pytest.raises(ValueError, match=r"expected confidence|confidences must"):
+        expected_calibration_error(confidence, np.zeros(count, bool))
