@@ -25,9 +25,12 @@ from layerboard.tasks.metrics.calibration import expected_calibration_error
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.folds import FOLDS, SEED, group_numbers, stratified_folds
 from layerboard.tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.registry import TaskEntry
 from layerboard.tasks.sources import ProbedClasses
-from layerboard.tasks.task import VectorTask
+from layerboard.tasks.task import Task, VectorTask
 from layerboard.tasks.transformed import Vectors
+from layerboard.zoo.errors import InputError
 
 Rows = slice | NDArray[np.bool_]  # of some images
 
@@ -145,6 +148,13 @@ class LabelledTask(VectorTask):
     data: ProbedClasses
     by_folds: ClassVar[bool] = True  # whether images without a val are tested fold by fold, or one by one
     keeps_examples = True
+
+    @classmethod
+    def by(cls, protocol: EvaluationProtocol, data: ProbedClasses, row: TaskEntry) -> Task:
+        """The task on data; raises InputError where there is no val and a class has too few images."""
+        if reason := data.images.untestable:
+            raise InputError(reason)
+        return super().by(protocol, data, row)
 
     @property
     def images(self) -> Classification:

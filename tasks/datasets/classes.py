@@ -75,7 +75,7 @@ class Classification(Data):
     def serving(self, role: str) -> Data | None:
         if role != "instances":
             return Data.serving(self, role)
-        return of_classes(self.name, [*self.train.named, *self.val.named], self.coverage)
+        return of_classes(self.name, [pair for side in self.sides for pair in side.named], self.coverage)
 
     @property
     def sides(self) -> tuple[ClassImages, ...]:
@@ -89,8 +89,7 @@ class Classification(Data):
     def grouped(self, groups: Mapping[str, str]) -> Self:
         """The same images with groups by their names.
 
-        Raises InputError for a group in train and in val, or, without a val, a class of which all images are
-        of one group.
+        Raises InputError for a group in train and in val.
         """
         if not groups:
             return self
@@ -102,14 +101,27 @@ class Classification(Data):
                 f"expected every group of {self.name} in train or in val, found {some(cut)} in both; move "
                 "its images to one of them"
             )
-        groups_of = Counter(label for label, _ in {*zip(train.labels.tolist(), train.clusters, strict=True)})
-        alone = [train.classes[label] for label, count in sorted(groups_of.items()) if count < 2]
-        if alone and not others:
-            raise InputError(
-                f"expected images of two groups in every class of {self.name}, since no image is tested by "
-                f"its own group, found one in {some(alone)}; add images of other groups or remove the class"
-            )
         return replace(self, train=train, val=others[0] if others else None)
+
+    @property
+    def untestable(self) -> str:
+        """Why images cannot be tested by others of their class, where there is no ``val``; "" if they can."""
+        if self.val:
+            return ""
+        train, classes = self.train, self.train.classes
+        counts = np.bincount(train.labels, minlength=len(classes)).tolist()
+        if small := [f"{n} in {label}" for label, n in zip(classes, counts, strict=True) if n < LEAST]:
+            return (
+                f"needs at least {LEAST} images in every class, to test each by the others, and {self.name} "
+                f"has {some(small)}; add images or remove the class"
+            )
+        groups = Counter(label for label, _ in {*zip(train.labels.tolist(), train.clusters, strict=True)})
+        if alone := [label for number, label in enumerate(classes) if groups[number] < 2]:
+            return (
+                "needs images of two groups in every class, since none is tested by its own group, and "
+                f"{self.name} has one group in {some(alone)}; add images of others or remove the class"
+            )
+        return ""
 
     def limited(self, limit: int | None) -> Self:
         if limit is None:
@@ -175,8 +187,7 @@ def classification(
 ) -> Classification:
     """A dataset of images in any order; its coverage says how many there are beside the official numbers.
 
-    Raises InputError where val, which is ``where``, has a class that train has not; without a val, where a
-    class has too few images to test each by the others.
+    Raises InputError where val, which is ``where``, has a class that train has not.
     """
     given = (images for images in (train, val) if images is not None)
     sides = [sorted(images, key=lambda image: image[1].key) for images in given]
@@ -199,20 +210,8 @@ def classification(
     names = ("classes", "train images", "val images") if queries else ("classes", "images")
     counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official))
     if not queries:
-        require_testable(sides[0], where)
         coverage = replace(coverage, remarks=(*coverage.remarks, EVERY))
     return Classification(name, bank, queries[0] if queries else None, replace(coverage, counts=counts))
-
-
-def require_testable(images: Iterable[LabelledSample], where: str) -> None:
-    """Raise InputError unless there are two classes, each of `LEAST` images, to test all by others."""
-    counts = Counter(label for label, _ in images)
-    if small := [f"{count} in {label}" for label, count in sorted(counts.items()) if count < LEAST]:
-        raise InputError(
-            f"expected at least {LEAST} images in every class of {where}, to test each by the others, found "
-            f"{some(small)}; add images or remove the class"
-        )
-    require_classes(len(counts), where)
 
 
 def require_classes(number: int, where: str, advice: str = "") -> None:

@@ -166,11 +166,11 @@ def test_merge_refuses_a_picture_that_is_not_as_it_was(again: Path, tmp_path: Pa
 def test_the_documentation_names_every_array_with_its_axes(whole: Whole) -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     named: dict[tuple[str, str], int] = {}
-    task = ""
+    tasks: list[str] = []
     for cells in ([cell.strip() for cell in line.split("|")[1:4]] for line in lines if line.startswith("|")):
-        task = cells[0].strip("`") or task
+        tasks = re.findall(r"[\w-]+", cells[0]) or tasks
         axes = [axis for axis in cells[2].replace(" (, 2)", "").split(",") if axis != "none"]
-        named |= {(task, name): len(axes) for name in re.findall(r"`(\w+)`", cells[1])}
+        named |= {(task, name): len(axes) for task in tasks for name in re.findall(r"`(\w+)`", cells[1])}
     for task in PICTURED:
         paths = (whole.place / "out" / "examples" / "mini-fs").glob(f"{task}.*.npz")
         path = min(paths)  # the only dataset, or one of two that are alike

@@ -1,11 +1,9 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.classes import EVERY, Classification, classification
-from layerboard.zoo.errors import InputError
 
 
 def images(labels: str) -> list[tuple[str, FileSample]]:
@@ -28,20 +26,19 @@ def test_without_a_val_every_image_is_tested() -> None:
     assert EVERY not in given.coverage.remarks
 
 
-def test_a_class_of_two_images_is_refused_without_a_val() -> None:
-    with pytest.raises(InputError, match=r"at least 3 images in every class of here, .* found 2 in b; add"):
-        dataset("aaabb")
-    assert len(dataset("ab", "ab").train.samples) == 2
+def test_a_class_of_two_images_cannot_be_tested_without_a_val() -> None:
+    assert "needs at least 3 images in every class" in dataset("aaabb").untestable
+    assert "birds has 2 in b; add images or remove the class" in dataset("aaabb").untestable
+    assert dataset("aaabbb").untestable == dataset("ab", "ab").untestable == ""
 
 
-def test_a_class_of_one_group_is_refused_without_a_val() -> None:
+def test_a_class_of_one_group_cannot_be_tested_without_a_val() -> None:
     groups = {f"{number:02d}": name for number, name in enumerate("pppqqq")}
-    with pytest.raises(
-        InputError, match=r"images of two groups in every class of birds, .* found one in a, b"
-    ):
-        dataset("aaabbb").grouped(groups)
+    assert "birds has one group in a, b; add images" in dataset("aaabbb").grouped(groups).untestable
+    assert dataset("aabbab").grouped(groups).untestable == ""
     assert dataset("aabbab").grouped(groups).train.groups == tuple("pppqqq")
     assert dataset("aaabbb", "ab").grouped(groups).train.clusters == tuple("pppqqq")
+    assert dataset("aaabbb", "ab").grouped(groups).untestable == ""
 
 
 def test_a_smaller_version_keeps_enough_of_each_class() -> None:

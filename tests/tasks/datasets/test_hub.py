@@ -79,8 +79,7 @@ def test_of_one_split_every_image_is_tested(tmp_path: Path) -> None:
     assert np.bincount(dataset.train.labels).tolist() == [10, 10]
     assert keys(dataset.train.samples) == sorted(keys(dataset.train.samples))
     table([0, 1, 1, 1]).save_to_disk(str(tmp_path / "small"))
-    with pytest.raises(InputError, match=r"at least 3 images in every class .* found 1 in zebra"):
-        read_hub_dataset(f"hf:{tmp_path / 'small'}")
+    assert "has 1 in zebra" in read_hub_dataset(f"hf:{tmp_path / 'small'}").untestable
 
 
 def test_columns_and_splits_by_choice(tmp_path: Path) -> None:
