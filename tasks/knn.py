@@ -15,8 +15,8 @@ from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.examples import Predicted, by_key
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.folds import nearest_outside, outside, room_for
 from layerboard.tasks.metrics.fused import nearest_of_sets
+from layerboard.tasks.metrics.leave_out import nearest_outside, outside, room_for
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote, vote_share
 from layerboard.tasks.probes import ECE, Answers, LabelledTask, LabelledVectors
 from layerboard.tasks.transformed import Vectors

@@ -1,10 +1,8 @@
-"""Every item tested once, by others: folds of cross-validation, and neighbours that are left out."""
+"""Folds for cross-validation: every item is scored once, by what was learned from the other folds."""
 
 import numpy as np
-import torch
 
 from layerboard.tasks.metrics.arrays import Integers
-from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, joined, nearest
 
 FOLDS = 5
 SEED = 0
@@ -49,43 +47,3 @@ def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, see
 def group_numbers(names: tuple[str, ...]) -> Integers:
     """Numbers of groups from 0 by the sorted order of their names, [n]."""
     return np.unique(np.asarray(names, str), return_inverse=True)[1].astype(np.int64)
-
-
-def room_for(groups: Integers, k: int) -> tuple[int, int]:
-    """Neighbours that every item has outside its group, at most k, and how many to search to find them.
-
-    Groups are [n], from 0; what is searched has the items of the largest group, too.
-    """
-    largest = int(np.bincount(groups).max())
-    k = min(k, len(groups) - largest)
-    return k, k + largest
-
-
-def outside(neighbours: Neighbours, asked: Integers, groups: Integers, k: int) -> Neighbours:
-    """The first k neighbours of each item that are not of its group, in their order.
-
-    ``asked`` are the groups of the items, [queries], and ``groups`` those of the bank; neighbours are as many
-    as `room_for` says.
-    """
-    own = groups[neighbours.index] == asked[:, None]
-    first = np.argsort(own, axis=1, kind="stable")[:, :k]
-    return Neighbours(
-        np.take_along_axis(neighbours.similarity, first, axis=1),
-        np.take_along_axis(neighbours.index, first, axis=1),
-    )
-
-
-def nearest_outside(
-    vectors: Vectors, groups: Integers, k: int, *, device: torch.device | None = None
-) -> Neighbours:
-    """The k vectors of highest cosine to each vector [n dim] that are not of its group: leave-one-out.
-
-    Groups are [n], from 0; a vector that stands alone has one of its own. Where some vector has fewer outside
-    its group, all get as few. Otherwise as `nearest`.
-    """
-    k, wide = room_for(groups, k)
-    parts = (
-        outside(nearest(vectors, vectors[rows], wide, device=device), groups[rows], groups, k)
-        for rows in chunks(len(vectors), wide)
-    )
-    return joined([*parts], k)
