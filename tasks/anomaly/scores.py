@@ -107,15 +107,10 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     if not metrics:
         return Outcome((), empty=ONE_KIND)
     images = {each.product.name: len(each.defect) for each in products}
-    scores = [
-        Score(
-            metric,
-            float(np.mean([each[metric] for each in values.values() if metric in each])),
-            sum(images.values()),
-            "images",
-        )
-        for metric in metrics
-    ]
+    scores = []
+    for metric in metrics:
+        mean = float(np.mean([each[metric] for each in values.values() if metric in each]))
+        scores.append(Score(metric, mean, sum(images.values()), "images"))
     if len(products) > 1:
         scores += [
             Score(f"{metric} {name}", value, images[name], "images")
@@ -127,12 +122,12 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
         return Outcome(tuple(scores), missing={"AUROC": ONE_KIND, **missing})
     compared = [each for each in products if columns[each.product.name]]
     items = _items(compared, _by_metric(compared, columns, several=len(products) > 1))
-    of_kinds = (metric for metric in items.statistics if metric not in {score.metric for score in scores})
+    known = {score.metric for score in scores}
     defect = np.concatenate([each.defect for each in compared])
-    for metric in of_kinds:
-        column = items.values[metric]
-        there = ~np.isnan(column)
-        scores.append(Score(metric, float(column[there & defect].mean()), int(there.sum()), "images"))
+    for metric, column in items.values.items():
+        if metric not in known:  # of a kind of defect
+            mean = float(np.nanmean(column[defect]))
+            scores.append(Score(metric, mean, int(np.isfinite(column).sum()), "images"))
     return Outcome(tuple(scores), items, missing=missing)
 
 
