@@ -29,6 +29,9 @@ class Listener:
     failure: Exception | None = None  # why it stopped listening; None while it listens
 
 
+Listeners = Sequence[Listener]
+
+
 @dataclass(frozen=True)
 class PassResult:
     """What one pass did, or all passes, questions and scores of backbones together."""
@@ -52,12 +55,7 @@ class PassResult:
 
 
 def run_pass(
-    source: Source,
-    listeners: Sequence[Listener],
-    backbone: Backbone,
-    batch_size: int,
-    workers: int,
-    report: Reporter,
+    source: Source, listeners: Listeners, backbone: Backbone, batch_size: int, workers: int, report: Reporter
 ) -> PassResult:
     """Show every image of the shards that a listener misses to the backbone, once; raises InputError.
 
@@ -90,7 +88,7 @@ def run_pass(
     return PassResult(images, tuple(unreadable))
 
 
-def _store(shard: int, groups: range, listeners: Sequence[Listener]) -> None:
+def _store(shard: int, groups: range, listeners: Listeners) -> None:
     for listener in listeners:
         if shard in listener.missing and listener.failure is None:
             try:
@@ -118,7 +116,7 @@ class BatchSplitter:
         self._too_many = 0
         self._culprit: Listener | None = None  # for whom memory ran out; None: for the backbone
 
-    def show(self, batch: Batch, listeners: Sequence[Listener], before: Seen | None = None) -> None:
+    def show(self, batch: Batch, listeners: Listeners, before: Seen | None = None) -> None:
         """Run the backbone on a batch, and hand listeners its layers that they have not seen before.
 
         InputError is raised where one image, or images that must be shown together, do not fit into memory.
@@ -148,7 +146,7 @@ class BatchSplitter:
         for piece in pieces:
             self.show(piece, listeners, before)
 
-    def _fits(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> bool:
+    def _fits(self, batch: Batch, listeners: Listeners, seen: Seen) -> bool:
         """Show a piece to all that has not seen it; whether memory was enough. Keeps what was seen."""
         self._culprit, active = None, [listener for listener in listeners if listener.failure is None]
 

@@ -1,6 +1,6 @@
 """The passes of one backbone: what listens to them, and running them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -8,7 +8,7 @@ import torch
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
-from layerboard.benchmark.extraction.one_pass import Listener, PassResult, run_pass
+from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassResult, run_pass
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
 from layerboard.benchmark.jobs.job import Job, Setup
 from layerboard.benchmark.plan.plan import VECTORS
@@ -70,9 +70,7 @@ def _collector(job: Job, task: Task) -> Collector | None:
     return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, components(task.transform))
 
 
-def _shown(
-    job: Job, listeners: Sequence[Listener], backbone: Backbone, report: Reporter
-) -> Iterator[PassResult]:
+def _shown(job: Job, listeners: Listeners, backbone: Backbone, report: Reporter) -> Iterator[PassResult]:
     """The pass for all listeners, if what they need fits into memory together.
 
     Where one needs all images of a group at once, whose attention maps together would not fit, those that

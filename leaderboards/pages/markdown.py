@@ -56,7 +56,8 @@ def _block(block: Block, page: Page) -> str:
     if isinstance(block, blocks.Text):
         return _text(block)
     if isinstance(block, blocks.Bullets):
-        return "\n".join(f"- {_item(item)}" for item in block.items)
+        texts = (_text(item) if isinstance(item, blocks.Text) else _line(plain(item)) for item in block.items)
+        return "\n".join(f"- {text}" for text in texts)
     if isinstance(block, blocks.Picture) and block.name:
         address = quote(figure_path(page.name, block.name), safe=_ADDRESS)
         return f"**{plain(block.title)}**\n\n![{plain(blocks.alternative(block))}]({address})"
@@ -68,10 +69,6 @@ def _table(block: blocks.Table) -> str:
     if not block.folded:
         return text
     return f"<details><summary>{escape(' '.join(block.caption.split()))}</summary>\n\n{text}\n\n</details>"
-
-
-def _item(item: str | blocks.Text) -> str:
-    return _text(item) if isinstance(item, blocks.Text) else _line(plain(item))
 
 
 def _text(block: blocks.Text) -> str:

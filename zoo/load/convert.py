@@ -23,7 +23,16 @@ from layerboard.zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
 from layerboard.zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.weights import OUTSIDE_GRID
-from layerboard.zoo.load.renaming import check_names, depth_of, listed, needed, refuse, rename, shape_of
+from layerboard.zoo.load.renaming import (
+    Tensors,
+    check_names,
+    depth_of,
+    listed,
+    needed,
+    refuse,
+    rename,
+    shape_of,
+)
 from layerboard.zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from layerboard.zoo.spec import BackboneSpec
 
@@ -46,7 +55,7 @@ CONVERTED = {"beit", "capi", "clip_vision_model", "deit", "dinov2", "dinov2_with
 Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
 
 
-def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """Configuration and tensors of a network of transformers, from a state dict that was unwrapped.
 
     The number of heads cannot be read from most layouts: it is the entry's.
@@ -69,7 +78,7 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     )
 
 
-def has_names_of_transformers(tensors: Mapping[str, Tensor]) -> bool:
+def has_names_of_transformers(tensors: Tensors) -> bool:
     """Whether the state dict was saved by transformers, and so needs its ``config.json``."""
     return any(_OF_TRANSFORMERS.search(name) for name in tensors)
 
@@ -84,7 +93,7 @@ def stated_heads(values: Mapping[str, object]) -> int | None:
     return _TIMM_HEADS.get(size[1]) if size else None
 
 
-def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_vit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """A plain or distilled Vision Transformer."""
     distilled = "dist_token" in tensors
     names = DEIT_NAMES if distilled else VIT_NAMES
@@ -94,7 +103,7 @@ def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
     return kind(**_sizes(tensors, names, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
 
 
-def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_dinov2(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """DINOv2 and Franca, with or without registers."""
     gated = "blocks.0.mlp.w12.weight" in tensors
     names = DINOV2_GATED_NAMES if gated else DINOV2_NAMES
@@ -118,7 +127,7 @@ def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
     return config, renamed
 
 
-def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """BEiT, with relative positions shared by all blocks or each block's own.
 
     Fine-tuned files have ``fc_norm``, a norm of the pooled patches alone, in place of the final norm.
@@ -147,7 +156,7 @@ def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     return config, renamed
 
 
-def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_clip(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """OpenAI's vision tower, in whatever precision it is.
 
     The activation x * sigmoid(1.702 x) and the epsilon are OpenAI's: others may have the exact GELU, and a
@@ -165,7 +174,7 @@ def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     return transformers.CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
 
 
-def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_capi(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """CAPI's encoder; the decoder, which predicts clusters, is left out."""
     renamed = rename(tensors, CAPI_NAMES, spec)
     sizes = _sizes(tensors, CAPI_NAMES, 1, spec)
@@ -177,7 +186,7 @@ def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     return config, renamed
 
 
-def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_perception(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """The Perception Encoder's vision tower, without its attention pooling.
 
     The authors rotate neighbouring channels of a head as pairs, the network here its halves: rows of queries
@@ -226,7 +235,7 @@ def _frequencies(channels: int) -> Tensor:
     return torch.stack([torch.cat(pair).repeat(2) for pair in ((still, steps), (steps, still))])
 
 
-def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+def _convert_resnet(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """A ResNet under torchvision's names: blocks of three convolutions stride in the 3x3 one (v1.5)."""
     if spec.heads is not None:
         refuse(spec, "it is a ResNet, and the entry is a transformer")
@@ -262,7 +271,7 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
 
 
 # A name that tells each layout from those below it, and what converts it.
-_CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Converted]], ...] = (
+_CONVERTERS: tuple[tuple[str, Callable[[Tensors, BackboneSpec], Converted]], ...] = (
     ("layer1.0.conv1.weight", _convert_resnet),
     ("encoder.blocks.0.residual1.norm.weight", _convert_capi),
     ("class_embedding", _convert_clip),
@@ -273,11 +282,7 @@ _CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Con
 
 
 def _sizes(
-    tensors: Mapping[str, Tensor],
-    names: AuthorsNames,
-    side: int,
-    spec: BackboneSpec,
-    heads: int | None = None,
+    tensors: Tensors, names: AuthorsNames, side: int, spec: BackboneSpec, heads: int | None = None
 ) -> dict[str, Any]:
     """What every configuration of a ViT says, for so many patches a side; heads are the entry's if None."""
     width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
@@ -303,7 +308,7 @@ def _sizes(
     return sizes
 
 
-def _grid_side(tensors: Mapping[str, Tensor], name: str, prefix: int, spec: BackboneSpec) -> int:
+def _grid_side(tensors: Tensors, name: str, prefix: int, spec: BackboneSpec) -> int:
     """Cells a side of the square grid that a table of positions is for, beside so many other tokens."""
     cells = shape_of(tensors, name, 3 if name == "pos_embed" else 2, spec)[-2] - prefix
     side = isqrt(max(cells, 0))

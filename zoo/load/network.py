@@ -1,6 +1,5 @@
 """Builds the network of a backbone from its files, with every weight accounted for."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -18,7 +17,7 @@ from layerboard.zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from layerboard.zoo.load.config import check_facts, model_class, read_facts, read_network
 from layerboard.zoo.load.convert import CONVERTED, convert, has_names_of_transformers, stated_heads
 from layerboard.zoo.load.hub import quiet
-from layerboard.zoo.load.renaming import listed, needed, unwrap
+from layerboard.zoo.load.renaming import Tensors, listed, needed, unwrap
 from layerboard.zoo.spec import BackboneSpec
 
 # Patterns of keys that no feature depends on, whether a checkpoint has them or not.
@@ -110,7 +109,7 @@ def check_count(spec: BackboneSpec, count: int) -> None:
 
 
 def _fill(
-    spec: BackboneSpec, architecture: Architecture, config: PreTrainedConfig, tensors: Mapping[str, Tensor]
+    spec: BackboneSpec, architecture: Architecture, config: PreTrainedConfig, tensors: Tensors
 ) -> PreTrainedModel:
     """The model with the tensors in it; transformers itself renames those of older layouts."""
     unused = (*NEVER_NEEDED, *architecture.unused)

@@ -10,6 +10,8 @@ from layerboard.zoo.architecture import AuthorsNames
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec
 
+Tensors = Mapping[str, Tensor]  # of a checkpoint, by name
+
 _WRAPPERS = ("teacher", "state_dict", "model", "weights")
 _QUERY = "module.base_encoder."
 # Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower.
@@ -47,7 +49,7 @@ def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tenso
     return {_CHUNKED.sub("blocks.", name): tensor for name, tensor in tensors.items()}
 
 
-def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _below(tensors: Tensors, prefix: str) -> dict[str, Tensor]:
     """Tensors below a prefix, without it."""
     return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
@@ -64,7 +66,7 @@ def depth_of(names: Iterable[str], prefix: str) -> int:
     return len({match[1] for name in names if (match := pattern.match(name))})
 
 
-def rename(tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec) -> dict[str, Tensor]:
+def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[str, Tensor]:
     """State dict under new names; what is split gives views."""
     depth = depth_of(tensors, names.old_block)
     if not depth:
@@ -106,7 +108,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(ordered[:_LISTED]) + more if ordered else "none"
 
 
-def shape_of(tensors: Mapping[str, Tensor], name: str, dims: int, spec: BackboneSpec) -> tuple[int, ...]:
+def shape_of(tensors: Tensors, name: str, dims: int, spec: BackboneSpec) -> tuple[int, ...]:
     """Shape of a tensor that must have so many dimensions; InputError where it has not."""
     shape = tuple(tensors[name].shape)
     if len(shape) != dims:
