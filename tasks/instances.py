@@ -71,7 +71,7 @@ def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float
     for rate in config.rates:
         metric, needed = f"TAR at FAR {rate:g}", f"{NEGATIVES / rate:,.0f} pairs of different things"
         values[metric] = 100.0 * pairs.accepted(rate)
-        reasons[metric] = f"needs {needed}, of which there are {pairs.different:,}"
+        reasons[metric] = f"{metric} needs {needed}, of which there are {pairs.different:,}"
     for precision in config.precisions:
         value, recall = pairs.threshold(precision)
         metrics = {

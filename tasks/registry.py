@@ -59,6 +59,7 @@ class TaskEntry:
     default: bool = True  # whether it is run where no task is named
     labels: bool = True  # whether it needs the classes of its images, of the role ``classification``
     unlabelled: bool = False  # whether it is run on images without classes where no task is named
+    at_best: tuple[str, ...] = ()  # metrics that are of the best layer alone, such as thresholds of it
     drawing: str = ""
     headlines: tuple[Headline, ...] = ()
     code: str | type[Any] = ""  # its class (`tasks.task.Task`), or where it is found: imported when it runs
@@ -73,6 +74,9 @@ class TaskEntry:
 _VOTES = tuple(f"top-{rank}{k}" for k in ("", " k=10", " k=20", " k=100", " k=200") for rank in (1, 5))
 _RANKINGS = tuple(
     f"{name} {level}" for name in ("mAP", "mP@1", "mP@5", "mP@10") for level in ("medium", "easy", "hard")
+)
+_THRESHOLDS = tuple(
+    f"{name} at precision {level}" for level in ("0.99", "0.9") for name in ("cosine", "recall")
 )
 _CLUSTERINGS = ("purity", "NMI", "ARI")
 
@@ -128,9 +132,9 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=(
             *("recall@1", "recall@5", "recall@10", "mAP", "R-precision", "ROC AUC"),
             *("TAR at FAR 0.01", "TAR at FAR 0.001"),
-            *("cosine at precision 0.99", "recall at precision 0.99"),
-            *("cosine at precision 0.9", "recall at precision 0.9"),
+            *_THRESHOLDS,
         ),
+        at_best=_THRESHOLDS,
         asks="Is an image of the same thing the nearest one, and from which cosine on are two the same?",
         measures="recall@1: queries whose nearest image shows the same thing",
         default=False,

@@ -61,6 +61,11 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     if not metrics.empty:
         note = said("All metrics, each at its own best layer:")
         blocks += [note, Table(metrics, caption=f"{title}: all metrics")]
+    if not (alone := tables.at_best_table(column)).empty:
+        blocks += [
+            said("At the best layer of {metric}:", metric=column.metric),
+            Table(alone, left=1, caption=f"{title}: at the best layer"),
+        ]
     if not kinds.empty:
         turned = {*kinds["kind"]} & {*tables.TURNS}
         known = f"{OF_KEYPOINTS}\n{AZIMUTHS}" if turned else OF_KEYPOINTS

@@ -1,6 +1,6 @@
 """Scores as tables: frames of text and of cells that may be marked."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import pandas as pd
 
@@ -8,6 +8,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import (
     GLOBAL_AVERAGE,
     counted,
+    fixed,
     metric_rank,
     natural,
     score_text,
@@ -115,7 +116,8 @@ def metrics_table(column: Column) -> pd.DataFrame:
     rows = column.in_pooling()
     # kinds, ceilings and rules are shown in tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
-    metrics = {metric for metric in metrics if metric != PULL and not kind_of(column.task, metric)}
+    elsewhere = (PULL, *task_display(column.task).at_best)
+    metrics = {name for name in metrics if name not in elsewhere and not kind_of(column.task, name)}
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
@@ -133,12 +135,29 @@ def kind_table(column: Column) -> pd.DataFrame:
     metrics = column.at_best["metric"].astype(str)
     rows = column.at_best.assign(kind=[kind_of(column.task, metric) for metric in metrics])
     rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
-    keys = zip(rows["backbone"], rows["kind"], strict=True)
-    values = dict(zip(keys, rows["value"].map("{:.1f}".format), strict=True))
+    kinds = sorted(set(rows["kind"]), key=_kind_rank)
+    return _by_backbone(column, rows, "kind", kinds, "{:.1f}".format)
+
+
+def at_best_table(column: Column) -> pd.DataFrame:
+    """Metrics that are of the best layer alone, there; a column a backbone, empty without such metrics."""
+    names = task_display(column.task).at_best
+    rows = column.at_best[column.at_best["metric"].isin(names)]
+    there = [name for name in names if name in set(rows["metric"])]
+    # a cosine needs more places than a percent
+    return _by_backbone(column, rows, "metric", there, lambda value: fixed(value, 3 if abs(value) < 1 else 1))
+
+
+def _by_backbone(
+    column: Column, rows: pd.DataFrame, field: str, names: Sequence[str], text: Callable[[float], str]
+) -> pd.DataFrame:
+    """Values by a field, a row each name, and by backbone."""
+    keys = zip(rows["backbone"], rows[field], strict=True)
+    values = dict(zip(keys, rows["value"].map(text), strict=True))
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
     return pd.DataFrame(
-        {"kind": kind} | {backbone.label: values.get((backbone.name, kind), "") for backbone in backbones}
-        for kind in sorted(set(rows["kind"]), key=_kind_rank)
+        {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
+        for name in names
     )
 
 

@@ -5,6 +5,7 @@ What is drawn depends on the name of the image and the kind of the copy alone.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from io import BytesIO
 from math import sqrt
 
@@ -12,7 +13,6 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
 
 from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.metrics.cell_labels import generator_of
 from layerboard.zoo.view.geometry import Box
 
 SHORT = 256  # pixels of the shorter side, at most, of an image that copies are made of: as views show it
@@ -105,7 +105,8 @@ class CopySample:
         if (short := min(image.size)) > SHORT:
             width, height = (max(1, round(side * SHORT / short)) for side in image.size)
             image = image.resize((width, height), Image.Resampling.BICUBIC)
-        return COPIES[self.kind](image, generator_of("copy", self.sample.key, self.kind))
+        seed = blake2b(self.key.encode(errors="surrogatepass"), digest_size=8).digest()
+        return COPIES[self.kind](image, np.random.default_rng(int.from_bytes(seed, "little")))
 
     def signature(self) -> str:
         return f"{self.sample.signature()}|{self.made}"

@@ -63,7 +63,7 @@ def test_identical_images_are_found_at_a_cosine_of_one() -> None:
     assert values["recall at precision 0.99"] == values["TAR at FAR 0.01"] == 100
     pairs = 60 * 59 // 2
     assert {score.n for score in result.scores if score.unit == "pairs"} == {pairs}
-    reason = f"needs 10,000 pairs of different things, of which there are {pairs - 15 * 6:,}"
+    reason = f"TAR at FAR 0.001 needs 10,000 pairs of different things, of which there are {pairs - 15 * 6:,}"
     assert result.missing == {"TAR at FAR 0.001": reason}
 
 

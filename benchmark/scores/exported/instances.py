@@ -53,5 +53,5 @@ def score_instances(features: Path) -> ScoreReport:
             "pairs_of_different_groups": retrieved.pairs.different,
         },
         notes=("The cosines at a precision are cosines, from -1 to 1.",),
-        reason="; ".join(f"{name} {why}" for name, why in missing.items()),
+        reason="; ".join(dict.fromkeys(missing.values())),
     )

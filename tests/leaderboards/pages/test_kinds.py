@@ -43,3 +43,25 @@ def test_azimuths_are_explained_only_where_there_are_some() -> None:
     text = render_page(frame(layers([30.0], **SPAIR), kind("viewpoint easy", [3.0])), "mini")
     assert "By kind" in text
     assert "eighths of a turn" not in text
+
+
+def test_thresholds_are_those_of_the_best_layer() -> None:
+    of_things = {"task": "instances", "dataset": "mini-things", "metric": "recall@1"}
+    further = {**of_things, "primary": False}
+    text = render_page(
+        frame(
+            layers([30.0, 45.0], **of_things),
+            layers([80.0, 60.0], **{**further, "metric": "mAP"}),
+            layers([0.98765, 0.87654], **{**further, "metric": "cosine at precision 0.99"}),
+            layers([99.0, 12.0], **{**further, "metric": "recall at precision 0.99"}),
+        ),
+        "mini",
+    )
+    _, every, alone = text.partition("At the best layer of recall@1")
+    assert every
+    lines = [line for line in alone.splitlines() if "at precision" in line]
+    assert [line.split("|")[1:3] for line in lines] == [
+        [" cosine at precision 0.99 ", "       0.877 "],
+        [" recall at precision 0.99 ", "        12.0 "],
+    ]
+    assert "at precision" not in text[text.index("All metrics") : text.index("At the best layer of")]
