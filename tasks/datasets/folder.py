@@ -71,6 +71,11 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
         if columns:
             return _targets(name, tree, columns, grouped, remarks, notes)
         return _classes(name, tree, grouped, remarks, notes)
+    if labelling.target in ("number", "labels"):
+        raise InputError(
+            f"--target {labelling.target} is of a table that says it of each image, which {folder} has not; "
+            "give it with --labels FILE.csv"
+        )
     loose = [path for path in tree.images if "/" not in path]
     if len(loose) == len(tree.images):
         return _unlabelled(name, tree)

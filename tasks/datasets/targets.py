@@ -11,7 +11,7 @@ import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample, counted
 from layerboard.tasks.datasets.classes import Unlabelled
-from layerboard.tasks.datasets.labels import LabelledFile, LabelRow, LabelTable, Target
+from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, some
@@ -21,6 +21,7 @@ TRAIN = "train"
 PARTED = "|"  # stands between the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of columns that pandas writes the numbers of rows in
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+")  # a number as half of the world writes it
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 
 
@@ -70,8 +71,9 @@ class ImageNumbers(Targets):
 
     @property
     def understood(self) -> tuple[str, ...]:
-        words = f"regression of {some(self.targets, 6)}; --target class takes numbers as classes"
-        return (words, *super().understood)
+        may_be_classes = {*map(str.lower, self.targets)} <= {*LABEL_COLUMNS}
+        hint = ("--target class would take the numbers as classes",) if may_be_classes else ()
+        return (f"regression of {some(self.targets, 6)}", *hint, *super().understood)
 
 
 class ImageLabels(Targets):
@@ -175,7 +177,10 @@ def _cells(tables: Iterable[LabelTable], name: str) -> list[str]:
 
 def _numbered(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Columns most of whose cells are numbers."""
-    shares = {name: [bool(_NUMBER.fullmatch(cell)) for cell in cells] for name, cells in columns.items()}
+    shares = {
+        name: [bool(_NUMBER.fullmatch(cell) or _WITH_COMMA.fullmatch(cell)) for cell in cells]
+        for name, cells in columns.items()
+    }
     return tuple(name for name, numbers in shares.items() if 2 * sum(numbers) > len(numbers))
 
 
@@ -197,11 +202,11 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
     for row in table.rows if columns.role == "numbers" else ():
         for name, cell in zip(columns.names, columns.cells(row), strict=True):
             if cell and not _NUMBER.fullmatch(cell):
-                point = f"write {cell.replace(',', '.')}" if re.fullmatch(r"-?\d+,\d+", cell) else ""
+                point = f"write {cell.replace(',', '.')}" if _WITH_COMMA.fullmatch(cell) else ""
                 cure = point or "leave the cell empty to leave the image out"
                 raise InputError(
                     f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
-                    f"{cell!r}; {cure}, or say --target class"
+                    f"{cell!r}; {cure}"
                 )
 
 

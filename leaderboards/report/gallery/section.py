@@ -10,6 +10,7 @@ from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictur
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
 from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, RETRIEVAL, clusters
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
+from layerboard.leaderboards.report.gallery.predictions import PREDICTIONS
 from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.scores.column import Column
 
@@ -22,6 +23,8 @@ DRAWINGS: Mapping[str, Drawing] = {
     "spair": POINTS,
     "segment": LABELS,
     "anomaly": DEFECTS,
+    "regress": PREDICTIONS,
+    "multilabel": PREDICTIONS,
 }
 CLUSTERS = "cluster-image"
 BACKBONES = 8  # backbones of a column whose examples are read, the best first

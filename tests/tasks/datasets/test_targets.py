@@ -47,17 +47,20 @@ def values_of(data: Data) -> list[list[float]]:
 
 
 def test_a_column_of_many_numbers_is_one_of_numbers(read: Reader) -> None:
-    for header in ("file,label", "file,age"):
+    for header, hint in (
+        ("file,label", "--target class would take the numbers as classes; "),
+        ("file,age", ""),
+    ):
         data = read(header, lambda row: row / 2)
         assert isinstance(data, ImageNumbers)
         assert values_of(data) == [[row / 2] for row in ORDER]
         assert data.targets == (header.partition(",")[2],)
         assert keys(data.samples)[:3] == ["0.png", "1.png", "10.png"]
         assert not data.coverage.partial
-    assert str(data.coverage) == (
-        "25 images; regression of age; --target class takes numbers as classes; every image tested once, in "
-        "5 folds, seed 0; numbers from t.csv (file)"
-    )
+        assert str(data.coverage) == (
+            f"25 images; regression of {data.targets[0]}; {hint}every image tested once, in 5 folds, seed 0; "
+            f"numbers from t.csv ({'file, label' if hint else 'file'})"
+        )
 
 
 def test_few_numbers_in_a_column_of_classes_are_classes_unless_asked(read: Reader) -> None:
@@ -123,9 +126,9 @@ def test_an_empty_cell_leaves_an_image_out_and_says_so(read: Reader) -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("n/a", r"column 'x' of .*t.csv, line 9, found 'n/a'; leave the cell empty to leave the image out"),
+        ("n/a", r"column 'x' of .*t.csv, line 9, found 'n/a'; leave the cell empty to leave the image out$"),
         ("inf", "line 9, found 'inf'"),
-        ('"1,5"', r"line 9, found '1,5'; write 1.5, or say --target class"),
+        ('"1,5"', r"line 9, found '1,5'; write 1.5$"),
     ],
 )
 def test_a_wrong_number_is_said_with_its_line_and_cure(read: Reader, cell: str, words: str) -> None:
@@ -138,6 +141,18 @@ def test_a_target_that_is_not_there_is_said(read: Reader) -> None:
         read("file,label", lambda row: "ab"[row % 2], target="number")
     with pytest.raises(InputError, match=r"labels parted by '\|', or of 0 and 1, in .* for --target labels"):
         read("file,label", lambda row: "ab"[row % 2], target="labels")
+
+
+def test_a_target_without_a_table_is_said(images: Path) -> None:
+    with pytest.raises(InputError, match=r"--target number is of a table .* give it with --labels FILE.csv"):
+        read_folder(images, Labelling(target="number"))
+
+
+def test_numbers_with_commas_are_found_and_their_cure_said(images: Path, tmp_path: Path) -> None:
+    rows = "".join(f"{row};{row},5\n" for row in range(COUNT))
+    (tmp_path / "t.csv").write_text(f"file;x\n{rows}")
+    with pytest.raises(InputError, match=r"line 2, found '0,5'; write 0.5"):
+        read_folder(images, Labelling(tmp_path / "t.csv"))
 
 
 def test_the_numbers_of_rows_are_no_target(images: Path, tmp_path: Path) -> None:

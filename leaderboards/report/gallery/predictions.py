@@ -1,0 +1,39 @@
+"""Examples of numbers and labels that layers predict of images."""
+
+import numpy as np
+
+from layerboard.leaderboards.report.gallery import drawing
+from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures
+from layerboard.leaderboards.report.gallery.examples import ExampleSet
+
+_INTRO = """\
+{count} images are kept, the same of every backbone, with what layers predict that did not learn from them. \
+How close that is, in percent, is for numbers the share of images whose own are no nearer to the true ones, \
+for labels the share of pairs of one that the image has and one that it has not, ranked right."""
+
+
+def _closeness(examples: ExampleSet) -> Floats:
+    return np.nan_to_num(examples.drawn("score").astype(np.float64))
+
+
+def _example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
+    image, truth = str(examples.arrays["image"][number]), str(examples.arrays["truth"][number])
+    predicted = [str(text) for text in examples.drawn("predicted")[:, number]]
+    closeness = [f"{value:.0f} %" for value in _closeness(examples)[:, number]]
+    return Example(
+        name=truth,
+        summary=examples.at_layers(predicted),
+        picture=pictures.shown(examples, image, f"{image}: {truth}"),
+        note=image,
+        table=f"{image}: predictions by layer",
+        heads=drawing.layer_heads(examples),
+        rows=(("predicted", *predicted), ("closeness", *closeness)),
+    )
+
+
+def _answer(examples: ExampleSet, index: int) -> tuple[str, None]:
+    return str(examples.drawn("predicted")[examples.best, index]), None
+
+
+# images, and the numbers or labels that layers predict of them
+PREDICTIONS = Drawing(_INTRO, _closeness, "image", "image", _example, _answer)
