@@ -104,6 +104,19 @@ class TargetTask(VectorTask):
         """Values of all images in several ways, [images targets] each; ridge regression has no name."""
         return {"": held_out_predictions(features, values, fold, self.config.penalties, device)}
 
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """Features, what is true of the images, what that is called, their folds, groups and names."""
+        (features,) = (vectors[source.name] for source in self.vector_sources)
+        there = ~np.isnan(features[:, 0])
+        return {
+            "features": features[there],
+            "targets": self.data.values[there],
+            "names": np.asarray(self.data.targets, str),
+            "folds": self.data.fold[there],
+            "groups": np.asarray(self.data.groups, str)[there],
+            "keys": np.asarray([sample.key for sample in self.data.samples], str)[there],
+        }
+
     def _too_few(self, fold: Integers) -> str:
         tested = fold[fold != ALWAYS_TRAINING]
         learnt = [np.count_nonzero(fold != number) for number in np.unique(tested)]
@@ -141,6 +154,7 @@ class TargetTask(VectorTask):
 class RegressTask(TargetTask):
     """Regression of a number, or of several, each on its own, and the mean of their scores."""
 
+    scorer = "regress"
     data: ImageNumbers
 
     def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
@@ -180,6 +194,7 @@ class RegressTask(TargetTask):
 class MultilabelTask(TargetTask):
     """Several labels an image, by ridge regressions on 0 and 1, and by the share of neighbours with them."""
 
+    scorer = "multilabel"
     data: ImageLabels
 
     def predictions(

@@ -211,6 +211,25 @@ class CkaRequest(ScoreRequest):
     )
 
 
+class RegressRequest(ScoreRequest):
+    """R2, Spearman's rho and mean absolute error of numbers predicted by ridge regression, in folds.
+
+    Example: `layerboard score regress --features F.npz`
+    """
+
+    home = "targets"
+    features: OnePath = Option(
+        ..., "An .npz with features and targets, perhaps with names, folds and groups.", positional=False
+    )
+
+
+class MultilabelRequest(RegressRequest):
+    """Macro average precision and AUROC of several labels an item, by ridge regression and neighbours.
+
+    Example: `layerboard score multilabel --features F.npz`
+    """
+
+
 def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
     name = f"score {form.command()}"
 
@@ -228,6 +247,7 @@ def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
 SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
     *map(_scorer, (KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest)),
     *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest, InstancesRequest)),
+    *map(_scorer, (RegressRequest, MultilabelRequest)),
 )
 
 

@@ -94,7 +94,7 @@ class ImageLabels(Targets):
     def understood(self) -> tuple[str, ...]:
         words = f"{counted(len(self.targets), 'label')}, any number an image ({some(self.targets, 6)})"
         left_out = [name for name, judged in zip(self.targets, self.judged, strict=True) if not judged]
-        rare = f"{some(left_out, 6)} left out of means: with it or without it no image of a fold"
+        rare = f"{some(left_out, 6)} left out of means: some fold has no image with it, or none without"
         return (words, *([rare] if left_out else []), *super().understood)
 
 

@@ -47,6 +47,8 @@ NEEDED: dict[str, Arguments] = {
     "score spair": ("--dataset", "nowhere", "--features", "nowhere"),
     "score clustering": ("--features", "nowhere"),
     "score cka": ("--features", "nowhere", "nowhere"),
+    "score regress": ("--features", "nowhere"),
+    "score multilabel": ("--features", "nowhere"),
     "score fewshot": ("--features", "nowhere"),
     "score linear": ("--features", "nowhere"),
 }

@@ -113,7 +113,9 @@ def test_rare_and_common_labels_are_named(read: Reader) -> None:
     data = read("file,tags", lambda row: "all|half|one" if row == 3 else ("all", "all|half")[row % 2])
     assert isinstance(data, ImageLabels)
     assert data.judged.tolist() == [False, True, False]
-    assert "all, one left out of means: with it or without it no image of a fold" in data.coverage.remarks
+    assert (
+        "all, one left out of means: some fold has no image with it, or none without" in data.coverage.remarks
+    )
 
 
 def test_an_empty_cell_leaves_an_image_out_and_says_so(read: Reader) -> None:

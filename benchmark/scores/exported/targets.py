@@ -1,0 +1,107 @@
+"""Regression and several labels an image, of exported features."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.benchmark.scores.exported.arrays import as_features, as_floats, as_labels, read_archive
+from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.targets import MultilabelTask, RegressTask, TargetTask
+from layerboard.tasks.uncertainty import intervals_of
+from layerboard.zoo.errors import InputError
+
+
+def score_regress(features: Path) -> ScoreReport:
+    """R2, Spearman's rho and mean absolute error of a ridge regression; raises InputError.
+
+    An archive has features [n dim] and targets [n] or [n targets], numbers. It may have names [targets],
+    folds [n], whole numbers from 0, -1 for items that are never tested, and groups [n], text or whole
+    numbers, which no fold cuts; without folds these are five, drawn as of a run.
+    """
+    return _score(RegressTask, ImageNumbers, features)
+
+
+def score_multilabel(features: Path) -> ScoreReport:
+    """Macro average precision and AUROC of labels by ridge regression and neighbours; raises InputError.
+
+    An archive as of `score_regress`; targets are 1 for labels that an item has, and 0.
+    """
+    return _score(MultilabelTask, ImageLabels, features)
+
+
+def _score(code: type[TargetTask], kind: type[Targets], path: Path) -> ScoreReport:
+    """The report of a task on the features of an archive."""
+    data, values = _read(kind, path)
+    task = code(data, config_of(STANDARD, "regress"))
+    (source,) = task.vector_sources
+    outcome = task.score({source.name: values})
+    if outcome.items is None:
+        raise InputError(f"{path} cannot be scored: {outcome.empty}")
+    ends = {metric: rows[0] for metric, rows in intervals_of([outcome.items]).items()}
+    scores = {score.metric: score.value for score in outcome.scores}
+    return ScoreReport(
+        parameters={"features": str(path)},
+        n=outcome.scores[0].n,
+        unit="items",
+        scores={**scores, **dict.fromkeys(outcome.missing)},
+        grid=Grid(
+            "metric",
+            ("score", "low", "high"),
+            {name: (value, *_finite(ends[name])) for name, value in scores.items()},
+        ),
+        details={
+            "items": len(values),
+            "folds": len({*data.fold.tolist()} - {ALWAYS_TRAINING}),
+            "intervals": {name: _finite(pair) for name, pair in ends.items()},
+        },
+        notes=(
+            "Low and high are the ends of the 95 % interval; errors (MAE) are in the unit of the numbers.",
+        )
+        if kind is ImageNumbers
+        else ("Low and high are the ends of the 95 % interval.",),
+        reason="; ".join(f"{name}: {why}" for name, why in outcome.missing.items()),
+    )
+
+
+def _finite(pair: tuple[float, float]) -> list[float | None]:
+    return [None if np.isnan(end) else end for end in pair]
+
+
+def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]]:
+    """What an archive says of its items, and their features; raises InputError."""
+    arrays = read_archive(path, ("features", "targets"), optional=("names", "folds", "groups"))
+    features = as_features(arrays["features"], f"features of {path}").astype(np.float32)
+    count, targets = len(features), arrays["targets"]
+    targets = targets.astype(np.int64) if targets.dtype == np.bool_ else targets
+    targets = targets[:, None] if targets.ndim == 1 else targets
+    values = as_floats(targets, f"targets of {path}", "[n targets]", wide=True).astype(np.float64)
+    if len(values) != count:
+        raise InputError(
+            f"expected a row of targets for each of {count:,} items of {path}, found {len(values):,}"
+        )
+    if kind is ImageLabels and not np.isin(values, (0, 1)).all():
+        raise InputError(
+            f"expected targets of 0 and 1 in {path}, found {values[(values != 0) & (values != 1)][0]:g}"
+        )
+    names = tuple(f"target {number}" for number in range(1, values.shape[1] + 1))
+    if "names" in arrays:
+        names = tuple(
+            as_labels(arrays["names"], f"names of {path}", len(names), text=True).astype(str).tolist()
+        )
+    keys = tuple(str(row) for row in range(count))
+    groups = keys
+    if "groups" in arrays:
+        groups = tuple(
+            as_labels(arrays["groups"], f"groups of {path}", count, text=True).astype(str).tolist()
+        )
+    fold = stratified_folds(np.zeros(count, np.int64), group_numbers(groups))
+    if "folds" in arrays:
+        fold = as_labels(arrays["folds"], f"folds of {path}", count).astype(np.int64)
+    samples = tuple(FileSample(key, "") for key in keys)
+    return kind(path.stem, samples, values, names, fold, groups, Coverage(())), features

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score
+
+from layerboard.tasks.metrics.ridge import held_out_predictions
+from layerboard.tasks.targets import RegressTask
+
+RNG = np.random.default_rng(0)
+FEATURES = RNG.normal(size=(50, 8)).astype(np.float32)
+NUMBERS = FEATURES[:, :2] + RNG.normal(size=(50, 2))
+FOLDS = np.arange(50) % 4
+
+
+def test_numbers_are_those_of_the_metrics(scores, archive):
+    found = scores("regress", "--features", archive(features=FEATURES, targets=NUMBERS[:, 0], folds=FOLDS))
+    penalties = RegressTask.configs["standard"].penalties
+    predicted = held_out_predictions(FEATURES, NUMBERS[:, :1], FOLDS, penalties)
+    assert found["scores"]["R2"] == pytest.approx(100 * r2_score(NUMBERS[:, :1], predicted), abs=1e-9)
+    assert {*found["scores"]} == {"R2", "rho", "MAE"}
+    assert (found["n"], found["details"]["folds"]) == (50, 4)
+    low, high = found["details"]["intervals"]["R2"]
+    assert low < found["scores"]["R2"] < high
+
+
+def test_names_groups_and_five_folds_without_any(scores, archive):
+    path = archive(features=FEATURES, targets=NUMBERS, names=["x", "y"], groups=np.arange(50) // 5)
+    found = scores("regress", "--features", path)
+    assert {"R2", "R2 x", "rho y"} <= {*found["scores"]}
+    assert found["scores"]["MAE"] is None
+    assert found["reason"] == "MAE: each number has an error in its own unit"
+    assert found["details"]["folds"] == 5
+
+
+def test_labels(scores, archive):
+    found = scores("multilabel", "--features", archive(features=FEATURES, targets=NUMBERS > 0))
+    assert 50 < found["scores"]["macro AUROC"] <= 100
+    assert {"macro AP", "macro AP k-NN"} <= {*found["scores"]}
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "words"),
+    [
+        ("regress", {"targets": NUMBERS[:9]}, "a row of targets for each of 50 items"),
+        ("regress", {"targets": np.ones(50)}, "target 1 is the same for all images"),
+        ("regress", {"targets": ["a"] * 50}, "expected numbers as targets"),
+        ("regress", {"targets": NUMBERS, "names": ["x"]}, "one label for each of 2 rows"),
+        ("multilabel", {"targets": NUMBERS}, "expected targets of 0 and 1"),
+        ("multilabel", {}, "found no targets"),
+    ],
+)
+def test_what_cannot_be_scored_is_one_sentence(says, archive, task, change, words):
+    said = says(task, "--features", archive(features=FEATURES, **change))
+    assert said.code == 2
+    assert words in said.err
