@@ -38,8 +38,8 @@ WEIGHTS = (
     "(.safetensors, .pth)."
 )
 LABELS = (
-    "CSV file with the labels of --images DIR: columns file (relative to DIR), label and optionally split, "
-    "group; none: folder names are not labels."
+    "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "
+    "--target) and optionally split, group; none: folder names are not labels."
 )
 FOLDERS = "DIR/metadata.csv, or the folder names"
 GROUPS = (

@@ -62,6 +62,11 @@ class TargetTask(VectorTask):
         groups = chunks(self.data.samples, CHUNK)
         return (Source(f"{self.data.name}/targets", groups, self.config.view, skip_unreadable=True),)
 
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """What a transform of vectors is fitted on: all images, where every one is tested; else nothing."""
+        return () if (self.data.fold == ALWAYS_TRAINING).any() else self.vector_sources
+
     @cached_property
     def fingerprint(self) -> str:
         return digest(self.entry.name, self.config, *self.data.truth)

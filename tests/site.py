@@ -172,7 +172,8 @@ def task(entry: TaskEntry) -> str:
     others = [f"`{name}`" for name in entry.metrics[1:]]
     defined = f"### {entry.name}\n" in (DOCS / "explanation" / "analyses.md").read_text(encoding="utf-8")
     page = f"analyses.md#{entry.name}" if defined else "protocols.md" if not entry.analysis else ""
-    page = {"segment": "segmentation.md", "anomaly": "anomaly.md"}.get(entry.name, page)
+    pages = {"segment": "segmentation.md", "anomaly": "anomaly.md", "instances": "instances.md"}
+    page = (pages | dict.fromkeys(("regress", "multilabel"), "targets.md")).get(entry.name, page)
     lines = [
         f"**{entry.title}**: {literal(entry.asks)}",
         f"- Primary metric: {literal(entry.measures)}.",
