@@ -40,7 +40,7 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     plan, suite, devices = understand(request, report)
     tasks = _exported(plan, named=bool(request.tasks))
     setups, failures = identified(plan, request, suite, devices[0])
-    jobs = [_jobs(tasks, setup) for setup in setups]
+    jobs = [vector_jobs(tasks, setup) for setup in setups]
     engine = find_engine([job.setup.spec for job in jobs], request, devices)
     parts = engine.map(partial(write_backbone, request.poolings), jobs, report)
     done = PassResult.joined([PassResult(failures=tuple(failures)), *(result for _, result in parts)])
@@ -59,7 +59,7 @@ def _exported(plan: Plan, *, named: bool) -> list[Task]:
     return tasks
 
 
-def _jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
+def vector_jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
     """The passes that store a backbone's vectors, and the tasks that they are written for.
 
     They are those that a run of the same options stores, or else those with all that a backbone can store.

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from textwrap import fill, indent
 
+from layerboard.benchmark.commands.check import check
 from layerboard.benchmark.commands.cka import cka
 from layerboard.benchmark.commands.compare import compare
 from layerboard.benchmark.commands.export import export
@@ -46,6 +47,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "export",
     "report",
     "look",
+    "check",
     "InputError",
     "__version__",
 ]

@@ -1,14 +1,17 @@
 """Which datasets are there: the command `check`."""
 
 import os
+from dataclasses import fields
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
+from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.commands.result import rows_text
-from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
+from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain
 from layerboard.benchmark.request import (
     AS_IT_LOOKS,
+    BACKBONES,
     COPIES,
     DATA,
     FOLDERS,
@@ -17,18 +20,23 @@ from layerboard.benchmark.request import (
     IMAGES,
     LABELS,
     TARGET,
+    Backbones,
+    Cache,
     Images,
+    Request,
     TargetChoice,
+    cache_option,
 )
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.tasks.datasets.base import Sample
+    from layerboard.tasks.datasets.base import Data, Sample
     from layerboard.tasks.datasets.catalogue import Inspection
 
 SAMPLE = 100  # images of a dataset that are opened, evenly spread, where not all are asked for
+SHOWN = 5  # findings of each kind that are printed
 
 
 class CheckRequest(Form):
@@ -42,6 +50,17 @@ class CheckRequest(Form):
     copies: Plain[bool] = Option(False, COPIES)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
+    features: Plain[bool] = Option(
+        False,
+        "Audit the images of one folder by the features of a run: copies, labels that neighbours contradict, "
+        "series.",
+    )
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
+        (), BACKBONES, parsers.backbones, also="-b", usual="those of the run in --output"
+    )
+    output: OnePath = Option("results", "With --features: folder of the run, and for the audit.", also="-o")
+    cache: Cache = cache_option("With --features: folder of extracted features.")
+    device: Plain[str] = Option("auto", "With --features: device of forward passes that are left to do.")
 
 
 @command("check", CheckRequest)
@@ -51,12 +70,61 @@ def check_command(request: CheckRequest) -> int:
     Of your own images, shows which classes and splits were found and which files are skipped. A sample of
     each dataset is decoded; `--all` decodes every image.
 
-    Example: `layerboard check --images MY_FOLDER --labels labels.csv`
+    With `--features`, after a run on a folder, shows what the features of all its backbones say of the
+    images: copies, labels that neighbours contradict, series of similar files, and a split that keeps
+    together what belongs together. OUTPUT/audit.csv has all of it, and `report` shows it with pictures; your
+    images and labels are not changed.
+
+    Examples:
+    - `layerboard check --images MY_FOLDER --labels labels.csv`
+    - `layerboard check --images MY_FOLDER --features`
     """
+    from layerboard.tasks.datasets.catalogue import State
+
+    checked = check(**vars(request))
+    table, parts = checked.table, checked.parts
+    assert table is not None
+    say("\n\n".join([table_text(table), *(part.text() for part in parts)]))
+    states = set(checked.frame["state"])
+    usable = states & {State.COMPLETE.value, State.PARTIAL.value}
+    return 2 if State.BROKEN.value in states or not usable else 0
+
+
+@check_command.python
+def check(request: CheckRequest) -> Result:
+    """``frame`` has one row a dataset: its name, its state and what is there.
+
+    With ``features`` ``parts`` are the findings of the audit, whose frames have all columns of
+    ``OUTPUT/audit.csv``.
+
+    Example:
+        >>> import layerboard
+        >>> layerboard.check(images="photos").frame["state"].tolist()
+        ['complete']
+    """
+    import pandas as pd
+
     from layerboard.benchmark.engines.progress import Terminal
+
+    report = Terminal()
+    inspections = [_opened(each, report, every=request.all) for each in _inspected(request)]
+    frame = pd.DataFrame(
+        [(each.name, each.state.value, each.text) for each in inspections],
+        columns=["dataset", "state", "what is there"],
+    )
+    parts = []
+    if request.features:
+        if len(request.images) != 1:
+            raise InputError(f"--features is for one folder of --images, found {len(request.images)}")
+        parts += [_audited(request, each.data, report) for each in inspections if each.data is not None]
+    return Result(title="What is there", frame=frame, table=frame, parts=tuple(parts))
+
+
+def _inspected(request: CheckRequest) -> "list[Inspection]":
+    """What is there of the data that was named, or else of every official dataset."""
     from layerboard.benchmark.plan.location import data_folder
     from layerboard.benchmark.plan.suites import require_fitting
-    from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
+    from layerboard.tasks.datasets.catalogue import DATASETS, inspect, inspect_images
     from layerboard.tasks.datasets.labels import Labelling
     from layerboard.tasks.datasets.packs.pack import check_bytes
 
@@ -66,20 +134,32 @@ def check_command(request: CheckRequest) -> int:
     if request.digests and not str(data or "").startswith(PREFIX):
         raise InputError("--digests needs --data hf:PACK; a folder has no digests")
     if request.images:
-        inspections = [inspect_images(location, labelling) for location in request.images]
-    elif data is None:
+        return [inspect_images(location, labelling) for location in request.images]
+    if data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
-    else:
-        root = data_folder(data)
-        if request.digests:
-            say(f"{data}: {check_bytes(str(data))}")
-        inspections = [inspect(root, entry) for entry in DATASETS]
-    report = Terminal()
-    inspections = [_opened(each, report, every=request.all) for each in inspections]
-    rows = [(each.name, each.state.value, each.text) for each in inspections]
-    say(rows_text(["dataset", "state", "what is there"], rows))
-    states = {each.state for each in inspections}
-    return 2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0
+    root = data_folder(data)
+    if request.digests:
+        say(f"{data}: {check_bytes(str(data))}")
+    return [inspect(root, entry) for entry in DATASETS]
+
+
+def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
+    """The audit of a folder: its sentences, and the first findings of each kind."""
+    from layerboard.benchmark.audit import audit_images
+    from layerboard.leaderboards.report.audit import KINDS, NOTE, TABLE
+
+    shared = {each.name for each in fields(Request)} & {each.name for each in fields(CheckRequest)}
+    frame = audit_images(Request(**{name: getattr(request, name) for name in shared}), data, report)
+    parts = []
+    for name, kind in KINDS.items():
+        rows = frame[frame["finding"] == name]
+        table = rows[[*kind.heads]].rename(columns=kind.heads).fillna("").map(str).head(SHOWN)
+        table = table.loc[:, [(table[head] != "").any() for head in table]]
+        more = (f"{len(rows) - SHOWN} more rows: {request.output / TABLE} has them.",)
+        notes = more if len(rows) > SHOWN else ()
+        parts += [Result(title=kind.title, frame=rows, table=table, notes=notes)] if len(rows) else []
+    said = tuple(frame.loc[frame["finding"] == NOTE, "note"])
+    return Result(title="Audit by features", frame=frame, table=frame[:0], notes=said, parts=tuple(parts))
 
 
 def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "Inspection":

@@ -11,6 +11,8 @@ from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Pat
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
+    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.report.html import PageSection
     from layerboard.leaderboards.repository import Repository
 
 
@@ -78,7 +80,6 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.literature import all_published, read_published
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
-    from layerboard.leaderboards.report.gallery.section import example_sections
     from layerboard.leaderboards.report.history import history_pages
     from layerboard.leaderboards.report.page import report_page
     from layerboard.leaderboards.report.site import write_site
@@ -95,7 +96,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         require_known("backbone", [request.highlight], sorted(labels))
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
-    pages = {each.board.suite: report_page(each, example_sections(each.board, output)) for each in reports}
+    pages = {each.board.suite: report_page(each, _pictured(each.board, output)) for each in reports}
     paths = [folder / f"{each.board.page}.html" for each in reports]
     for path, page in zip(paths, pages.values(), strict=True):
         write_whole(path, page)
@@ -106,3 +107,11 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         history = history_pages(repository, boards, request.since or "") if repository else {}
         paths += write_site(pages, reports, request.site, history)
     return files_of([*dict.fromkeys(paths)], "to look at")
+
+
+def _pictured(board: "Board", output: Path) -> "list[PageSection]":
+    """The sections with pictures of images: what backbones fail at, and the audit of the folder."""
+    from layerboard.leaderboards.report.audit import audit_sections
+    from layerboard.leaderboards.report.gallery.section import example_sections
+
+    return [*example_sections(board, output), *audit_sections(board, output)]

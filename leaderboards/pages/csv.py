@@ -47,13 +47,18 @@ def sums_text(texts: Mapping[str, str]) -> str:
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """A CSV that was written from numbers with those columns, as text; raises InputError for another."""
     try:
-        frame = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
+        frame = read_table(path)
         pd.to_numeric(frame["value"])
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}; write it again"
         ) from error
-    frame = frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)
     if list(frame.columns) != list(columns):
         raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
     return frame
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A CSV that `csv_text` wrote, as text; raises OSError or ValueError for something else."""
+    frame = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
+    return frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)

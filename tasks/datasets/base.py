@@ -178,6 +178,10 @@ class Data:
         """What tells it from others of its name: its ground truth, and what is stated of each image."""
         return [self.truth, [stated(sample) for sample in images_of(self)]]
 
+    def described(self) -> Iterator[tuple[str, str, str, str]]:
+        """The name, class, group and split of each image; "" for those that it has not."""
+        yield from ((sample.key, "", "", "") for sample in images_of(self))
+
 
 def images_of(data: object) -> Iterator[Sample]:
     """The images of what was read, in order, wherever a dataset holds them."""

@@ -1,7 +1,7 @@
 """Images with classes, or without: folders of classes, labels, and a split where there is none."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -76,6 +76,13 @@ class Classification(Data):
         if role != "instances":
             return Data.serving(self, role)
         return of_classes(self.name, [pair for side in self.sides for pair in side.named], self.coverage)
+
+    def described(self) -> Iterator[tuple[str, str, str, str]]:
+        splits = ("",) if self.val is None else ("train", "val")
+        for split, side in zip(splits, self.sides, strict=True):
+            groups = side.groups or ("",) * len(side.keys)
+            for key, label, group in zip(side.keys, side.labels, groups, strict=True):
+                yield key, side.classes[label], group, split
 
     @property
     def sides(self) -> tuple[ClassImages, ...]:

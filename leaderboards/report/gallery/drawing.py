@@ -63,8 +63,8 @@ def stories(quality: Floats, missed: Floats | None = None) -> list[Story]:
 class SharedPictures:
     """The pictures of a section, each of which stands in it once, however often it is shown."""
 
-    def __init__(self, room: int = ROOM) -> None:
-        self._room = room
+    def __init__(self, section: str = "examples", room: int = ROOM) -> None:
+        self._section, self._room = section, room
         self._known: dict[Path, tuple[str, int, int] | None] = {}
         self.addresses: list[tuple[str, int, int, str]] = []
 
@@ -77,9 +77,13 @@ class SharedPictures:
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
         """Anchor, width and height of a picture; None where there is none, or no room."""
         path = examples.files.get(str(name))
-        if path is not None and path not in self._known:
+        return None if path is None else self.at(path)
+
+    def at(self, path: Path) -> tuple[str, int, int] | None:
+        """The same of the picture in a file."""
+        if path not in self._known:
             self._known[path] = self._added(path) if is_whole(path) else None
-        return None if path is None else self._known[path]
+        return self._known[path]
 
     def _added(self, path: Path) -> tuple[str, int, int] | None:
         content = path.read_bytes()
@@ -89,7 +93,7 @@ class SharedPictures:
         self._room -= len(data)
         with Image.open(BytesIO(content), formats=("WEBP",)) as image:
             width, height = image.size
-        anchor = f"examples-{len(self.addresses)}"
+        anchor = f"{self._section}-{len(self.addresses)}"
         self.addresses.append((anchor, width, height, data))
         return anchor, width, height
 

@@ -1,0 +1,102 @@
+"""The section on the images themselves: what an audit wrote into the output folder, with its pictures."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from markupsafe import Markup
+
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.pages.csv import read_table
+from layerboard.leaderboards.records.thumbnails import FOLDER
+from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
+from layerboard.leaderboards.report.html import PageSection, filled
+
+TABLE = "audit.csv"  # in the output folder: a row a finding, after sentences of the kind `NOTE`
+NOTE = "note"
+PICTURED = 40  # findings of a kind that have pictures, the surest
+
+
+class Kind(NamedTuple):
+    """How the findings of a kind are shown."""
+
+    title: str
+    heads: Mapping[str, str]  # of the columns that are shown
+
+
+KINDS = {
+    "duplicate": Kind(
+        "Duplicates",
+        {
+            "file": "image",
+            "other": "is like",
+            "label": "class",
+            "other_label": "class of that",
+            "split": "splits",
+            "cosine": "cosine",
+        },
+    ),
+    "label": Kind(
+        "Labels that neighbours contradict",
+        {
+            "file": "image",
+            "label": "label",
+            "other_label": "neighbours say",
+            "other": "nearest of these",
+            "score": "probability",
+            "vote": "votes",
+            "agreeing": "backbones",
+        },
+    ),
+    "series": Kind(
+        "Series", {"file": "first image", "other": "last image", "label": "class", "score": "images"}
+    ),
+}
+
+
+def audit_sections(board: Board, output: Path) -> list[PageSection]:
+    """The audit of the images of a board; nothing where none of them was audited."""
+    frame = read_audit(output)
+    frame = frame[frame["dataset"].isin(board.records["dataset"])]
+    if frame.empty:
+        return []
+    pictures = SharedPictures("audit")
+    kinds = [
+        {
+            "title": f"{kind.title}: {len(rows):,}",
+            "heads": [*kind.heads.values()],
+            "rows": [*_rows(rows.head(PICTURED), kind, pictures, output / FOLDER)],
+            "more": max(len(rows) - PICTURED, 0),
+        }
+        for name, kind in KINDS.items()
+        if len(rows := frame[frame["finding"] == name])
+    ]
+    notes = frame.loc[frame["finding"] == NOTE, "note"].tolist()
+    html = filled("audit", pictures=pictures.addresses, notes=notes, kinds=kinds)
+    return [PageSection("audit", "the images", "The images themselves: copies, labels, series", html)]
+
+
+def read_audit(output: Path) -> pd.DataFrame:
+    """The table of an audit as text; without rows where there is none, or it is something else."""
+    try:
+        return read_table(output / TABLE)
+    except (OSError, ValueError, KeyError):
+        return pd.DataFrame(columns=["dataset"])
+
+
+def _rows(
+    frame: pd.DataFrame, kind: Kind, pictures: SharedPictures, folder: Path
+) -> Iterator[tuple[str | Markup, ...]]:
+    for row in frame.to_dict("records"):
+        cells: list[str | Markup] = []
+        for column in kind.heads:
+            shown = {"file": "picture", "other": "other_picture"}.get(column)
+            label = str(row[column])
+            if shown and row[shown]:
+                size = pictures.at(folder / Path(row[shown]).name)
+                picture = filled("thumbnail", size=size, label=label, over="", height=HEIGHT)
+                cells.append(filled("judged", text=label, right=None, picture=picture))
+            else:
+                cells.append(label)
+        yield tuple(cells)

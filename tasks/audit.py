@@ -1,0 +1,212 @@
+"""What the stored vectors of several backbones say of a folder of images: copies, doubtful labels, series."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from layerboard.tasks.metrics import near_duplicates, series
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
+from layerboard.tasks.metrics.label_doubt import Voters, found_of_planted, label_doubts, voters, votes_of
+from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
+
+K, TEMPERATURE = 20, 0.07  # of the vote, as in k-NN classification
+SEARCHED = 64  # neighbours of each image that are looked at
+CHOSEN_ON = 2000  # images at most, evenly spread, on which layers are chosen
+FEWEST = 3  # images of its class in other groups, with fewer of which a label is not judged
+
+DUPLICATE, LABEL, SERIES = "duplicate", "label", "series"  # kinds of findings
+
+
+class Photo(NamedTuple):
+    """An image of the folder, and what is said of it; "" for nothing."""
+
+    file: str
+    label: str = ""
+    group: str = ""
+    split: str = ""
+
+
+class Finding(NamedTuple):
+    """Something to look at: a row of the table, whose columns these are."""
+
+    finding: str  # its kind
+    file: str
+    other: str  # the image that it copies, the nearest one of the class suggested, or a series' last file
+    label: str  # of the file
+    other_label: str  # of the other image; of a doubtful label the class suggested
+    split: str  # of both, such as "train, val"; "" where there is none
+    # by which it is sorted: 1 - distance / usual distance, probability of the class suggested, or files
+    score: float
+    cosine: float = np.nan  # of a pair of duplicates, the median of the backbones
+    vote: float = np.nan  # share of the neighbours' votes for the class suggested, the mean of the backbones
+    agreeing: str = ""  # backbones whose neighbours vote so most, of how many
+
+
+@dataclass(frozen=True)
+class Space:
+    """The vectors by which a backbone is asked: of its best layer, where there are labels."""
+
+    name: str  # of backbone, layer and pooling
+    unit: Vectors  # [images dim], of length 1
+    accuracy: float  # percent of leave-one-out k-NN; NaN without labels
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What was found in a folder."""
+
+    photos: Sequence[Photo]
+    spaces: Sequence[Space]
+    findings: Sequence[Finding]  # duplicates, labels and series, the surest of each kind first
+    clusters: Integers  # [images] which belong together: duplicates, series, groups
+    planted: float  # share of labels made wrong on purpose that would be listed; NaN where none is judged
+
+    @cached_property
+    def split(self) -> list[str]:
+        """The split that is suggested, of each image: a fifth of each class is val, and no cluster is cut."""
+        labels = group_numbers(tuple(photo.label for photo in self.photos))
+        held_out = stratified_folds(labels, self.clusters) == 0
+        lost = np.setdiff1d(labels, labels[~held_out])  # classes that train would not have
+        held_out &= ~np.isin(self.clusters, self.clusters[np.isin(labels, lost)])
+        return ["val" if held else "train" for held in held_out]
+
+    def of_kind(self, kind: str) -> list[Finding]:
+        """The findings of a kind."""
+        return [finding for finding in self.findings if finding.finding == kind]
+
+
+def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photos: Sequence[Photo]) -> Space:
+    """The layer of a backbone that classifies best by leave-one-out k-NN, the last of equal ones.
+
+    Raises ValueError where there is no layer.
+    """
+    some = slice(None, None, -(-len(photos) // CHOSEN_ON))
+    labels, groups = group_numbers(tuple(photo.label for photo in photos[some])), _groups(photos[some])
+    classes = int(labels.max()) + 1
+    chosen: tuple[str, Vectors, float] | None = None
+    for name, vectors in candidates:
+        accuracy = np.nan
+        if classes > 1:
+            voting = _voters(nearest(vectors[some], vectors[some], SEARCHED), groups)
+            accuracy = 100 * float((votes_of(voting, labels, classes).argmax(axis=1) == labels).mean())
+        if chosen is None or not accuracy < chosen[2]:
+            chosen = name, vectors, accuracy
+    if chosen is None:
+        raise ValueError(f"expected a layer of {backbone}, found none")
+    return Space(f"{backbone} {chosen[0]}", unit_vectors(chosen[1]), chosen[2])
+
+
+def audit(photos: Sequence[Photo], hashes: tuple[Mask, Mask], spaces: Sequence[Space]) -> Audit:
+    """Audit a folder, given the hashes of its images (`near_duplicates.difference_hashes`) and vectors.
+
+    Images of one group are no duplicates and do not vote for each other; without groups it looks for series.
+    """
+    every = [nearest(space.unit, space.unit, SEARCHED) for space in spaces]
+    groups = _groups(photos)
+    runs = [] if any(photo.group for photo in photos) else _series(photos, every)
+    pairs, nearness, cosine = _pairs(hashes, spaces, every)
+    doubtful, planted = _doubtful(photos, every, groups)
+    serial = [_finding(SERIES, photos[run[0]], photos[run[-1]], len(run)) for run in runs]
+    apart = np.not_equal(*groups[pairs].T)
+    for run in runs:
+        apart &= ~np.isin(pairs, run).all(axis=1)
+    copies = _duplicates(photos, pairs[apart], nearness[apart], cosine[apart])
+    order = np.argsort(groups, kind="stable")
+    chains = [np.stack([run[:-1], run[1:]], axis=1) for run in (order, *runs)]
+    chains[0] = chains[0][np.equal(*groups[chains[0]].T)]
+    together = near_duplicates.clusters_of(len(photos), [pairs, *chains])
+    return Audit(photos, spaces, (*copies, *doubtful, *serial), together, planted)
+
+
+def _groups(photos: Sequence[Photo]) -> Integers:
+    """The group of each image; one without any is a group of its own."""
+    return group_numbers(tuple(photo.group or f"\0{photo.file}" for photo in photos))
+
+
+def _voters(found: Neighbours, groups: Integers) -> Voters:
+    return voters(found, groups[found.index] != groups[:, None], K, TEMPERATURE)
+
+
+def _finding(kind: str, photo: Photo, other: Photo, score: float, **further: object) -> Finding:
+    split = ", ".join(sorted({photo.split, other.split} - {""}))
+    sides = (photo.file, other.file, photo.label, other.label)
+    return Finding(kind, *sides, split, round(score, 4), **further)  # type: ignore[arg-type]
+
+
+def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Integers]:
+    """Places of the files of each series, of whose neighbours most backbones agree."""
+    units = series.named_alike([photo.file for photo in photos], [photo.label for photo in photos])
+    unit_of = np.zeros(len(photos), np.int64)
+    for number, unit in enumerate(units):
+        unit_of[unit] = number
+    following = np.arange(len(photos))  # the next file in the order of names
+    for unit in units:
+        following[unit[:-1]] = unit[1:]
+    near = np.stack([series.near_next(found, unit_of, following) for found in every]).mean(axis=0) > 0.5
+    return series.runs(units, [near[unit[:-1]] for unit in units])
+
+
+def _pairs(
+    hashes: tuple[Mask, Mask], spaces: Sequence[Space], every: Sequence[Neighbours]
+) -> tuple[Integers, Floats, Floats]:
+    """Pairs of duplicates [pairs 2], how much nearer than usual they are, 1 at most, and their cosines."""
+    usual = [near_duplicates.usual_distance(found) for found in every]
+    hashed = near_duplicates.pairs_by_hash(*hashes)
+    near = [near_duplicates.near_pairs(*each) for each in zip(every, usual, strict=True)]
+    pairs = np.unique(np.concatenate([hashed, *near]), axis=0)
+    distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
+    scales = np.where(np.array(usual) > 0, usual, np.inf)[:, None]  # where all images are alike none is
+    relative = np.median(np.where(np.isinf(scales), 1.0, distances / scales), axis=0)
+    alike = relative <= near_duplicates.SHARE
+    count = len(hashes[0])
+    alike |= np.isin(pairs @ [count, 1], hashed @ [count, 1])
+    return pairs[alike], 1 - relative[alike], 1 - np.median(distances, axis=0)[alike]
+
+
+def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosine: Floats) -> list[Finding]:
+    """Of images that are alike as few pairs as join them: those across splits first, then the nearest."""
+    splits = np.array([photo.split for photo in photos])[pairs]
+    order = np.lexsort((-nearness, splits[:, 0] == splits[:, 1]))
+    ranks = coo_array((np.arange(1, len(pairs) + 1), pairs[order].T), shape=(len(photos), len(photos)))
+    found = []
+    for rank in np.sort(minimum_spanning_tree(ranks.tocsr()).data).astype(np.int64) - 1:
+        row = order[rank]
+        second, first = (photos[place] for place in pairs[row])
+        cosine_of = round(float(cosine[row]), 4)
+        found.append(_finding(DUPLICATE, first, second, float(nearness[row]), cosine=cosine_of))
+    return found
+
+
+def _doubtful(
+    photos: Sequence[Photo], every: Sequence[Neighbours], groups: Integers
+) -> tuple[list[Finding], float]:
+    """Labels that neighbours contradict, and the share of planted ones that would be found."""
+    names = sorted({photo.label for photo in photos})
+    labels = group_numbers(tuple(photo.label for photo in photos))
+    pairs, sizes = np.unique(np.stack([labels, groups]), axis=1, return_inverse=True, return_counts=True)[1:]
+    further = np.bincount(labels)[labels] - sizes[pairs.ravel()]
+    if len(names) < 2 or not (further >= FEWEST).any():
+        return [], np.nan
+    searches = [_voters(found, groups) for found in every]
+    doubts, found = label_doubts(searches, labels, len(names)), []
+    for row in doubts.listed:
+        near = every[0].index[row]
+        other = photos[next((place for place in near if labels[place] == doubts.other[row]), row)]
+        found.append(
+            _finding(
+                LABEL,
+                photos[row],
+                other._replace(label=names[doubts.other[row]]),
+                float(doubts.probability[row]),
+                vote=round(float(doubts.share[row]), 4),
+                agreeing=f"{doubts.agreeing[row]} of {len(every)}",
+            )
+        )
+    kept = [each for each, row in zip(found, doubts.listed, strict=True) if further[row] >= FEWEST]
+    return kept, found_of_planted(searches, labels, len(names))

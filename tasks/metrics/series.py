@@ -1,0 +1,68 @@
+"""Series in a collection: runs of files whose neighbours in the order of names are also the most similar."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import binom
+
+from layerboard.tasks.metrics.arrays import Integers, Mask
+from layerboard.tasks.metrics.neighbours import Neighbours
+
+NEAREST = 3  # neighbours among which the next file is, of it or of the one before
+SHORTEST = 3  # files of a run
+FEWEST = 6  # files in whose order a series could be seen
+CHANCE = 0.001  # that some unit without a series is taken for one
+
+
+def named_alike(keys: Sequence[str], labels: Sequence[str]) -> list[Integers]:
+    """Files of one folder, class and pattern of names, each in the order of the numbers in their names."""
+    units = defaultdict[tuple[str, str, str], list[tuple[list[int], int]]](list)
+    for place, (key, label) in enumerate(zip(keys, labels, strict=True)):
+        folder, _, name = key.rpartition("/")
+        numbers = [int(number) for number in re.findall(r"\d+", name)]
+        units[folder, label, re.sub(r"\d+", "#", name)].append((numbers, place))
+    return [np.array([place for _, place in sorted(unit)], np.int64) for unit in units.values()]
+
+
+def near_next(found: Neighbours, unit: Integers, following: Integers) -> Mask:
+    """Whether each image and the next file of its unit are near, [images]; False for itself.
+
+    One of them is among the first `NEAREST` of the other's neighbours of the same unit.
+    """
+    own = np.arange(len(unit))
+    inside = (unit[found.index] == unit[:, None]) & (found.index != own[:, None])
+    inside &= inside.cumsum(axis=1) <= NEAREST
+    forward = (inside & (found.index == following[:, None])).any(axis=1)
+    backward = (inside[following] & (found.index[following] == own[:, None])).any(axis=1)
+    return np.asarray((forward | backward) & (following != own), np.bool_)
+
+
+def runs(units: Sequence[Integers], linked: Sequence[Mask]) -> list[Integers]:
+    """Places of the files of each run of at least `SHORTEST`, the longest first.
+
+    ``linked`` says of each unit whether each file and the next one are near, [files - 1]. A unit has runs
+    where it has more of them than a random order would have, by an exact test at `CHANCE` over all; or every
+    unit, where all together have.
+    """
+    tested = [(unit, near) for unit, near in zip(units, linked, strict=True) if len(unit) >= FEWEST]
+    if not tested:
+        return []
+    chances = np.array([1 - (1 - NEAREST / (len(unit) - 1)) ** 2 for unit, _ in tested])
+    hits, sizes = (
+        np.array(each) for each in zip(*((near.sum(), len(near)) for _, near in tested), strict=True)
+    )
+    # of Bernoulli trials of unequal chances fewer hits lie beyond than of as many with the mean chance
+    together = binom.sf(hits.sum() - 1, sizes.sum(), (chances * sizes).sum() / sizes.sum()) < CHANCE
+    sure = np.asarray(binom.sf(hits - 1, sizes, chances)) < CHANCE / len(tested)
+    chosen = (
+        tested
+        if together and not sure.any()
+        else [each for each, good in zip(tested, sure, strict=True) if good]
+    )
+    found = []
+    for unit, near in chosen:
+        breaks = np.flatnonzero(~near) + 1
+        found += [part for part in np.split(unit, breaks) if len(part) >= SHORTEST]
+    return sorted(found, key=lambda run: -len(run))
