@@ -3,10 +3,12 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from PIL import Image
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.one_pass import PassResult
-from layerboard.benchmark.jobs.job import Setup
+from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.prepare import identified, understand
 from layerboard.benchmark.jobs.scores import readers_of
@@ -30,10 +32,10 @@ from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Finding, Pho
 from layerboard.tasks.blocks import Numbers
 from layerboard.tasks.datasets.base import Data, Sample
 from layerboard.tasks.identity import own_name
+from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.metrics.label_doubt import WRONG
 from layerboard.tasks.metrics.near_duplicates import SMALL, difference_hashes
 from layerboard.tasks.metrics.neighbours import Vectors
-from layerboard.tasks.task import Task
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from layerboard.zoo.spec import FLOORS
@@ -41,12 +43,36 @@ from layerboard.zoo.spec import FLOORS
 SPLIT = "audit-split.csv"  # in the output folder, beside `TABLE`
 
 
-def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame:
-    """Audit the folder of a request, by the backbones that it names or that a run in its output measured.
+class Folder(NamedTuple):
+    """A folder of images as an audit sees it: those that could be read."""
 
-    ``data`` is what the folder was read as. Vectors come from the cache; what is not there is computed, and
-    stays there. Writes `TABLE`, which it gives, `SPLIT` and small pictures into the output. Raises InputError
-    where the request is wrong, no backbone is named or has records, or no task on it stores vectors.
+    name: str  # in records
+    samples: dict[str, Sample]  # by their names, in the order of the vectors
+    photos: list[Photo]
+    hashes: tuple[Mask, Mask]
+    # the layers of each backbone, read one after the other whenever they are asked for
+    layers: Mapping[str, Callable[[], Iterator[tuple[str, Vectors]]]]
+
+    def audit(self, photos: Sequence[Photo]) -> Audit:
+        """The audit of the images, of which this is said."""
+        spaces = [choose_space(name, layers(), photos) for name, layers in self.layers.items()]
+        return audit(photos, self.hashes, spaces)
+
+
+def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame:
+    """Audit the folder of a request, which was read as ``data``: `TABLE`, one row a finding.
+
+    Writes it, `SPLIT` and small pictures into the output. Raises InputError as `read_vectors` does.
+    """
+    folder = read_vectors(request, data, report)
+    return _written(folder, folder.audit(folder.photos), request.output)
+
+
+def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
+    """The images of a request, and vectors of the backbones that it names or a run in its output measured.
+
+    They come from the cache; what is not there is computed, and stays there. Raises InputError where the
+    request is wrong, no backbone is named or has records, or no task on the images stores vectors.
     """
     name, said = own_name(data), {file: Photo(file, *words) for file, *words in data.described()}
     named = request.backbones or _measured(request.output, name)
@@ -58,21 +84,15 @@ def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame
     setups, failures = identified(plan, request, suite, devices[0])
     if failures:
         raise InputError(str(failures[0]))
-    sources = tasks[0].vector_sources
-    samples = [sample for source in sources for sample in source.samples]
+    jobs = {setup.spec.name: _passed(vector_jobs(tasks[:1], setup), report) for setup in setups}
+    samples = [sample for source in tasks[0].vector_sources for sample in source.samples]
     greys = _greys(samples, name, report)
-    stored = [_candidates(setup, tasks[0], report) for setup in setups]
-    kept = np.array([grey is not None for grey in greys])
-    photos = [
-        said.get(sample.key, Photo(sample.key)) for sample, there in zip(samples, kept, strict=True) if there
-    ]
-    spaces = [
-        choose_space(setup.spec.name, ((layer, vectors[kept]) for layer, vectors in candidates), photos)
-        for setup, candidates in zip(setups, stored, strict=True)
-    ]
+    shown = np.array([grey is not None for grey in greys])
+    kept = {sample.key: sample for sample, there in zip(samples, shown, strict=True) if there}
+    photos = [said.get(key, Photo(key)) for key in kept]
     hashes = difference_hashes(np.stack([grey for grey in greys if grey is not None]))
-    found = audit(photos, hashes, spaces)
-    return _written(found, name, {sample.key: sample for sample in samples}, request.output)
+    layers = {backbone: partial(_layers, each, shown) for backbone, each in jobs.items()}
+    return Folder(name, kept, photos, hashes, layers)
 
 
 def _measured(output: Path, dataset: str) -> tuple[str, ...]:
@@ -89,22 +109,22 @@ def _measured(output: Path, dataset: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(records["backbone"]))
 
 
-def _candidates(setup: Setup, task: Task, report: Reporter) -> Iterator[tuple[str, Vectors]]:
-    """The stored vectors of each layer and pooling of a backbone, [images dim] in the order of the sources.
-
-    Passes that are not there are made. Raises InputError where they fail.
-    """
-    jobs = vector_jobs([task], setup)
+def _passed(jobs: BackboneJobs, report: Reporter) -> BackboneJobs:
+    """The jobs of a backbone whose passes are there now; raises InputError where one fails."""
     cache = BackboneCache(jobs.setup)
     passed = PassResult.joined(run_job(job, cache, report) for job in jobs.passes)
     if passed.failures:
         raise InputError(str(passed.failures[0]))
+    return jobs
+
+
+def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:
+    """The vectors of each layer and pooling of a backbone, [shown dim] in the order of the sources."""
     readers = readers_of(jobs.scores[0]).values()
-    shown = np.concatenate([reader.shown for reader in readers])
     for layer in jobs.setup.layers:
         for pooling in next(iter(readers)).poolings():
-            vectors = np.concatenate([reader.read(layer, pooling) for reader in readers])
-            if np.isfinite(vectors[shown]).all():
+            vectors = np.concatenate([reader.read(layer, pooling) for reader in readers])[shown]
+            if np.isfinite(vectors).all():
                 yield f"{layer} {pooling}", vectors
 
 
@@ -128,16 +148,16 @@ def _grey(sample: Sample) -> NDArray[np.uint8] | None:
         return None
 
 
-def _written(found: Audit, name: str, samples: Mapping[str, Sample], output: Path) -> pd.DataFrame:
+def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
     """Write the table, the split and the pictures of an audit."""
     rows: list[dict[str, object]] = [{"finding": NOTE, "note": note} for note in _notes(found, output)]
     for kind in KINDS:
         for rank, finding in enumerate(found.of_kind(kind)):
             files = (finding.file, finding.other) if rank < PICTURED else ()
-            pictures = [write_thumbnail(samples[file].open(), output / FOLDER) for file in files]
+            pictures = [write_thumbnail(folder.samples[file].open(), output / FOLDER) for file in files]
             rows.append(finding._asdict() | dict(zip(("picture", "other_picture"), pictures, strict=False)))
     columns = ["dataset", *Finding._fields, "picture", "other_picture", "note"]
-    frame = pd.DataFrame(rows, columns=columns, dtype=object).assign(dataset=name)
+    frame = pd.DataFrame(rows, columns=columns, dtype=object).assign(dataset=folder.name)
     write_whole(output / TABLE, csv_text(Numbers(frame, TABLE)))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

@@ -15,7 +15,7 @@ from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 
 WRONG = 0.02  # share of labels that is assumed to be wrong, drawn evenly from all classes
-LISTED = 0.35  # probability of another class from which on a label is listed
+LISTED = 0.3  # probability of another class from which on a label is listed
 SMOOTHING = 0.5  # votes that every class has beforehand
 STEEPEST = 5.0  # weight of a search at most
 FITTED = 2000  # images at most by which searches are weighed, evenly spread

@@ -17,8 +17,8 @@ from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 BITS = 64
 SMALL = (9, 8)  # width and height of the grey picture that is hashed
 NEAREST_BITS = 8  # bits at most by which the hashes of copies differ, of 64
-SHARE = 0.25  # of what is usual between two images, bits or distances, from which on they are no copies
-USUAL = 10  # the neighbour whose distance is usual, which as many copies of an image leave as it is
+SHARE = 0.3  # of what is usual between two images, bits or distances, from which on they are no copies
+USUAL = 3  # the neighbour whose distance is usual, in the median of all images: few have so many copies
 PAIRS = 1 << 16  # random pairs that tell by how many bits images differ
 
 
