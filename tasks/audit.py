@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from layerboard.tasks.metrics import near_duplicates, series
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
-from layerboard.tasks.metrics.label_doubt import Voters, found_of_planted, label_doubts, voters, votes_of
+from layerboard.tasks.metrics.label_doubt import Ballots, found_of_planted, label_doubts, voters, votes_of
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
 
 K, TEMPERATURE = 20, 0.07  # of the vote, as in k-NN classification
@@ -129,7 +129,7 @@ def _groups(photos: Sequence[Photo]) -> Integers:
     return group_numbers(tuple(photo.group or f"\0{photo.file}" for photo in photos))
 
 
-def _voters(found: Neighbours, groups: Integers) -> Voters:
+def _voters(found: Neighbours, groups: Integers) -> Ballots:
     return voters(found, groups[found.index] != groups[:, None], K, TEMPERATURE)
 
 

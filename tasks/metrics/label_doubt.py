@@ -22,14 +22,14 @@ FITTED = 2000  # images at most by which searches are weighed, evenly spread
 
 
 @dataclass(frozen=True, slots=True)
-class Voters:
+class Ballots:
     """The neighbours of each image that vote in one search."""
 
     index: Integers  # [images k] their places
     weight: Floats  # [images k] their shares of the votes, of which an image has as many as it has voters
 
 
-def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Voters:
+def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Ballots:
     """The first k allowed neighbours of each image, which vote by exp(cosine / temperature).
 
     ``allowed`` is of each neighbour that was found, [images found]; where fewer are, fewer vote.
@@ -39,10 +39,10 @@ def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Vote
     cosine = np.take_along_axis(found.similarity, first, axis=1).astype(np.float64)
     weight = np.exp((cosine - cosine.max(axis=1, keepdims=True)) / temperature) * votes
     total = np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return Voters(index.astype(np.int64), weight * votes.sum(axis=1, keepdims=True) / total)
+    return Ballots(index.astype(np.int64), weight * votes.sum(axis=1, keepdims=True) / total)
 
 
-def votes_of(voting: Voters, labels: Integers, classes: int, rows: slice = slice(None)) -> Floats:
+def votes_of(voting: Ballots, labels: Integers, classes: int, rows: slice = slice(None)) -> Floats:
     """Votes of each class for some images, [some classes], by the labels of all images."""
     index, weight = voting.index[rows], voting.weight[rows]
     cell = labels[index] + classes * np.arange(len(index))[:, None]
@@ -66,7 +66,7 @@ class Doubts:
         return order[self.probability[order] > LISTED]
 
 
-def label_doubts(searches: list[Voters], labels: Integers, classes: int) -> Doubts:
+def label_doubts(searches: list[Ballots], labels: Integers, classes: int) -> Doubts:
     """What the neighbours of several searches, such as backbones, say of labels [images] of 0 to classes - 1.
 
     A label is the true class but for a share `WRONG`. Raises ValueError for fewer than two classes.
@@ -92,7 +92,7 @@ def label_doubts(searches: list[Voters], labels: Integers, classes: int) -> Doub
     return doubts
 
 
-def found_of_planted(searches: list[Voters], labels: Integers, classes: int, draws: int = 5) -> float:
+def found_of_planted(searches: list[Ballots], labels: Integers, classes: int, draws: int = 5) -> float:
     """Of labels that are made wrong, the share `WRONG` of all, the share that would be listed.
 
     The mean of some draws with seeds of their own, 0 to ``draws - 1``: how much a short list says.
@@ -107,7 +107,7 @@ def found_of_planted(searches: list[Voters], labels: Integers, classes: int, dra
     return float(np.mean(shares))
 
 
-def _evidence(searches: list[Voters], labels: Integers, classes: int, rows: slice) -> Floats:
+def _evidence(searches: list[Ballots], labels: Integers, classes: int, rows: slice) -> Floats:
     """Logits of some images that each search gives its classes, [searches some classes]."""
     return np.log(np.stack([votes_of(each, labels, classes, rows) for each in searches]) + SMOOTHING)
 

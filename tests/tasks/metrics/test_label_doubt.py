@@ -6,13 +6,13 @@ from scipy.special import softmax
 
 from layerboard.tasks.metrics import label_doubt
 from layerboard.tasks.metrics.arrays import Integers
-from layerboard.tasks.metrics.label_doubt import Voters, found_of_planted, label_doubts, voters, votes_of
+from layerboard.tasks.metrics.label_doubt import Ballots, found_of_planted, label_doubts, voters, votes_of
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest
 
 CLASSES, EACH = 4, 40
 
 
-def searches(labels: Integers, *spreads: float) -> list[Voters]:
+def searches(labels: Integers, *spreads: float) -> list[Ballots]:
     """A search in vectors of the true classes for each spread, none of an image for itself."""
     random = np.random.default_rng(0)
     found = []
