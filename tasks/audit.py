@@ -148,7 +148,7 @@ def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Intege
     following = np.arange(len(photos))  # the next file in the order of names
     for unit in units:
         following[unit[:-1]] = unit[1:]
-    near = np.stack([series.near_next(found, unit_of, following) for found in every]).mean(axis=0) > 0.5
+    near = np.stack([series.near_next(nearby, unit_of, following) for nearby in every]).mean(axis=0) > 0.5
     return series.runs(units, [near[unit[:-1]] for unit in units])
 
 
@@ -156,7 +156,7 @@ def _pairs(
     hashes: tuple[Mask, Mask], spaces: Sequence[Space], every: Sequence[Neighbours]
 ) -> tuple[Integers, Floats, Floats]:
     """Pairs of duplicates [pairs 2], how much nearer than usual they are, 1 at most, and their cosines."""
-    usual = [near_duplicates.usual_distance(found) for found in every]
+    usual = [near_duplicates.usual_distance(nearby) for nearby in every]
     hashed = near_duplicates.pairs_by_hash(*hashes)
     near = [near_duplicates.near_pairs(*each) for each in zip(every, usual, strict=True)]
     pairs = np.unique(np.concatenate([hashed, *near]), axis=0)
@@ -174,13 +174,13 @@ def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosi
     splits = np.array([photo.split for photo in photos])[pairs]
     order = np.lexsort((-nearness, splits[:, 0] == splits[:, 1]))
     ranks = coo_array((np.arange(1, len(pairs) + 1), pairs[order].T), shape=(len(photos), len(photos)))
-    found = []
+    findings = []
     for rank in np.sort(minimum_spanning_tree(ranks.tocsr()).data).astype(np.int64) - 1:
         row = order[rank]
-        second, first = (photos[place] for place in pairs[row])
+        second, first = (photos[image] for image in pairs[row])
         cosine_of = round(float(cosine[row]), 4)
-        found.append(_finding(DUPLICATE, first, second, float(nearness[row]), cosine=cosine_of))
-    return found
+        findings.append(_finding(DUPLICATE, first, second, float(nearness[row]), cosine=cosine_of))
+    return findings
 
 
 def _doubtful(
@@ -193,12 +193,12 @@ def _doubtful(
     further = np.bincount(labels)[labels] - sizes[pairs.ravel()]
     if len(names) < 2 or not (further >= FEWEST).any():
         return [], np.nan
-    searches = [_voters(found, groups) for found in every]
-    doubts, found = label_doubts(searches, labels, len(names)), []
+    searches = [_voters(nearby, groups) for nearby in every]
+    doubts, findings = label_doubts(searches, labels, len(names)), []
     for row in doubts.listed:
         near = every[0].index[row]
-        other = photos[next((place for place in near if labels[place] == doubts.other[row]), row)]
-        found.append(
+        other = photos[next((image for image in near if labels[image] == doubts.other[row]), row)]
+        findings.append(
             _finding(
                 LABEL,
                 photos[row],
@@ -208,5 +208,5 @@ def _doubtful(
                 agreeing=f"{doubts.agreeing[row]} of {len(every)}",
             )
         )
-    kept = [each for each, row in zip(found, doubts.listed, strict=True) if further[row] >= FEWEST]
+    kept = [each for each, row in zip(findings, doubts.listed, strict=True) if further[row] >= FEWEST]
     return kept, found_of_planted(searches, labels, len(names))

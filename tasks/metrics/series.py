@@ -19,11 +19,11 @@ CHANCE = 0.001  # that some unit without a series is taken for one
 def named_alike(keys: Sequence[str], labels: Sequence[str]) -> list[Integers]:
     """Files of one folder, class and pattern of names, each in the order of the numbers in their names."""
     units = defaultdict[tuple[str, str, str], list[tuple[list[int], int]]](list)
-    for place, (key, label) in enumerate(zip(keys, labels, strict=True)):
+    for file, (key, label) in enumerate(zip(keys, labels, strict=True)):
         folder, _, name = key.rpartition("/")
         numbers = [int(number) for number in re.findall(r"\d+", name)]
-        units[folder, label, re.sub(r"\d+", "#", name)].append((numbers, place))
-    return [np.array([place for _, place in sorted(unit)], np.int64) for unit in units.values()]
+        units[folder, label, re.sub(r"\d+", "#", name)].append((numbers, file))
+    return [np.array([file for _, file in sorted(unit)], np.int64) for unit in units.values()]
 
 
 def near_next(found: Neighbours, unit: Integers, following: Integers) -> Mask:
@@ -61,8 +61,8 @@ def runs(units: Sequence[Integers], linked: Sequence[Mask]) -> list[Integers]:
         if together and not sure.any()
         else [each for each, good in zip(tested, sure, strict=True) if good]
     )
-    found = []
+    parts = []
     for unit, near in chosen:
         breaks = np.flatnonzero(~near) + 1
-        found += [part for part in np.split(unit, breaks) if len(part) >= SHORTEST]
-    return sorted(found, key=lambda run: -len(run))
+        parts += [part for part in np.split(unit, breaks) if len(part) >= SHORTEST]
+    return sorted(parts, key=lambda run: -len(run))
