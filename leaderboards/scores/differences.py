@@ -123,3 +123,22 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
         return plain
     ends = zip(compared.value, compared.low, compared.high, strict=True)
     return [Difference(*map(float, numbers)) for numbers in ends][: len(sides)]
+
+
+def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:
+    """The two best backbones of a column, and about how many images such as these would tell them apart.
+
+    Intervals shrink with the square root of the number: that of their paired difference leaves 0 out when
+    half its width is the difference. Infinite for equal scores; None without a second one, or items of both.
+    """
+    best = column.best.sort_values("value", ascending=False, kind="stable")
+    names = [str(name) for name in best["backbone"][:2]]
+    if len(names) < 2:
+        return None
+    first, second = (best_side(best, name) for name in names)
+    (difference,) = differences_of(column, [first], second, items)
+    half = (difference.high - difference.low) / 2
+    if math.isnan(half):
+        return None
+    ratio = half / difference.value if difference.value else math.inf
+    return first.backbone, second.backbone, float(best["n"].iloc[0]) * ratio**2

@@ -8,6 +8,7 @@ import pandas as pd
 from layerboard.leaderboards import display
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.differences import enough_images
 from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
 from layerboard.leaderboards.sections.means import mean_blocks, with_means
 from layerboard.leaderboards.sections.provenance import join, listed
@@ -42,6 +43,13 @@ APART = """\
 such as a subset, have columns of their own, named by a digest of the data:"""
 
 BETTER = "↑ marks scores that another pooling of the same backbone exceeds, at its own best layer:"
+
+EVERY = """\
+**Every image is tested once**, by others: nothing is cut off to test with. What would tell the two best
+backbones of a column apart is about:"""
+
+TESTED_ONCE = "tested once"  # in the coverage of such images
+MANY = 1_000_000  # images from which on their number says no more
 
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
@@ -104,6 +112,7 @@ def best_blocks(board: Board) -> list[Block]:
         *listed(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
         *_partial_blocks(board),
         untested(board),
+        *_enough_blocks(board),
         said(OPTIMISM if honest.empty else HONEST),
         *([] if honest.empty else [Table(honest, left=2, caption=HONEST_CAPTION, head=1)]),
         *_floor_notes(board),
@@ -166,6 +175,27 @@ def untested(board: Board) -> Text:
         if untested
     )
     return said(UNTESTED, names=lines) if lines else Text(())
+
+
+def _enough_blocks(board: Board) -> list[Block]:
+    """About how many images would do, for columns without a val; nothing for others."""
+    lines = []
+    for column in board.columns:
+        if board.items and column.rows["coverage"].str.contains(TESTED_ONCE, regex=False).all():
+            pair = enough_images(column, board.items)
+            lines += [f"{column.heading}: {_enough_text(*pair, column)}"] if pair else []
+    return listed(EVERY, lines)
+
+
+def _enough_text(first: str, second: str, number: float, column: Column) -> str:
+    labels = {backbone.name: backbone.label for backbone in column.backbones}
+    there, both = float(column.best["n"].max()), f"{labels[first]}, {labels[second]}"
+    if number <= there:
+        return f"the {there:,.0f} that there are ({both})"
+    if number > MANY:
+        return f"more than {MANY:,} ({both})"
+    digits = 1 - math.floor(math.log10(number))
+    return f"{round(number, digits):,.0f} images ({both})"
 
 
 def honest_table(board: Board) -> pd.DataFrame:
