@@ -130,10 +130,15 @@ class LabelledVectors:
         items = Items("images", self.keys, self.clusters, ("",) * len(self.keys), values, statistics)
         return Outcome(tuple(scores), items if values else None, missing=missing or {})
 
-    def answered(self, answers: Mapping[str, Answers], missing: Mapping[str, str] | None = None) -> Outcome:
-        """Accuracy and calibration of what test images were given, a metric each."""
+    def answered(
+        self,
+        answers: Mapping[str, Answers],
+        calibrated: Sequence[str],
+        missing: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Accuracy of what test images were given, a metric each, and the calibration of some of them."""
         correct = {metric: (each.given == self.truth).astype(np.float64) for metric, each in answers.items()}
-        errors = {f"{ECE}{metric}": each.error(self.truth) for metric, each in answers.items()}
+        errors = {f"{ECE}{name}": answers[name].error(self.truth) for name in calibrated if name in answers}
         return self.outcome(correct, missing, errors)
 
 
@@ -287,7 +292,7 @@ class FewShotTask(LabelledTask):
         possible = [shots for shots in self.config.shots if shots <= fewest]
         answers = {metric_of(shots): self._answers(images, shots, device) for shots in possible}
         missing = {metric_of(shots): too_few(shots, fewest) for shots in self.config.shots if shots > fewest}
-        outcome = images.answered(answers, missing)
+        outcome = images.answered(answers, [self.entry.metric], missing)
         first = next(iter(answers.values()), None)
         return replace(outcome, predicted=self.predicted(images, first)) if first else outcome
 
@@ -344,7 +349,8 @@ class LinearTask(LabelledTask):
         for known, asked in images.parts:
             for metric, probe, test in self._probes(images, known, asked, device):
                 answers[metric].given[asked], answers[metric].confidence[asked] = probe.classified(test)
-        return replace(images.answered(answers), predicted=self.predicted(images, answers["top1"]))
+        outcome = images.answered(answers, [*answers])
+        return replace(outcome, predicted=self.predicted(images, answers["top1"]))
 
     def _probes(
         self, images: LabelledVectors, known: Rows, asked: Rows, device: Device

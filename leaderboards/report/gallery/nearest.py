@@ -15,7 +15,11 @@ LEAST = 2  # images that a cluster holds which is shown
 MOST = 8  # clusters of a layer that are shown, the largest first
 
 
-# ---- k-NN ---------------------------------------------------------------------------------------
+# ---- classification -----------------------------------------------------------------------------
+
+_PROBE_INTRO = """\
+{count} test images are kept, the same of every backbone: {right}. ✓ stands for the image's own class, ✗ for \
+another."""
 
 _KNN_INTRO = """\
 {count} queries are kept, the same of every backbone: {right}. Each is shown with its nearest training \
@@ -30,7 +34,24 @@ def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) ->
     name, truth = str(examples.arrays["query"][number]), examples.arrays["class"][number]
     true, right = examples.called(truth), examples.drawn("right")[:, number].astype(bool)
     given = [examples.called(folder) for folder in examples.drawn("predicted")[:, number]]
-    rows = [("taken for", *(judged(word, bool(good)) for word, good in zip(given, right, strict=True)))]
+    taken = [judged(word, bool(good)) for word, good in zip(given, right, strict=True)]
+    rows: list[tuple[str | Markup, ...]] = [("taken for", *taken)]
+    if "neighbour" in examples.arrays:
+        rows += _knn_rows(examples, number, pictures)
+    return Example(
+        name=true,
+        summary=_at_layers(examples, right),
+        picture=pictures.shown(examples, name, f"query: {true}, {name}"),
+        note=name,
+        table=f"{true}: {'nearest neighbours' if rows[1:] else 'what it is taken for'} by layer",
+        heads=drawing.layer_heads(examples),
+        rows=tuple(rows),
+    )
+
+
+def _knn_rows(examples: ExampleSet, number: int, pictures: SharedPictures) -> list[tuple[str | Markup, ...]]:
+    """The nearest images of a query at each layer, a row a rank."""
+    truth, rows = examples.arrays["class"][number], list[tuple[str | Markup, ...]]()
     near, classes = examples.drawn("neighbour")[:, number], examples.drawn("neighbour_class")[:, number]
     cosines = examples.drawn("cosine")[:, number]
     for rank in range(near.shape[1]):
@@ -41,15 +62,7 @@ def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) ->
             label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
             cells.append(judged(word, good, pictures.shown(examples, near[row, rank], label)))
         rows.append((f"{ORDINALS[rank]} neighbour", *cells))
-    return Example(
-        name=true,
-        summary=_at_layers(examples, right),
-        picture=pictures.shown(examples, name, f"query: {true}, {name}"),
-        note=name,
-        table=f"{true}: nearest neighbours by layer",
-        heads=drawing.layer_heads(examples),
-        rows=tuple(rows),
-    )
+    return rows
 
 
 def _knn_answer(examples: ExampleSet, index: int) -> tuple[str, bool]:
@@ -70,6 +83,7 @@ def _listed(numbers: NDArray[np.int64]) -> str:
 
 # queries, the class that layers give them, and their nearest training images
 KNN = Drawing(_KNN_INTRO, _knn_quality, "query", "query", _knn_example, _knn_answer)
+PROBES = KNN._replace(intro=_PROBE_INTRO)  # the same without neighbours
 
 
 # ---- retrieval ----------------------------------------------------------------------------------

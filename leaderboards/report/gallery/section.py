@@ -8,7 +8,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.report.gallery.classes import class_table
 from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictures, drawn
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
-from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, RETRIEVAL, clusters
+from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, PROBES, RETRIEVAL, clusters
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
 from layerboard.leaderboards.report.gallery.predictions import PREDICTIONS
 from layerboard.leaderboards.report.html import PageSection, filled
@@ -17,6 +17,7 @@ from layerboard.leaderboards.scores.column import Column
 # by name of the task, how its examples are drawn; those of clusterings are images that stand together
 DRAWINGS: Mapping[str, Drawing] = {
     "knn": KNN,
+    **dict.fromkeys(("fewshot", "linear"), PROBES),
     "retrieval": RETRIEVAL,
     "instances": INSTANCES,
     "davis": MASKS,

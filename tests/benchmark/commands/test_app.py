@@ -174,9 +174,9 @@ def test_own_images(capsys: Capture, tmp_path: Path, split: bool) -> None:
     assert page.stem.removeprefix("images-") == path.name.split(".")[1]
     frame = read_frame(path)
     assert frame["partial"].all()
-    used = "limited to 2 images a class: 6 train and 3 val images were used"
-    assert frame["coverage"].str.contains(used).all()
-    assert set(frame["n"]) == {3}
+    used = "2 images a class: 6 train and 3 val images" if split else "3 images a class: 9 images"
+    assert frame["coverage"].str.contains(f"limited to {used} were used").all()
+    assert set(frame["n"]) == {3 if split else 9}
     assert "1 backbone, 9 images, " in said.err
 
 
