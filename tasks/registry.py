@@ -203,6 +203,7 @@ TASKS: tuple[TaskEntry, ...] = (
         title="regression of numbers",
         data="your own images with numbers",
         metrics=("R2", "rho", "MAE"),
+        at_best=("MAE",),
         asks="Can a linear map predict numbers that belong to an image, such as a count or an age?",
         measures="R2: variance of the numbers that ridge regression predicts of images it did not see; mean "
         "of several numbers",

@@ -32,6 +32,9 @@ QUICK = "1,final"
 
 TASKS = ("knn", "retrieval", "davis", "spair", "cluster-image", "cluster-object", "cluster-part", "cka")
 
+PUBLIC = tuple(task.name for task in registry.TASKS if task.role not in ("numbers", "labels"))
+"""Tasks that a public dataset serves."""
+
 VOLATILE = ["seconds", "date", "fingerprint"]
 KEY = [
     "backbone",

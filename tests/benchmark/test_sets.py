@@ -12,10 +12,9 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.scores.frames import is_set
 from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
 from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import TASKS
 from layerboard.tasks.sets import MIXED
 from layerboard.zoo.registry import find
-from tests.benchmark.runs import Tally, command, files, run
+from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
 PLACE = ["backbone", "task", "dataset", "transform", "layer", "tap", "pooling", "metric"]
@@ -133,9 +132,8 @@ def test_what_makes_no_sense_is_one_sentence(
 
 def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
     """The table of the documentation."""
-    names = tuple(task.name for task in TASKS)
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
-    every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
+    every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {task.entry.name for task in every if not task.sets_refusal}
     assert takes == {"knn", "fewshot", "linear", "retrieval", "instances", "davis", "spair", "segment"}
 

@@ -15,7 +15,7 @@ from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import TASKS
 from layerboard.tasks.transforms import parse_transform
 from layerboard.zoo.registry import find
-from tests.benchmark.runs import Tally, command, files, run
+from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
 PLACE = ["task", "dataset", "layer", "tap", "pooling", "metric"]
@@ -140,7 +140,7 @@ def test_every_task_says_what_it_takes(data: Path) -> None:
         task.name for task in TASKS if task.role not in ("numbers", "labels")
     )  # of no public dataset
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
-    every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
+    every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {
         name: {task.entry.name for task in every if not task.transform_refusal(parse_transform(name))}
         for name in ("debias:20", "whiten", "zscore")

@@ -24,12 +24,13 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from layerboard.tasks.registry import COST, TASKS
+from layerboard.tasks.registry import COST
 from layerboard.tasks.task import Task
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
+from tests.benchmark.runs import PUBLIC
 from tests.zoo.reduced import reduce
 
 META = torch.device("meta")
@@ -185,6 +186,6 @@ def test_tokens_lose_their_position_without_a_wait(
 
 def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2)
-    names = tuple(task.name for task in TASKS if task.name != COST)
+    names = tuple(name for name in PUBLIC if name != COST)
     every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
     assert {task.entry.name for task in every if task.measured} == set(MEASURED)
