@@ -136,9 +136,6 @@ def test_what_makes_no_sense_is_one_sentence(
 
 def test_every_task_says_what_it_takes(data: Path) -> None:
     """The table of the documentation."""
-    names = tuple(
-        task.name for task in TASKS if task.role not in ("numbers", "labels")
-    )  # of no public dataset
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
     every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {
