@@ -150,7 +150,7 @@ def _grey(sample: Sample) -> NDArray[np.uint8] | None:
 
 def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
     """Write the table, the split and the pictures of an audit."""
-    rows: list[dict[str, object]] = [{"finding": NOTE, "note": note} for note in _notes(found, output)]
+    rows: list[dict[str, object]] = [{"finding": NOTE, "note": note} for note in _notes(found)]
     for kind in KINDS:
         for rank, finding in enumerate(found.of_kind(kind)):
             files = (finding.file, finding.other) if rank < PICTURED else ()
@@ -171,7 +171,7 @@ def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
     return frame
 
 
-def _notes(found: Audit, output: Path) -> Iterator[str]:
+def _notes(found: Audit) -> Iterator[str]:
     """What was found, a sentence each."""
     duplicates, labels, series = (found.of_kind(kind) for kind in (DUPLICATE, LABEL, SERIES))
     accuracies = [f"{space.name} ({space.accuracy:.0f} %)" for space in found.spaces if space.accuracy >= 0]
@@ -195,8 +195,11 @@ def _notes(found: Audit, output: Path) -> Iterator[str]:
         yield (
             f"Series: {count:,} images stand in {len(series)} runs of files that are alike in the order of "
             f"their names, the longest from {series[0].file} to {series[0].other}. Images of one series are "
-            f"not independent: --groups {output / SPLIT} keeps each together."
+            f"not independent: --groups {SPLIT} keeps each together."
         )
     else:
         yield "Series: none; files are not more alike in the order of their names than by chance."
-    yield f"{output / SPLIT} suggests a split and groups that keep together what belongs together."
+    yield (
+        f"{SPLIT}, in the output folder, suggests groups (--groups) and a split (--labels) that keep "
+        "together what belongs together."
+    )

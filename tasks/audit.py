@@ -170,9 +170,10 @@ def _pairs(
 
 
 def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosine: Floats) -> list[Finding]:
-    """Of images that are alike as few pairs as join them: those across splits first, then the nearest."""
-    splits = np.array([photo.split for photo in photos])[pairs]
-    order = np.lexsort((-nearness, splits[:, 0] == splits[:, 1]))
+    """Of images that are alike as few pairs as join them: those across splits or classes first."""
+    said = np.array([(photo.label, photo.split) for photo in photos])[pairs]  # [pairs sides 2]
+    labels, splits = (said[:, 0] == said[:, 1]).T
+    order = np.lexsort((-nearness, labels, splits))  # by splits, then labels
     ranks = coo_array((np.arange(1, len(pairs) + 1), pairs[order].T), shape=(len(photos), len(photos)))
     findings = []
     for rank in np.sort(minimum_spanning_tree(ranks.tocsr()).data).astype(np.int64) - 1:

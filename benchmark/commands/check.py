@@ -153,8 +153,7 @@ def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
     parts = []
     for name, kind in KINDS.items():
         rows = frame[frame["finding"] == name]
-        table = rows[[*kind.heads]].rename(columns=kind.heads).fillna("").map(str).head(SHOWN)
-        table = table.loc[:, [(table[head] != "").any() for head in table]]
+        table = rows[kind.filled(rows)].rename(columns=kind.heads).fillna("").map(str).head(SHOWN)
         more = (f"{len(rows) - SHOWN} more rows: {request.output / TABLE} has them.",)
         notes = more if len(rows) > SHOWN else ()
         parts += [Result(title=kind.title, frame=rows, table=table, notes=notes)] if len(rows) else []

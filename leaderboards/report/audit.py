@@ -1,6 +1,6 @@
 """The section on the images themselves: what an audit wrote into the output folder, with its pictures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,10 @@ class Kind(NamedTuple):
 
     title: str
     heads: Mapping[str, str]  # of the columns that are shown
+
+    def filled(self, rows: pd.DataFrame) -> list[str]:
+        """The columns that are shown of some findings: those in which anything stands."""
+        return [column for column in self.heads if (rows[column].fillna("") != "").any()]
 
 
 KINDS = {
@@ -65,8 +69,8 @@ def audit_sections(board: Board, output: Path) -> list[PageSection]:
     kinds = [
         {
             "title": f"{kind.title}: {len(rows):,}",
-            "heads": [*kind.heads.values()],
-            "rows": [*_rows(rows.head(PICTURED), kind, pictures, output / FOLDER)],
+            "heads": [kind.heads[column] for column in kind.filled(rows)],
+            "rows": [*_rows(rows.head(PICTURED), kind.filled(rows), pictures, output / FOLDER)],
             "more": max(len(rows) - PICTURED, 0),
         }
         for name, kind in KINDS.items()
@@ -86,11 +90,11 @@ def read_audit(output: Path) -> pd.DataFrame:
 
 
 def _rows(
-    frame: pd.DataFrame, kind: Kind, pictures: SharedPictures, folder: Path
+    frame: pd.DataFrame, columns: Sequence[str], pictures: SharedPictures, folder: Path
 ) -> Iterator[tuple[str | Markup, ...]]:
     for row in frame.to_dict("records"):
         cells: list[str | Markup] = []
-        for column in kind.heads:
+        for column in columns:
             shown = {"file": "picture", "other": "other_picture"}.get(column)
             label = str(row[column])
             if shown and row[shown]:

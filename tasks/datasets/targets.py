@@ -1,7 +1,7 @@
 """Images with numbers, or with several labels each, as columns of a table say them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,10 @@ class Targets(Data):
     @property
     def truth(self) -> tuple[object, ...]:
         return self.targets, self.values.tolist(), self.fold.tolist(), self.groups
+
+    def described(self) -> Iterator[tuple[str, str, str, str]]:
+        for sample, group in zip(self.samples, self.groups, strict=True):
+            yield sample.key, "", group if group != sample.key else "", ""
 
     def serving(self, role: str) -> Data | None:
         """Tasks that need no classes may look at the images alone."""
