@@ -138,7 +138,6 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
 
 
 def _both(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[str]:
-    """What each of two frames of records says in a column."""
     return [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
 
 

@@ -265,7 +265,6 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
 
 
 def _pooling(row: pd.Series) -> str:
-    """The pooling, and the scores of others in brackets."""
     return f"{row['pooling']} ({row['other_poolings']})" if row["other_poolings"] else str(row["pooling"])
 
 

@@ -80,6 +80,5 @@ class Repository:
 
 
 def _scores(records: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Scores of single layers, columns `TIDY`, as text."""
     tidy = tidy_records(pd.concat(records)) if records else pd.DataFrame(columns=TIDY, dtype=str)
     return tidy[tidy["other"] == ""]

@@ -58,7 +58,6 @@ def _public(result: StoredResult) -> StoredResult:
 
 
 def _texts(result: StoredResult) -> Iterable[str]:
-    """Texts in the items and arrays of a result."""
     items = read_items(result.companion("items")) if "items" in result.companions else {}
     arrays = read_arrays(result.companion("arrays")) if "arrays" in result.companions else {}
     names = {name for each in items.values() for name in (*each.keys, *each.clusters, *each.strata)}

@@ -85,7 +85,6 @@ def _board(request: Request, folder: Path, number: int) -> RunSummary:
 
 
 def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
-    """All batches of all passes, decoded."""
     (spec,) = plan.backbones
     pace = Request()
     for planned in plan.passes:
@@ -95,7 +94,6 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
 
 
 def _bare(backbone: Backbone, shown: list[Tensor]) -> float:
-    """Seconds of the forwards of all batches."""
     begin = perf_counter()
     for pixels in shown:
         backbone.visit(pixels, lambda _: None, [])

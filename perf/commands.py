@@ -37,7 +37,6 @@ def mini_rows(setting: Setting) -> Iterator[Row]:
 
 
 def _whole(words: Sequence[str]) -> float:
-    """Seconds of a command."""
     begin = time.perf_counter()
     subprocess.run([*PROGRAM, *words], check=True, capture_output=True)
     return time.perf_counter() - begin

@@ -88,7 +88,6 @@ def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
 
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    """The numbers of every page of every suite, and their digests."""
     from layerboard.leaderboards.pages.build import pages_of
     from layerboard.leaderboards.pages.csv import SUMS, csv_page, sums_text
 
@@ -98,7 +97,6 @@ def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    """For each trained backbone its files, in a folder of its own."""
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.hub import eval_results, model_indices
 

@@ -57,7 +57,6 @@ class Result:
         return f"<div><p><b>{escape(self.title)}</b></p>{table if len(rows) else ''}{notes}{parts}</div>"
 
     def _shown(self, most: int | None) -> "tuple[pd.DataFrame, list[str]]":
-        """The first rows, and that there are more."""
         table = self.frame if self.table is None else self.table
         more = len(table[most:]) if most else 0
         return table[:most], [f"{more} more rows: see frame."] if more else []

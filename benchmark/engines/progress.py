@@ -276,7 +276,6 @@ class OneLine:
             self._stream.flush()
 
     def _write(self, line: str) -> None:
-        """Write over the line that is there."""
         if line or self._length:
             line = printable(line[:WIDEST])
             self._stream.write(f"\r{line}{' ' * (self._length - len(line))}{'' if line else chr(13)}")

@@ -236,7 +236,6 @@ def _memory(run: Prepared, workers: int) -> int:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process has had."""
     if sys.platform == "win32":
         import psutil
 
@@ -247,7 +246,6 @@ def _peak_bytes() -> int:
 
 
 def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
-    """What is not counted, and what is wrong."""
     if asked := {job.task.entry.name for jobs in run.backbones for job in jobs.questions}:
         yield f"Not counted: {', '.join(sorted(asked))}."
     if request.engine == "ray":

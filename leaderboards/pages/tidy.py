@@ -99,7 +99,6 @@ def _in_order(
 
 
 def _texts(rows: pd.DataFrame, columns: Sequence[str], decimals: int) -> pd.DataFrame:
-    """Some columns as text, numbers with so many decimals."""
     text = pd.DataFrame({column: rows[column].astype(str) for column in columns})
     for column in NUMBERS:
         if column in text:

@@ -125,7 +125,6 @@ def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spe
 
 
 def _others(report: Report, best: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Numbers of others of a column, marked as such."""
     rows: pd.DataFrame = report.published[report.published["column"] == best["column"].iloc[0]]
     return rows.assign(**{key: "published"})
 

@@ -53,6 +53,5 @@ def _table(board: Board) -> pd.DataFrame:
 
 
 def _changes(repository: Repository, start: int, stop: int) -> dict[str, Any]:
-    """What some submissions changed, score by score and counted."""
     changes = repository.changes(start, stop)
     return {"changes": changes.to_dict("records"), "counts": changes["change"].value_counts().items()}

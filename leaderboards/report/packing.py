@@ -56,6 +56,5 @@ def _column(values: "pd.Series[Any]") -> Any:  # noqa: ANN401 - JSON
 
 
 def _short(value: float) -> float | int:
-    """A number with `DECIMALS`, whole where it is."""
     rounded = round(value, DECIMALS)
     return int(rounded) if rounded == int(rounded) else rounded

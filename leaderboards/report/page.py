@@ -121,7 +121,6 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
 
 
 def _table_blocks(report: Report) -> list[Block]:
-    """The leaderboard's blocks: every number of the charts as a table."""
     board = report.board
     blocks = section_blocks(board, beyond=False)
     blocks += provenance_blocks(board) if len(board.plain) else []

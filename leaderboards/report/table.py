@@ -84,7 +84,6 @@ def _fact(key: str, value: Any) -> _SortedCell:  # noqa: ANN401  # a word, or a 
 
 
 def _rank(rank: MeanRank) -> _SortedCell:
-    """A mean rank with its interval in smaller letters."""
     note = f"{rank.low:.1f} to {rank.high:.1f}" if rank.low == rank.low else ""
     return {"text": f"{rank.value:.1f}", "value": f"{rank.value:.4f}", "left": False, "note": note}
 

@@ -94,7 +94,6 @@ def stated_heads(values: Mapping[str, object]) -> int | None:
 
 
 def _convert_vit(tensors: Tensors, spec: BackboneSpec) -> Converted:
-    """A plain or distilled Vision Transformer."""
     distilled = "dist_token" in tensors
     names = DEIT_NAMES if distilled else VIT_NAMES
     renamed = rename(tensors, names, spec)

@@ -50,7 +50,6 @@ def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tenso
 
 
 def _below(tensors: Tensors, prefix: str) -> dict[str, Tensor]:
-    """Tensors below a prefix, without it."""
     return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
 

@@ -173,7 +173,6 @@ def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]
 
 
 def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
-    """Confusion matrix of one image."""
     queries = functional.normalize(torch.from_numpy(grid).float().flatten(0, 1), dim=-1)
     voted = vote(most_similar(queries, rows, how.k), labels, how.temperature)
     given = label_map(voted.view(*grid.shape[:2], -1), (truth.shape[1], truth.shape[0]))

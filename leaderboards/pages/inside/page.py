@@ -74,7 +74,6 @@ def inside_page(board: Board) -> Page:
 
 
 def _without_nothing(block: Block) -> Block:
-    """A plot of zeros alone as a sentence that says so."""
     if isinstance(block, Plot) and [*block.frame["y"].dropna().unique()] == [0]:
         return said("{title}: 0 in every block of every backbone.", title=block.title)
     return block

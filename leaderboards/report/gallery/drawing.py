@@ -169,7 +169,6 @@ def drawn(drawing: Drawing, every: ExampleSets, pictures: SharedPictures) -> tup
 
 
 def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:
-    """What the best layer of another backbone makes of an example."""
     words, right = drawing.answer(examples, index)
     text = f"{examples.backbone}, layer {examples.layer}: {words}"
     return text if right is None else judged(text, right)

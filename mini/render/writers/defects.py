@@ -93,7 +93,6 @@ def _centre(rng: Rng, figure: Mask) -> NDArray[np.float64]:
 
 
 def _stroke(rng: Rng, figure: Mask) -> Mask:
-    """Pixels near a line through the figure."""
     centre, turn = _centre(rng, figure), rng.uniform(0, np.pi)
     rows, columns = np.indices(figure.shape)
     along = (rows - centre[0]) * np.sin(turn) + (columns - centre[1]) * np.cos(turn)
@@ -102,7 +101,6 @@ def _stroke(rng: Rng, figure: Mask) -> Mask:
 
 
 def _blot(rng: Rng, figure: Mask) -> Mask:
-    """Pixels of a round spot on the figure."""
     centre = _centre(rng, figure)
     rows, columns = np.indices(figure.shape)
     return np.asarray(np.hypot(rows - centre[0], columns - centre[1]) < rng.uniform(3.5, 6.5))
