@@ -1,6 +1,5 @@
 """Images that show the same thing: found among all others, and told by a threshold of the cosine."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statist
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.copies import COPIES
-from layerboard.tasks.datasets.instances import DISTRACTOR, Instance, Instances
+from layerboard.tasks.datasets.instances import DISTRACTOR, Instance, Instances, sought
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.instances import NEGATIVES, NONE, Pairs, Retrieved, retrieve
@@ -169,20 +168,11 @@ class InstancesTask(VectorTask):
     # ---- examples -------------------------------------------------------------------------------
 
     @cached_property
-    def queries(self) -> tuple[Instance, ...]:
-        """The examples: queries that have something to find, the things in turn."""
-        asking = [image for image in self._images if image.part != "database" and self._own(image)]
-        rows = drawn([image.sample.key for image in asking], QUERIES, [image.thing for image in asking])
-        return tuple(asking[row] for row in rows)
-
-    @cached_property
-    def _there(self) -> Mapping[str, int]:
-        """How many images of each thing are looked for."""
-        return Counter(image.thing for image in self._images if image.part != "query" and image.thing)
-
-    def _own(self, query: Instance) -> int:
-        """How many images a query has to find."""
-        return self._there.get(query.thing, 0) - (query.part == "")
+    def queries(self) -> Mapping[str, tuple[Instance, int]]:
+        """The examples by name, of all things in turn, and how many images each has to find."""
+        pairs = [pair for pair in zip(self._images, sought(self._images), strict=True) if pair[1]]
+        keys, things = [image.sample.key for image, _ in pairs], [image.thing for image, _ in pairs]
+        return {keys[row]: pairs[row] for row in drawn(keys, QUERIES, things)}
 
     def _predicted(
         self, features: NDArray[np.float32], images: Sequence[Instance], precision: Mapping[str, float]
@@ -199,8 +189,8 @@ class InstancesTask(VectorTask):
         )
         row_of = {image.sample.key: row for row, image in enumerate(images)}
         ranked = np.array([row for row, image in enumerate(images) if image.part != "query"])
-        for number, query in enumerate(self.queries):
-            if (row := row_of.get(query.sample.key)) is None:
+        for number, (key, (query, _)) in enumerate(self.queries.items()):
+            if (row := row_of.get(key)) is None:
                 continue
             others = ranked[ranked != row]
             cosines = cosine(features[others], features[row : row + 1])[:, 0].astype(np.float32)
@@ -209,21 +199,20 @@ class InstancesTask(VectorTask):
             keys[number, : len(first)] = [images[other].sample.key for other in others[first]]
             kinds[number, : len(first)] = np.where(same[first], "same", "wrong")
             near[number, : len(first)] = cosines[first].round(4)
-        chosen = [precision.get(query.sample.key, np.nan) for query in self.queries]
-        values = np.array(chosen, np.float32)
+        values = np.array([precision.get(key, np.nan) for key in self.queries], np.float32)
         return {"neighbour": keys.astype(str), "kind": kinds, "cosine": near, "average_precision": values}
 
     def facts(self) -> Predicted:
         return {
-            "query": np.array([query.sample.key for query in self.queries]),
-            "positives": np.array([self._own(query) for query in self.queries], np.int64),
+            "query": np.array([*self.queries]),
+            "positives": np.array([number for _, number in self.queries.values()], np.int64),
         }
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         samples = [image.sample for image in self._images]
         ranks = [layer["neighbour"][:, rank] for rank in range(RANKED) for layer in predicted]
         near = [str(key) for names in ranks for key in names]
-        return by_key(samples, [query.sample.key for query in self.queries]) | by_key(samples, near)
+        return by_key(samples, [*self.queries]) | by_key(samples, near)
 
 
 def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts]:

@@ -153,6 +153,16 @@ def _own(at: DataLocation, data: Data, name: str) -> Data | ProbedImages:
     return data.limited(at.limit).named(name)
 
 
+def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:
+    """How the user's own images were understood, in words, for those roles; for their own, if for none."""
+    lines = []
+    for name, data in own.items():
+        served = [data.serving(role) for role in OWN_ROLES if role in roles]
+        every = [each for each in served if each is not None] or [data]
+        lines += [f"{name}: {each.limited(at.limit).coverage}" for each in every]
+    return lines
+
+
 def _lacking(task: TaskEntry, own: Collection[Data]) -> str:
     """What the user's own images lack for a task."""
     if task.role not in OWN_ROLES:
@@ -174,9 +184,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     read_own = cache(partial(own_datasets, at.images, at.labelling))
     readers = {role: [cache(read) for read in _readers_of(role, at, read_own, named=named)] for role in roles}
     if at.images and roles & {*OWN_ROLES}:
-        bound.understood += [
-            f"{name}: {data.limited(at.limit).coverage}" for name, data in read_own().items()
-        ]
+        bound.understood += _understood(at, read_own(), roles if named else ())
     for task in tasks:
         if named and not readers[task.role]:
             bound.absent.append(Unbound(task.name, _lacking(task, read_own().values())))

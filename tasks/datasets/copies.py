@@ -41,18 +41,10 @@ def _rotated(image: Image.Image, random: np.random.Generator) -> Image.Image:
     return image.rotate(10 if random.integers(2) else -10, Image.Resampling.BICUBIC)
 
 
-def _mirrored(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    return ImageOps.mirror(image)
-
-
 def _coloured(image: Image.Image, random: np.random.Generator) -> Image.Image:
     for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
         image = enhance(image).enhance(float(random.uniform(0.6, 1.4)))
     return image
-
-
-def _blurred(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    return image.filter(ImageFilter.GaussianBlur(2))
 
 
 def _captioned(image: Image.Image, random: np.random.Generator) -> Image.Image:
@@ -75,9 +67,9 @@ COPIES: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
     "crop": _cropped,
     "half size": _halved,
     "rotated": _rotated,
-    "mirrored": _mirrored,
+    "mirrored": lambda image, _: ImageOps.mirror(image),
     "colours": _coloured,
-    "blurred": _blurred,
+    "blurred": lambda image, _: image.filter(ImageFilter.GaussianBlur(2)),
     "caption": _captioned,
 }
 

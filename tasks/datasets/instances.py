@@ -1,7 +1,7 @@
 """Images of things that are to be found again: the user's own, and the test halves of SOP and CUB."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -41,6 +41,11 @@ class Instance(NamedTuple):
     part: Part = ""  # where it is alone; "" for an image that asks for all others and is looked for
     kind: str = ""  # kind of a copy; "" for an image as it is
 
+    @property
+    def asks(self) -> bool:
+        """Whether it is a query."""
+        return self.thing != "" and self.part != "database"
+
 
 @dataclass(frozen=True, slots=True)
 class Instances(Data):
@@ -62,6 +67,9 @@ class Instances(Data):
     def truth(self) -> tuple[object, ...]:
         return tuple(image[1:] for image in self.images)
 
+    def described(self) -> Iterator[tuple[str, str, str, str]]:
+        yield from ((image.sample.key, "", image.thing, image.part) for image in self.images)
+
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
@@ -76,12 +84,17 @@ class Instances(Data):
         return replace(self, images=tuple(few), coverage=self.coverage.noted(note))
 
 
+def sought(images: Sequence[Instance]) -> list[int]:
+    """How many other images each of some images has to find; 0 for what is no query."""
+    there = Counter(image.thing for image in images if image.part != "query")
+    return [there[image.thing] - (image.part == "") if image.asks else 0 for image in images]
+
+
 def instances(name: str, images: Iterable[Instance], where: str, coverage: Coverage) -> Instances:
     """A dataset of images in any order, which its coverage counts; InputError where none asks for another."""
     every = tuple(sorted(images, key=lambda image: image.sample.key))
-    there = Counter(image.thing for image in every if image.part != "query")
-    asking = [image for image in every if image.part != "database"]
-    alone = [image.sample.key for image in asking if there[image.thing] < (1 if image.part else 2)]
+    asking = [pair for pair in zip(every, sought(every), strict=True) if pair[0].asks]
+    alone = [image.sample.key for image, number in asking if not number]
     if len(alone) == len(asking):
         raise InputError(
             f"expected a query and another image of one thing in {where}, found "
@@ -92,7 +105,8 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
         Count("queries", len(asking) - len(alone)),
         Count("database images", sum(image.part != "query" for image in every)),
     )
-    remarks = [*coverage.remarks, *([f"{counted(there[''], 'distractor')}"] if there[""] else [])]
+    distractors = sum(not image.thing for image in every)
+    remarks = [*coverage.remarks, *([f"{counted(distractors, 'distractor')}"] if distractors else [])]
     if alone:
         remarks.append(f"{counted(len(alone), 'image')} alone of its thing, not asked for ({some(alone, 2)})")
     return Instances(name, every, replace(coverage, counts=counts, remarks=tuple(remarks)))
@@ -229,12 +243,11 @@ class InstanceEntry(DatasetEntry[Instances]):
     def _listed(self, root: Path) -> list[tuple[str, str]]:
         """The thing of each image of the test half, and its path below the root; raises InputError."""
         if not self.table:
-            folders = [
-                name for name in storage.folder_names(root / "images") if int(_number(name)) > TRAINING
-            ]
+            folders = storage.folder_names(root / "images")
             return [
                 (name, f"images/{name}/{file}")
                 for name in folders
+                if name[:3].isdecimal() and int(name[:3]) > TRAINING
                 for file in storage.file_names(root / "images" / name)
             ]
         path = root / self.table
@@ -248,11 +261,6 @@ class InstanceEntry(DatasetEntry[Instances]):
                 f"expected {' '.join(COLUMNS)} in line {wrong[0]} of {path}, found another number of words"
             )
         return [(thing, storage.require_inside(image, str(path))) for _, thing, _, image in rows]
-
-
-def _number(folder: str) -> str:
-    """The number before the name of a class folder; "0" without one."""
-    return folder.partition(".")[0] if folder.partition(".")[0].isdecimal() else "0"
 
 
 SOP = InstanceEntry("sop", "Stanford_Online_Products", things=11_316, images=60_502, table="Ebay_test.txt")

@@ -23,9 +23,8 @@ def score_instances(features: Path) -> ScoreReport:
     arrays = read_archive(features, ("features", "groups"), optional=("roles",))
     values = as_features(arrays["features"], f"features of {features}")
     groups = as_labels(arrays["groups"], f"groups of {features}", len(values), text=True).astype(str)
-    roles = np.full(len(values), "")
-    if "roles" in arrays:
-        roles = as_labels(arrays["roles"], f"roles of {features}", len(values), text=True).astype(str)
+    both = arrays.get("roles", np.full(len(values), ""))
+    roles = as_labels(both, f"roles of {features}", len(values), text=True).astype(str)
     if unknown := sorted({*roles.tolist()} - {*ROLES, ""}):
         raise InputError(
             f"expected {', '.join(ROLES)} or nothing as roles of {features}, found {some(unknown)}"
