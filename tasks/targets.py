@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from layerboard.tasks.base import Device, Items, Outcome, Over, Score, Source, Statistic, digest
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
@@ -29,6 +29,7 @@ from layerboard.zoo.view.views import ResizeCrop, View
 
 LEAST = 10  # images below which nothing is said
 SHOWN = 16  # images whose predictions are kept
+FEW_LABELS = 4  # labels up to which intervals are those of a share; found by simulation
 PRESENT = 0.5  # prediction from which on an image is said to have a label
 SAME = "the same for all images"
 
@@ -75,6 +76,11 @@ class TargetTask(VectorTask):
     def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
         """Columns by metric of what was true and predicted, [images targets], and why others have none."""
 
+    @property
+    def over(self) -> Over:
+        """What its scores are taken over."""
+        return "items"
+
     @abstractmethod
     def agreement(self, row: int, values: Floats) -> float:
         """How well the image at a place was predicted by those values, [targets]: 0 to 100."""
@@ -98,7 +104,7 @@ class TargetTask(VectorTask):
             return Outcome((), empty=next(iter(missing.values())))
         keys = tuple(self.data.samples[row].key for row in rows)
         clusters = tuple(self.data.groups[row] for row in rows)
-        statistics = {metric: Statistic(metric) for metric in columns}
+        statistics = {metric: Statistic(metric, self.over) for metric in columns}
         items = Items("images", keys, clusters, ("",) * len(keys), columns, statistics)
         scores = (Score(metric, float(each.mean()), len(keys), "images") for metric, each in columns.items())
         return Outcome(tuple(scores), items, missing=missing, predicted=self._predicted(rows, predicted[""]))
@@ -225,6 +231,11 @@ class MultilabelTask(TargetTask):
         precision, area = linearised.average_precision, linearised.area_under_roc
         columns = {f"macro AP{way}": mean(precision, way) for way in predicted}
         return columns | {f"macro AUROC{way}": mean(area, way) for way in predicted}, {}
+
+    @property
+    def over(self) -> Over:
+        """Of few labels intervals are those of shares; Student's miss too often where few images have one."""
+        return "ranks" if np.count_nonzero(self.data.judged) <= FEW_LABELS else "items"
 
     def agreement(self, row: int, values: Floats) -> float:
         """Percent of the pairs of a label that an image has, and one that it has not, ranked right."""

@@ -54,23 +54,10 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
         raise InputError(
             f"expected images ({', '.join(IMAGE_EXTENSIONS)} and others) below {folder}, found none{ignored}"
         )
-    groups = labelling.groups
     if labelling.labels == NO_LABELS:
         return _unlabelled(name, tree)
     if tables := _tables(tree, labelling):
-        inside = {table.path.resolve() for table in tables}
-        root = tree.root.resolve()
-        tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
-        columns = find_targets(tables, labelling.target)
-        if tables[0].of_things and not columns:
-            return of_table(name, tree, tables[0])
-        for table in tables:
-            require_columns(table, FILE_COLUMNS, *(() if columns else (LABEL_COLUMNS,)))
-        files, remarks, notes = match(tables, tree, *((columns.said, columns.noun) if columns else ()))
-        grouped, remarks = _in_groups(_in_split_folders(files), remarks, tree, groups)
-        if columns:
-            return _targets(name, tree, columns, grouped, remarks, notes)
-        return _classes(name, tree, grouped, remarks, notes)
+        return _tabled(name, tree, tables, labelling)
     if labelling.target in ("number", "labels"):
         raise InputError(
             f"--target {labelling.target} is of a table that says it of each image, which {folder} has not; "
@@ -85,7 +72,23 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
             f"({some(loose)}); move every image into a folder that is named after its class, or say the "
             "classes with --labels FILE.csv"
         )
-    return _classes(name, tree, *_in_groups(*_class_folders(tree), tree, groups), [])
+    return _classes(name, tree, *_in_groups(*_class_folders(tree), tree, labelling.groups), [])
+
+
+def _tabled(name: str, tree: ImageTree, tables: Sequence[LabelTable], labelling: Labelling) -> Data:
+    """The dataset of images of which tables say classes, numbers, labels, or what thing they show."""
+    inside, root = {table.path.resolve() for table in tables}, tree.root.resolve()
+    tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
+    columns = find_targets(tables, labelling.target)
+    if tables[0].of_things and not columns:
+        return of_table(name, tree, tables[0])
+    for table in tables:
+        require_columns(table, FILE_COLUMNS, *(() if columns else (LABEL_COLUMNS,)))
+    files, remarks, notes = match(tables, tree, *((columns.said, columns.noun) if columns else ()))
+    grouped, remarks = _in_groups(_in_split_folders(files), remarks, tree, labelling.groups)
+    if columns:
+        return _targets(name, tree, columns, grouped, remarks, notes)
+    return _classes(name, tree, grouped, remarks, notes)
 
 
 def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:

@@ -57,8 +57,10 @@ class Targets(Data):
         return self.targets, self.values.tolist(), self.fold.tolist(), self.groups
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
-        for sample, group in zip(self.samples, self.groups, strict=True):
-            yield sample.key, "", group if group != sample.key else "", ""
+        split = (self.fold == ALWAYS_TRAINING).any()
+        for sample, group, fold in zip(self.samples, self.groups, self.fold, strict=True):
+            side = ("train" if fold == ALWAYS_TRAINING else "val") if split else ""
+            yield sample.key, "", "" if group == sample.key else group, side
 
     def serving(self, role: str) -> Data | None:
         """Tasks that need no classes may look at the images alone."""
