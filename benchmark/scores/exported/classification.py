@@ -2,15 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from layerboard.benchmark.scores.exported.arrays import Floats, as_feature_pair, as_labels, read_archive
+from layerboard.benchmark.scores.exported.arrays import (
+    Array,
+    Floats,
+    as_feature_pair,
+    as_labels,
+    read_archive,
+)
 from layerboard.benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.metrics.folds import stratified_folds
+from layerboard.tasks.metrics.leave_out import nearest_outside
 from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
 from layerboard.tasks.metrics.softmax import fit_softmax, held_out, standardised
 from layerboard.tasks.probes import metric_of, too_few
@@ -19,6 +29,8 @@ from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError
 
 ARRAYS = ("train", "train_labels", "test", "test_labels")
+EVERY = "there are no test items: every train item is tested once, by others that are not of its group"
+Rows = slice | NDArray[np.bool_]  # of some items
 TOPS = (1, 5)
 
 
@@ -33,6 +45,15 @@ class LabelledFeatures:
     truth: Integers  # the same of the test items, [m]; -1, or a class without train items, is never right
     classes: int  # how many classes train and test items have together
     notes: tuple[str, ...]  # a sentence where test items cannot be right
+    groups: Integers | None = None  # numbers of groups, [n], where every train item is a test item
+
+    @property
+    def parts(self) -> list[tuple[Rows, Rows]]:
+        """Train items and the test items that are classified by them."""
+        if self.groups is None:
+            return [(slice(None), slice(None))]
+        folds = stratified_folds(self.labels, self.groups)
+        return [(folds != fold, folds == fold) for fold in np.unique(folds)]
 
     def report(
         self,
@@ -66,10 +87,14 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
     ks, temperature = tuple(ks) or (rule.k,), temperature or rule.temperature
     _check_counts("--k", ks, len(given.train), "the number of train items")
     train, test = given.train.astype(np.float32), given.test.astype(np.float32)
-    neighbours = nearest(train, test, max(ks))
+    if given.groups is None:
+        neighbours = nearest(train, test, max(ks))
+    else:
+        neighbours = nearest_outside(train, given.groups, max(ks))
     rows: dict[str, tuple[float, ...]] = {}
     for k in ks:
-        ranked = vote(neighbours, given.labels, k, given.classes, temperature)
+        most = min(k, neighbours.index.shape[1])
+        ranked = vote(neighbours, given.labels, most, given.classes, temperature)
         rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, given.truth, top).mean()) for top in TOPS)
     scores = {f"top-{top} {k}": row[i] for k, row in rows.items() for i, top in enumerate(TOPS)}
     return given.report("neighbours", {"k": ks, "temperature": temperature}, scores, rows)
@@ -86,18 +111,21 @@ def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None =
     rule = replace(rule, shots=tuple(shots) or rule.shots)
     if penalty is not None:
         rule = replace(rule, penalties=(), penalty=penalty)
-    counts = np.bincount(given.labels)
-    fewest, test, truth = int(counts.min()), as_tensor(given.test), as_tensor(given.truth)
+    classes, parts = int(given.labels.max()) + 1, given.parts
+    fewest = min(int(np.bincount(given.labels[known], minlength=classes).min()) for known, _ in parts)
     _check_counts("--shots", rule.shots, fewest, "the items of the smallest train class", least_alone=True)
     scores: dict[str, float | None] = {metric_of(number): None for number in rule.shots}
     penalties: dict[str, Sequence[float]] = {}
     beyond = [number for number in rule.shots if number > fewest]
     for number in (number for number in rule.shots if number <= fewest):
-        drawn = [given.train[draw_shots(given.labels, len(counts), number, seed)] for seed in rule.seeds]
-        probes = [fit_few_shot(as_tensor(items), rule) for items in drawn]
-        right = [probe.correct(test, truth).mean() for probe in probes]
-        scores[metric_of(number)] = 100.0 * float(np.mean(right))
-        penalties[metric_of(number)] = [probe.penalty for probe in probes]
+        right, chosen = np.zeros((len(rule.seeds), len(given.truth)), np.bool_), []
+        for (known, asked), (row, seed) in product(parts, enumerate(rule.seeds)):
+            train, labels = given.train[known], given.labels[known]
+            probe = fit_few_shot(as_tensor(train[draw_shots(labels, classes, number, seed)]), rule)
+            right[row, asked] = probe.correct(as_tensor(given.test[asked]), as_tensor(given.truth[asked]))
+            chosen.append(probe.penalty)
+        scores[metric_of(number)] = 100.0 * float(np.mean(right.mean(axis=1)))
+        penalties[metric_of(number)] = chosen
     how = "chosen on held-out shots" if rule.penalties else rule.penalty
     parameters: dict[str, Json] = {"shots": rule.shots, "seeds": rule.seeds, "penalty": how}
     rows = {metric: (score,) for metric, score in scores.items()}
@@ -114,21 +142,28 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     given = _of_train_classes(_read(path, constant=False))
     changes = {name: value for name, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
     rule = replace(config_of(STANDARD, "linear"), **changes)
-    classes, labels, truth = int(given.labels.max()) + 1, as_tensor(given.labels), as_tensor(given.truth)
-    held = as_tensor(held_out(given.labels, classes, rule))
-    train, test = as_tensor(given.train.astype(np.float32)), as_tensor(given.test.astype(np.float32))
-    scores, rates = dict[str, float](), dict[str, float]()
-    for metric, (items, asked) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
-        probe = fit_softmax(items, labels, held, classes, rule)
-        scores[metric] = 100.0 * float(probe.correct(asked, truth).mean())
-        rates[metric] = probe.rate
+    classes, rates = int(given.labels.max()) + 1, dict[str, list[float]](top1=[], **{"top1-bn": []})
+    right = {metric: np.zeros(len(given.truth), np.bool_) for metric in rates}
+    for known, asked in given.parts:
+        labels, truth = as_tensor(given.labels[known]), as_tensor(given.truth[asked])
+        held = as_tensor(held_out(given.labels[known], classes, rule))
+        train, test = (as_tensor(x.astype(np.float32)) for x in (given.train[known], given.test[asked]))
+        for metric, (items, new) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
+            probe = fit_softmax(items, labels, held, classes, rule)
+            right[metric][asked] = probe.correct(new, truth)
+            rates[metric].append(probe.rate)
+    scores = {metric: 100.0 * float(each.mean()) for metric, each in right.items()}
     parameters = {name: getattr(rule, name) for name in ("epochs", "batch", "momentum", "rates", "seed")}
     rows = {metric: (score,) for metric, score in scores.items()}
-    return given.report("probe", parameters, scores, rows, {"rates": rates})
+    chosen = {metric: each if given.groups is not None else each[0] for metric, each in rates.items()}
+    return given.report("probe", parameters, scores, rows, {"rates": chosen})
 
 
 def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     """A checked archive of labelled features, whose train features may be constant where that is said."""
+    arrays = read_archive(path, ARRAYS[:2], (*ARRAYS[2:], "groups"))
+    if not {*ARRAYS[2:]} & {*arrays}:
+        return _every(path, arrays, constant=constant)
     arrays = read_archive(path, ARRAYS)
     train, test = as_feature_pair(arrays, "train", "test", path, constant=constant)
     known = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
@@ -138,6 +173,25 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     strangers = int((~np.isin(truth, labels)).sum())
     note = f"{strangers:,} of {len(test):,} test items have a class that no train item has"
     return LabelledFeatures(path, train, labels, test, truth, len(names), (note,) if strangers else ())
+
+
+def _every(path: Path, arrays: Mapping[str, Array], *, constant: bool) -> LabelledFeatures:
+    """An archive without test items, of which every train item is tested by others."""
+    both = {"train": arrays["train"], "test": arrays["train"]}
+    train, _ = as_feature_pair(both, "train", "test", path, constant=constant)
+    labels = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
+    names, labels = np.unique(labels, return_inverse=True)
+    groups = np.arange(len(train))
+    if "groups" in arrays:
+        given = as_labels(arrays["groups"], f"groups of {path}", len(train), text=True)
+        groups = np.unique(given, return_inverse=True)[1]
+    pairs = np.unique(np.stack([labels, groups]), axis=1)[0]
+    if (alone := names[np.bincount(pairs) < 2]).size:
+        raise InputError(
+            f"expected items of two groups in every class of {path}, which has no test items, found one in "
+            f"class {alone[0]}; add items or test"
+        )
+    return LabelledFeatures(path, train, labels, train, labels, len(names), (EVERY,), groups)
 
 
 def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:

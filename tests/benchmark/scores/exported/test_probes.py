@@ -81,3 +81,17 @@ def test_wrong_arrays(says, archive, command):
     assert "train items of two classes or more" in says(command, "--features", one).error
     bad = archive(**pool(train=np.full((260, 24), np.nan, np.float32)))
     assert "expected finite numbers" in says(command, "--features", bad).error
+
+
+@pytest.mark.parametrize(("command", "options"), [("knn", ()), ("fewshot", ("--shots", 5)), ("linear", ())])
+def test_without_test_items_every_item_is_tested_outside_its_group(scores, archive, command, options):
+    generator = np.random.default_rng(3)
+    labels, groups = generator.permutation(np.arange(60) % 3), np.repeat(np.arange(15), 4)
+    copies = np.repeat(generator.standard_normal((15, 5)), 4, axis=0)  # fifteen items of random classes
+    copies = (copies + 1e-4 * generator.standard_normal((60, 5))).astype(np.float32)
+    planted = (np.eye(3)[labels] + 0.01 * generator.standard_normal((60, 3))).astype(np.float32)
+    path = archive(train=copies, train_labels=labels, groups=groups)
+    assert next(iter(scores(command, "--features", path, *options)["scores"].values())) < 70
+    found = scores(command, "--features", archive(train=planted, train_labels=labels), *options)
+    assert next(iter(found["scores"].values())) == 100
+    assert found["n"] == 60
