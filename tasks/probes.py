@@ -35,6 +35,7 @@ from layerboard.zoo.errors import InputError
 Rows = slice | NDArray[np.bool_]  # of some images
 
 QUERIES = 16  # tested images whose predictions are kept, the classes in turn
+PICTURED = 6  # mistakes of which an image is kept
 MISTAKES = 128  # pairs of classes of which it is kept how often one is taken for the other, the commonest
 ECE = "ECE "  # before the name of a metric: the calibration of what it counts
 UNTRAINED = "a fold leaves no image of a class to learn from; a class needs images of more groups"
@@ -56,25 +57,27 @@ class Answers(NamedTuple):
         draws = zip(np.atleast_2d(self.confidence), np.atleast_2d(self.given == truth), strict=True)
         return 100.0 * float(np.mean([expected_calibration_error(*draw) for draw in draws]))
 
-    def by_class(self, truth: Integers, classes: int) -> Predicted:
+    def by_class(self, truth: Integers, classes: int, keys: Sequence[str]) -> Predicted:
         """Images of each class and those that are right, [classes], and the commonest mistakes.
 
-        A mistake is a row of the true class, the class given and the number of images, zeros for none. Of
-        several draws they are means, and mistakes are rounded.
+        A mistake is a row of the true class, the class given and the number of images, zeros for none; of the
+        first ones the name of an image is kept. Of several draws they are means, and mistakes are rounded.
         """
         given = np.atleast_2d(self.given)
         wrong = given != truth
         cells = (truth * classes + given)[wrong]
-        pairs, counts = np.unique(cells, return_counts=True)
+        pairs, firsts, counts = np.unique(cells, return_index=True, return_counts=True)
         counts = np.round(counts / len(given)).astype(np.int64)
         order = np.argsort(-counts, kind="stable")[:MISTAKES]
         order = order[counts[order] > 0]
         mistaken = np.zeros((MISTAKES, 3), np.int32)
         mistaken[: len(order)] = np.stack([*np.divmod(pairs[order], classes), counts[order]], axis=1)
+        images = np.nonzero(wrong)[1][firsts[order[:PICTURED]]]
+        names = np.asarray([*(keys[row] for row in images), *[""] * (PICTURED - len(images))])
         every = np.bincount(truth, minlength=classes)
         right = np.bincount(np.broadcast_to(truth, given.shape)[~wrong], minlength=classes)
         shares = right if len(given) == 1 else right / len(given)
-        return {"class_right": shares, "class_images": every, "mistaken": mistaken}
+        return {"class_right": shares, "class_images": every, "mistaken": mistaken, "mistaken_image": names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +252,7 @@ class LabelledTask(VectorTask):
             if key in rows:
                 row = rows[key]
                 predicted[number], right[number] = names[given[row]], given[row] == images.truth[row]
-        by_class = answers.by_class(images.truth, len(self.classes))
+        by_class = answers.by_class(images.truth, len(self.classes), images.keys)
         return {"predicted": predicted, "right": right, **by_class}
 
     def facts(self) -> Predicted:
@@ -260,7 +263,8 @@ class LabelledTask(VectorTask):
         return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str), "classes": every}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        return by_key(self.images.tested.samples, self.queries)
+        mistaken = [str(key) for layer in predicted for key in layer["mistaken_image"]]
+        return by_key(self.images.tested.samples, [*self.queries, *filter(None, mistaken)])
 
 
 _PENALTIES = tuple(2.0**power for power in range(-6, 21, 2))

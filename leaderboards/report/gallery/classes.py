@@ -3,13 +3,18 @@
 from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
+from scipy.special import betaincinv
 
-from layerboard.leaderboards.report.gallery.examples import ExampleSets
+from layerboard.leaderboards.display import counted
+from layerboard.leaderboards.report.gallery.drawing import SharedPictures
+from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 from layerboard.leaderboards.sections.tables import mark_of
 from layerboard.tasks.blocks import Cell
 from layerboard.tasks.metrics.arrays import Floats
 
 MOST = 30  # classes that are shown
+TAIL = 0.025  # of an interval of 95 %
 NAMED = 3  # classes that are named beside one that is taken for them
 
 
@@ -46,10 +51,10 @@ def class_accuracy(every: ExampleSets) -> ClassAccuracy | None:
     )
 
 
-def class_table(every: ExampleSets) -> dict[str, object]:
+def class_table(every: ExampleSets, pictures: SharedPictures) -> dict[str, object]:
     """Title, heads and rows of the classes that the first backbone tells worst, the other backbones beside.
 
-    Nothing where no classes were kept.
+    Its commonest mistakes stand with a picture each. Nothing where no classes were kept.
     """
     if (kept := class_accuracy(every)) is None:
         return {}
@@ -58,10 +63,28 @@ def class_table(every: ExampleSets) -> dict[str, object]:
         taken.setdefault(true, []).append(f"{kept.names[given]} ({count})")
     rows: list[tuple[str | Cell, ...]] = []
     for row in kept.lowest[:MOST]:
-        shares = kept.shares[:, row]
-        cells = [Cell(f"{share:.0f}", mark_of(best=share == shares.max(), tied=False)) for share in shares]
+        shares, count = kept.shares[:, row], kept.images[row]
+        hits = shares / 100 * count
+        low, high = betaincinv(hits, count - hits + 1, TAIL), betaincinv(hits + 1, count - hits, 1 - TAIL)
+        ends = 100 * np.where(hits > 0, low, 0), 100 * np.where(hits < count, high, 1)
+        cells = [
+            Cell(f"{share:.0f} ({least:.0f} to {most:.0f})", mark_of(best=share == shares.max(), tied=False))
+            for share, least, most in zip(shares, *ends, strict=True)
+        ]
         named = ", ".join(taken.get(row, [])[:NAMED])
         rows.append((kept.names[row], str(kept.images[row]), *cells, named))
     which = f", the {MOST} lowest" if len(kept.lowest) > MOST else ""
     heads = ("class", "images", *kept.backbones, f"{every[0].backbone} takes it for (images)")
-    return {"title": f"Accuracy by class, percent{which}", "heads": heads, "rows": rows}
+    title = f"Accuracy by class, percent{which}"
+    return {"title": title, "heads": heads, "rows": rows, "mistakes": _mistakes(every[0], kept, pictures)}
+
+
+def _mistakes(best: ExampleSet, kept: ClassAccuracy, pictures: SharedPictures) -> list[tuple[Markup, str]]:
+    """An image of each of the commonest mistakes, and what is mistaken for what."""
+    if "mistaken_image" not in best.arrays:  # of a run before they were kept
+        return []
+    shown = []
+    for name, (true, given, count) in zip(best.at_best("mistaken_image"), kept.mistaken, strict=False):
+        text = f"{kept.names[true]} taken for {kept.names[given]}: {counted(count, 'images')}"
+        shown.append((pictures.shown(best, name, f"{text}, {name}"), text))
+    return shown

@@ -39,7 +39,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
             drawing = DRAWINGS.get(column.task)
             intro, examples = drawn(drawing, every, pictures) if drawing else clusters(every, pictures)
             task = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
-            tasks.append(task | {"classes": class_table(every)})
+            tasks.append(task | {"classes": class_table(every, pictures)})
     title = "Failures and successes"
     html = filled("gallery", pictures=pictures.addresses, tasks=tasks)
     return [PageSection("examples", title.lower(), title, html)] if tasks else []

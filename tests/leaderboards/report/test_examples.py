@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.report.gallery.places import outline
@@ -102,15 +103,24 @@ def test_classes_come_lowest_first_with_what_they_are_taken_for(tmp_path: Path) 
         "class_name": ["dog"],
         "class_images": [[4, 5, 0]] * 3,
         "mistaken": [[[1, 0, 3], [0, 1, 1], [0, 0, 0]]] * 3,
+        "mistaken_image": [["val/dog", "val/cat", ""]] * 3,
     }
     for name, right in (("mini-dino", [3, 2, 0]), ("mini-clip", [2, 4, 0])):
         top = 90.0 if name == "mini-dino" else 80.0
         keep_knn(tmp_path, name, [50.0, top, 40.0], [[True]] * 3, more=classes | {"class_right": [right] * 3})
     page = section(tmp_path)
     shown = re.sub(r"\s+", " ", page.text[page.text.index("Accuracy by class") :])
-    assert "dog540" in shown.replace(" ", "")
-    assert shown.replace(" ", "").index("dog54080cat(3)") < shown.replace(" ", "").index("cat47550dog(1)")
+
+    def cell(right: int, images: int) -> str:
+        ends = binomtest(right, images).proportion_ci()
+        return f"{100 * right / images:.0f}({100 * ends.low:.0f}to{100 * ends.high:.0f})"
+
+    dog = f"dog5{cell(2, 5)}{cell(4, 5)}cat(3)"
+    cat = f"cat4{cell(3, 4)}{cell(2, 4)}dog(1)"
+    assert shown.replace(" ", "").index(dog) < shown.replace(" ", "").index(cat)
     assert "none" not in shown
+    assert "dog taken for cat: 3 images" in shown
+    assert "cat taken for dog: 1 image " in shown
 
 
 def test_where_the_best_backbone_loses_nothing_another_that_does_is_named(tmp_path: Path) -> None:

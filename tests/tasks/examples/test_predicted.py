@@ -44,8 +44,11 @@ def test_knn_keeps_the_neighbours_and_the_class_of_its_queries() -> None:
     assert found["class_images"].tolist() == [19, 20]
     assert found["class_right"].tolist() == [19, 0]
     assert found["mistaken"][:2].tolist() == [[1, 0, 20], [0, 0, 0]]
+    first, *others = found["mistaken_image"].tolist()
+    assert task.images.val.labels[int(first.removeprefix("val/"))] == 1
+    assert others == [""] * 5
     pictures = task.examples.pictures([found])
-    assert set(pictures) == {*facts["query"].tolist(), *(f"train/{index:05d}" for index in range(5))}
+    assert set(pictures) == {*facts["query"].tolist(), first, *(f"train/{index:05d}" for index in range(5))}
     assert list(pictures)[: probes.QUERIES] == list(dict.fromkeys(facts["query"].tolist()))
 
 
