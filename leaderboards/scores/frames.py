@@ -133,7 +133,7 @@ def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
         draws.setdefault(tuple(key), []).append(float(value))
     body = [
         (*key, mean(values), stdev(values) if len(values) > 1 else float("nan"), len(values))
-        for key, values in sorted(draws.items())
+        for key, values in sorted(draws.items(), key=lambda row: (FLOORS.index(str(row[0][0])), row[0]))
     ]
     return pd.DataFrame(body, columns=[*keys, "mean", "deviation", "draws"])
 

@@ -16,7 +16,7 @@ from layerboard.leaderboards.display import (
 )
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import Ties
-from layerboard.leaderboards.scores.frames import best_rows, floor_draws, half_widths, is_floor
+from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, half_widths, is_floor
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
@@ -165,11 +165,12 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     """Floors of one column in words, "" where there is none."""
     floors = floor_draws(column.in_pooling(pooling))
     labels = {backbone.name: backbone.label for backbone in column.backbones}
-    return " ".join(
-        f"R{labels[row['backbone']][1:]}: {score_text(row['mean'], row['deviation'])} "
-        f"({counted(row['draws'], 'draws')})."
-        for row in floors[floors["metric"] == column.metric].to_dict("records")
-    )
+    words = []
+    for row in floors[floors["metric"] == column.metric].to_dict("records"):
+        draws = f" ({counted(row['draws'], 'draws')})" if row["family"] == RANDOM else ""
+        score = score_text(row["mean"], row["deviation"])
+        words.append(f"R{labels[row['backbone']][1:]}: {score}{draws}.")
+    return " ".join(words)
 
 
 def _best_cells(best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()) -> Cells:
