@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, orthogonal_procrustes
+from scipy.linalg import orthogonal_procrustes
 from scipy.ndimage import gaussian_filter
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats
@@ -53,8 +53,9 @@ def principal(tokens: Floats, most: int, enough: float = 1.0) -> PrincipalTokens
     around = tokens - mean
     wide = len(around) < around.shape[1]
     gram = around @ around.T if wide else around.T @ around
-    values, vectors = eigh(gram, subset_by_index=(max(0, len(gram) - most), len(gram) - 1))
-    values, vectors = values[::-1].clip(min=0), vectors[:, ::-1]
+    # NumPy's, though SciPy's finds the last ones alone: the threads of two BLAS libraries wait for each other
+    values, vectors = np.linalg.eigh(gram)
+    values, vectors = values[: -most - 1 : -1].clip(min=0), vectors[:, : -most - 1 : -1]
     shares = values / max(float(np.trace(gram)), SHORTEST)
     count = max(COLOURS, int(np.searchsorted(shares.cumsum(), enough)) + 1)
     scores = (vectors * np.sqrt(values) if wide else around @ vectors)[:, :count]
