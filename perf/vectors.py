@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.cka import Grams
-from layerboard.tasks.metrics.neighbours import nearest
+from layerboard.tasks.metrics.neighbours import Cosines, nearest
 from layerboard.tasks.metrics.similarity import CkaAccumulator
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of
@@ -100,5 +100,8 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     size = f"{bank:,} x 384, {queries:,} queries, k {k}"
     faster = min(("faiss", "torch"), key=rounds.milliseconds)
     yield rounds.row(f"k-NN, {size}, faiss over torch", ("faiss", "torch"))
-    note = "unit lengths, ties and duplicates included"
-    yield Row(f"the same, ours over {faster}, which is faster here", rounds.ratio("ours", faster), note=note)
+    gaps = np.diff(nearest(vectors, asked, k).similarity)
+    close = (gaps > -Cosines([(vectors, asked)]).doubt).mean()
+    note = f"unit lengths, ties and duplicates included; float32 alone leaves {close:.1%} of the order open"
+    what = f"the same, ours over {faster}, which is faster here"
+    yield Row(what, rounds.ratio("ours", faster), budget=Budget(1.3), note=note)

@@ -5,7 +5,8 @@ The results do not depend on which of them searched.
 
 import math
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ Vectors = NDArray[np.float32]
 
 EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are seen
 CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
+CACHED_FLOATS = 1 << 18  # numbers that stay in a processor's cache
 BANK_ROWS = 1 << 16  # bank rows a GPU compares at a time
 LARGE = 1 << 27  # similarities from which on candidates are compared again in float64
 RANKED = 5  # classes of a query that a vote ranks
@@ -44,10 +46,17 @@ def mean_of(similarities: Sequence[Tensor]) -> Tensor:
     return similarities[0] if len(similarities) == 1 else torch.stack(list(similarities)).mean(0)
 
 
-def chunks(rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows, each of a bounded number of values."""
-    step = max(1, CHUNK_FLOATS // max(width, 1))
+def chunks(rows: int, width: int, most: int | None = None) -> Iterator[slice]:
+    """Slices of rows, each of a bounded number of values: at most so many, or `CHUNK_FLOATS`."""
+    step = max(1, (most or CHUNK_FLOATS) // max(width, 1))
     return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
+    """Do a work that leaves the interpreter for long on each part, in as many threads as torch has."""
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        for _ in pool.map(work, parts):  # raises what a part raised
+            pass
 
 
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
@@ -171,11 +180,14 @@ def settled(
     count, width = candidates.index.shape
     similarity, index = np.empty((count, k), np.float32), np.empty((count, k), np.int64)
     every = np.arange(count)
-    for rows in chunks(count, width * bank.shape[1]):
+
+    def settle(rows: slice) -> None:
         near = cosines.exact(every[rows], candidates.index[rows]) if known is None else known[rows]
         order = np.lexsort((candidates.index[rows], -near), axis=1)[:, :k]
         similarity[rows] = np.take_along_axis(near, order, axis=1)
         index[rows] = np.take_along_axis(candidates.index[rows], order, axis=1)
+
+    in_threads(settle, chunks(count, width * bank.shape[1]))
     if width == len(bank):
         return Neighbours(similarity, index)
     open_ended = np.flatnonzero(similarity[:, -1] - candidates.similarity.min(axis=1) <= doubt)
@@ -278,9 +290,13 @@ def _check(bank: Vectors, queries: Vectors, k: int) -> None:
 def unit_vectors(vectors: Vectors) -> Vectors:
     """Rows of Euclidean length 1, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
-    for rows in chunks(len(vectors), vectors.shape[1]):
+
+    def fill(rows: slice) -> None:
         part = vectors[rows].astype(np.float64)
-        unit[rows] = part / np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
+        part /= np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
+        unit[rows] = part
+
+    in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
     return unit
 
 
@@ -290,9 +306,8 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
     Matrix products may round equal rows differently, by where they stand in a block: only collapsed rows tie.
     """
     unit += 0.0  # minus zero becomes zero, so that equal rows have equal bytes
-    first: dict[int, int] = {}
-    seen = [first.setdefault(hash(row.tobytes()), number) for number, row in enumerate(unit)]
-    origin = np.asarray(seen, dtype=np.int64)
+    _, first, same = np.unique(_hashes(unit), return_index=True, return_inverse=True)
+    origin = first[same]
     repeated = np.flatnonzero(origin != np.arange(len(unit)))
     for rows in chunks(len(repeated), unit.shape[1]):
         part = repeated[rows]
@@ -300,6 +315,13 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
         origin[collided] = collided  # a hash collision: the row stands for itself
     heads, group = np.unique(origin, return_inverse=True)
     return (unit if len(heads) == len(unit) else unit[heads]), group
+
+
+def _hashes(rows: Vectors) -> NDArray[np.uint64]:
+    """A number of each row's bits: their sum by fixed odd factors, modulo 2 to the 64th."""
+    factors = np.random.default_rng(0).integers(1 << 63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes: NDArray[np.uint64] = np.einsum("nd,d->n", rows.view(np.uint32), factors)
+    return hashes
 
 
 def _expand(distinct: Neighbours, group: Integers, k: int) -> Neighbours:
