@@ -130,8 +130,8 @@ def _forward(
                 attention[shown.layer.index] = _attention(shown, rolled, has_cls=backbone.spec.has_cls)
             return
         if not bool(shown.grid.isfinite().all()):
-            what = f"{backbone.spec.name}: numbers of layer {shown.layer} are not finite in {backbone.dtype}"
-            raise InputError(f"{what}; take --dtype float32")
+            what = f"{backbone.spec.name}: numbers of layer {shown.layer} are not finite"
+            raise InputError(f"{what} in {backbone.spec.dtype}; take --dtype float32")
         prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
         lengths = prefix[0].float().norm(dim=-1).tolist()
         maps = attention.get(shown.layer.index, {})  # the final norm has those of the last block

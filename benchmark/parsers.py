@@ -9,14 +9,15 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from layerboard.tasks.sets import parse_sets
 from layerboard.tasks.transforms import parse_transform
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import SUBLAYER_TAPS, Tap
+from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is asked for as a layer
+AUTO: str = "auto"  # stands for a number format that the device and the protocol choose
 LONGEST_NAME = 255  # bytes of a file's or folder's name, by most file systems
 LONGEST_TEXT = 1000  # characters of a word that anything could be called by
 LARGEST = 2**32  # the largest whole number that an option could mean
@@ -109,6 +110,14 @@ def names(value: object) -> tuple[str, ...]:
 def listed(value: object) -> tuple[str, ...]:
     """Words; text may have commas between them."""
     return tuple(text(part.strip()) for each in names(value) for part in each.split(","))
+
+
+def dtypes(value: object) -> tuple[Any, ...]:
+    """Number formats, each once; ``auto`` alone."""
+    every = tuple(dict.fromkeys(listed(value)))
+    if not every or not {*every} <= {*get_args(Dtype), AUTO} or (AUTO in every and len(every) > 1):
+        raise WrongValueError(f"{AUTO}, or some of {', '.join(get_args(Dtype))}", value)
+    return every
 
 
 def path(value: object) -> Path:

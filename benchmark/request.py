@@ -10,9 +10,8 @@ from typing import ClassVar, Literal, Protocol
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
-from layerboard.zoo.spec import Tap
+from layerboard.zoo.spec import Dtype, Tap
 
-Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
 TargetChoice = Literal["class", "number", "labels"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
@@ -119,7 +118,14 @@ class Request(Form, kw_only=False):
         "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
     )
     address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
-    dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
+    dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
+        "float32",
+        "Number formats of the forward pass: float32, bfloat16, float16, amp-bfloat16 (weights float32, "
+        "products bfloat16), or auto: float32 on a CPU; on a GPU amp-bfloat16, float32 where the protocol is "
+        "not standard. With several, each backbone is run in each (NAME@bfloat16); a table compares them.",
+        parsers.dtypes,
+        several=False,
+    )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
     workers: Workers = Option(

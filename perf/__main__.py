@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, get_args
 
 from layerboard.benchmark.engines.choose import find_device
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Dtype
 from perf.board import board_rows
 from perf.commands import command_rows, engine_rows, mini_rows
 from perf.grids import keypoint_rows, region_rows, video_rows
@@ -79,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     rounds = given.rounds or (1 if given.quick else 5)
-    setting = Setting(device, getattr(torch, given.dtype), rounds, given.quick, given.batch)
+    setting = Setting(device, given.dtype, rounds, given.quick, given.batch)
     machine = this_machine(setting)
     if machine.busy and not given.quick:
         print("other work runs on this machine: ratios may hold, times do not", file=sys.stderr)
@@ -114,7 +113,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     saved = "write to DIR, or to perf/results"
     parser.add_argument("--save", nargs="?", type=Path, const=RESULTS, metavar="DIR", help=saved)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
+    parser.add_argument("--dtype", default="float32", choices=get_args(Dtype))
     parser.add_argument("--batch", type=int, default=8, help="images of a batch of a pass")
     parser.add_argument("--rounds", type=int, help="after one that warms up (5)")
     parser.add_argument("--data", type=Path, help="real datasets for the topic board; else the mini suite's")

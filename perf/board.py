@@ -68,7 +68,7 @@ def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
         cache=folder / "cache",
         output=folder / "output",
         device=str(setting.device),
-        dtype=str(setting.dtype).removeprefix("torch."),  # type: ignore[arg-type]
+        dtype=setting.dtype,
         limit=None if setting.quick or data is not None else 8,
         floor=False,
         examples=False,

@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from layerboard.benchmark.engines.choose import device_name
 from layerboard.leaderboards.records.files import VERSION
+from layerboard.zoo.spec import Dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Setting:
 
     # where backbones and products run
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    dtype: torch.dtype = torch.float32  # of forwards
+    dtype: Dtype = "float32"  # of forwards
     rounds: int = 5  # how often everything takes its turn, after one round that warms up
     quick: bool = False  # whether small shapes stand for the true ones: shows that it works, not how fast
     batch: int = 8  # images of a batch of a pass
@@ -158,6 +159,7 @@ class Machine:
 def this_machine(setting: Setting) -> Machine:
     """The machine of this process."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    dtype = str(setting.dtype).removeprefix("torch.")
     name = device_name(setting.device)
-    return Machine(name, processors(), torch.__version__, platform.python_version(), VERSION, dtype, load)
+    return Machine(
+        name, processors(), torch.__version__, platform.python_version(), VERSION, setting.dtype, load
+    )

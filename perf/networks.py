@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,9 @@ def random_network(name: str, setting: Setting) -> Backbone:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), name)
         (spec,) = find([folder])
-        return load(spec, device=setting.device, dtype=setting.dtype, cache_dir=Path(folder) / "cache")
+        return load(
+            replace(spec, dtype=setting.dtype), device=setting.device, cache_dir=Path(folder) / "cache"
+        )
 
 
 def noise(count: int, setting: Setting, side: int = SIDE) -> Tensor:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import get_args
 
 import torch
 
@@ -20,7 +21,7 @@ from layerboard.tasks.sources import IMAGES
 from layerboard.tasks.task import Measurable
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import Dtype, Layer
 from perf.measuring import Budget, Rounds, Row, Setting, take_turns
 from perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show
 
@@ -86,7 +87,7 @@ def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:
 
 
 # On a graphics card; a processor is asked in the dtype of the setting alone.
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+DTYPES = get_args(Dtype)
 
 
 def throughput_rows(setting: Setting) -> Iterator[Row]:
@@ -96,7 +97,7 @@ def throughput_rows(setting: Setting) -> Iterator[Row]:
             cast, batch = replace(setting, dtype=dtype), 2 if setting.quick else setting.batch
             rounds = beside_bare(random_network(name, cast), noise(batch, cast), cast)
             bare, kept = (1000 * batch / rounds.milliseconds(candidate) for candidate in ("bare", "pass"))
-            what = f"{name}, {str(dtype).removeprefix('torch.')}, batch {batch}"
+            what = f"{name}, {dtype}, batch {batch}"
             yield Row(
                 f"{what}: every layer's vectors kept, over the bare forward",
                 rounds.ratio("pass", "bare"),

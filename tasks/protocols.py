@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from layerboard.zoo.errors import require_known
+from layerboard.zoo.spec import Dtype
 
 Config = TypeVar("Config")
 
@@ -26,6 +27,7 @@ class EvaluationProtocol:
     unlike: tuple[str, ...] = ()  # what of its source it does not do, or cannot, in whole sentences
     # by name of a task, numbers that stand beside no task: those of a protocol that is made for a run
     own: tuple[tuple[str, Any], ...] = ()
+    on_card: Dtype = "float32"  # number format of forwards on a card where that is left to the protocol
     shots: tuple[int, ...] = ()  # few images that tasks learn from, too, in place of their usual numbers
 
     def speaks_of(self, task: str) -> bool:
@@ -37,7 +39,9 @@ class EvaluationProtocol:
         return configs[self.name] if self.name in configs else configs["standard"]
 
 
-STANDARD = EvaluationProtocol(name="standard", title="the clean practice; the default")
+STANDARD = EvaluationProtocol(
+    name="standard", title="the clean practice; the default", on_card="amp-bfloat16"
+)
 
 PAPER = EvaluationProtocol(
     name="paper",

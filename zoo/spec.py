@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from layerboard.zoo.seen import Training
 
@@ -31,6 +31,9 @@ Interpolation = Literal["huggingface", "dino", "timm"]
 OWN_POSITIONS = frozenset(
     ("beit", "capi", "data2vec-vision", "dinov3_vit", "focalnet", "radio", "swin", "swinv2", "vjepa2")
 )
+# How a forward computes: weights and products in one format, or (amp, automatic mixed precision) weights in
+# float32 and products in a shorter one, by torch's autocast. The widest first.
+Dtype = Literal["float32", "amp-bfloat16", "float16", "bfloat16"]
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 
@@ -104,6 +107,7 @@ def stands_for_set(tap: str) -> bool:
 Layers = tuple[Layer, ...]  # in the order of a forward
 WHOLE_BACKBONE = Layer(-1)  # stands where a score is of no single layer
 _SIZED = re.compile(r"(.+)@([0-9]{1,6})px")
+_FORMATTED = re.compile(rf"(.+)@({'|'.join(get_args(Dtype))})")
 
 
 def sized_name(name: str, side: int) -> str:
@@ -113,13 +117,24 @@ def sized_name(name: str, side: int) -> str:
 
 def split_size(name: str) -> tuple[str, int | None]:
     """A backbone's name and the input size in pixels that it tells; None where it tells none."""
-    match = _SIZED.fullmatch(name)
-    return (match[1], int(match[2])) if match else (name, None)
+    match = _SIZED.fullmatch(split_dtype(name)[0])
+    return (match[1], int(match[2])) if match else (split_dtype(name)[0], None)
+
+
+def split_dtype(name: str) -> tuple[str, Dtype | None]:
+    """A backbone's name and the number format that it ends with, as in `name@448px@bfloat16`, or None."""
+    match = _FORMATTED.fullmatch(name)
+    return (match[1], cast("Dtype", match[2])) if match else (name, None)
 
 
 def entry_name(name: str) -> str:
-    """Name of a backbone without an input size, as the registry has it."""
+    """Name of a backbone without input size and number format, as the registry has it."""
     return split_size(name)[0]
+
+
+def unsized_name(name: str) -> str:
+    """Name of a backbone without an input size, but with its number format."""
+    return entry_name(name) + name.removeprefix(split_dtype(name)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +182,7 @@ class BackboneSpec:
     ``stem_width`` (channels) and ``stem_stride`` (input pixels a cell) are of layer 0, None where they are
     those of the first stage. ``input_size`` is the side in pixels at which it is evaluated; every view scales
     with it. ``fixed_size`` says that it takes squares of that side only, not all multiples of the patch.
+    ``dtype`` is the number format in which it computes, as it is run.
     ``mean`` and ``std`` normalise RGB in [0, 1]. ``parameters`` are weights as it is run, without heads.
     """
 
@@ -190,6 +206,7 @@ class BackboneSpec:
     input_size: int = 224
     trained_size: int | None = None  # side of images its checkpoint must be for; None where not compared
     fixed_size: bool = False
+    dtype: Dtype = "float32"
     interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
@@ -204,8 +221,13 @@ class BackboneSpec:
 
     @property
     def entry(self) -> str:
-        """Its name without an input size: several sizes of a backbone have one entry and one file."""
+        """Its name without what it is run at: all sizes and formats of a backbone have one entry and file."""
         return entry_name(self.name)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether its weights are float32 and its products shorter, by torch's autocast."""
+        return self.dtype.startswith("amp-")
 
     @property
     def is_floor(self) -> bool:

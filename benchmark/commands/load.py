@@ -1,14 +1,14 @@
 """A backbone that ends after a layer, loaded by name as a run loads it: `layerboard.load`."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain, called_with
-from layerboard.benchmark.request import Cache, Dtype, InterpolationChoice, cache_option
+from layerboard.benchmark.request import Cache, InterpolationChoice, cache_option
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
 
 if TYPE_CHECKING:
     from layerboard.zoo.features.cut import CutBackbone
@@ -70,8 +70,6 @@ def load(request: LoadRequest) -> "CutBackbone":
         >>> encode(Image.new("RGB", (80, 60), "green")).shape
         torch.Size([1, 96])
     """
-    import torch
-
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.plan.plan import view_for
     from layerboard.zoo.features.cut import CutBackbone, Pooled
@@ -82,7 +80,7 @@ def load(request: LoadRequest) -> "CutBackbone":
     text, asked = request.layer or str(spec.depth), request.pooling
     layer = Layer(spec.depth, "final") if text == "final" else Layer(int(text))
     pooling: Pooled = ("cls" if spec.has_cls else "mean") if asked == "auto" else asked
-    backbone = load_whole(spec, device=device, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
+    backbone = load_whole(spec, device=device, cache_dir=request.cache)
     return CutBackbone(backbone, layer, pooling, view_for(spec, view))
 
 
@@ -105,16 +103,19 @@ def _view(request: LoadRequest) -> "View":
 def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the weights and at the size that are asked for."""
     from layerboard.benchmark.plan.backbones import with_weights
-    from layerboard.benchmark.plan.sizes import at_size, split_sizes, with_rule
+    from layerboard.benchmark.plan.sizes import at_size, split_variants, with_rule
     from layerboard.zoo.registry import find
 
-    ((name, size),) = split_sizes([request.name])
+    ((name, size, dtype),) = split_variants([request.name])
     if size is not None and request.input_size not in (None, size):
         raise InputError(f"{request.name!r} names an input size, and --input-size another; leave one out")
+    if dtype is not None and request.dtype not in ("float32", dtype):
+        raise InputError(f"{request.name!r} names a number format, and --dtype another; leave one out")
     specs = find([name], cache_dir=request.cache)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs[:3])
         raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
     if request.weights is not None:
         specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
-    return at_size(with_rule(specs[0], request.interpolation), request.input_size or size)
+    spec = replace(with_rule(specs[0], request.interpolation), dtype=dtype or request.dtype)
+    return at_size(spec, request.input_size or size)

@@ -9,16 +9,8 @@ from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain
-from layerboard.benchmark.request import (
-    BACKBONES,
-    WEIGHTS,
-    Backbones,
-    Cache,
-    Dtype,
-    Request,
-    Weights,
-    cache_option,
-)
+from layerboard.benchmark.request import BACKBONES, WEIGHTS, Backbones, Cache, Request, Weights, cache_option
+from layerboard.zoo.spec import Dtype
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -87,8 +79,6 @@ def look(request: LookRequest) -> Files:
 
 def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     """Look at the pictures with each backbone in turn, and write what is seen; gives the files."""
-    import torch
-
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.look import look_at, pictures_of, require_small
     from layerboard.benchmark.plan.backbones import find_backbones
@@ -99,14 +89,14 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     from layerboard.zoo.load.backbone import load
 
     pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
-    names = ("backbones", "layers", "input_size", "weights", "cache")
+    names = ("backbones", "layers", "input_size", "weights", "dtype", "cache")
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
     layers = {spec: select_layers(request.layers, spec) for spec in find_backbones(asked, SUITES[0], report)}
     require_small(pictures, layers)
     backbones: list[BackboneMaps] = []
     with report.bar("looking", len(pictures) * len(layers), "images") as advance:
         for spec, chosen in layers.items():
-            network = load(spec, device=device, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
+            network = load(spec, device=device, cache_dir=request.cache)
             onto = backbones[0].layers[-1] if backbones else None
             backbones.append(look_at(network, pictures, chosen, request.remove, onto, advance))
     write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))

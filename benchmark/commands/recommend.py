@@ -17,7 +17,7 @@ from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.display import counted, score_text
 from layerboard.zoo.errors import InputError, require_known
 from layerboard.zoo.registry import all_specs
-from layerboard.zoo.spec import split_size
+from layerboard.zoo.spec import split_dtype, split_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,4 +272,6 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
     usual = {spec.name: spec.input_size for spec in all_specs()}.get(entry)
     if size or usual not in (None, int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")
+    if dtype := split_dtype(name)[1]:
+        words.append(f"dtype={dtype!r}")
     return f"layerboard.load({', '.join(words)})".replace("'", '"')

@@ -196,14 +196,14 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Request:
     """What to run so that a result is measured again, among other layers perhaps."""
     from layerboard.leaderboards.submission import public_name
-    from layerboard.zoo.spec import entry_name
+    from layerboard.zoo.spec import split_dtype, split_size
 
     row = result.records.iloc[0]
     own = {public_name(name): name for name in request.backbones}
     names = [own.get(name, name) for name in dict.fromkeys((row["backbone"], row["other"])) if name]
-    sized = entry_name(row["backbone"]) != row["backbone"]
     same = {name: getattr(request, name) for name in ("data", "cache", "device")}
-    same |= {name: row[name] for name in ("interpolation", "dtype", "transform") if row[name]}
-    same |= {} if sized else {"input_size": int(row["input_size"])}
+    same |= {name: row[name] for name in ("interpolation", "transform") if row[name]}
+    same |= {} if split_size(row["backbone"])[1] else {"input_size": int(row["input_size"])}
+    same |= {} if split_dtype(row["backbone"])[1] else {"dtype": row["dtype"]}
     suite = _suite_of(result, request)
     return Request(names, row["task"], suite=suite, output=output, floor=False, examples=False, **same)

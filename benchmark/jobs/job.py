@@ -138,7 +138,7 @@ class ScoreJob:
         setup, spec, task = self.setup, self.setup.spec, self.task
         left_out = f"; {unreadable} unreadable images left out" if unreadable else ""
         return {
-            **{name: getattr(spec, name) for name in ("family", "trained", "depth", "input_size")},
+            **{name: getattr(spec, name) for name in ("family", "trained", "depth", "input_size", "dtype")},
             **{name: getattr(task, name) for name in ("protocol", "dataset", "split", "transform")},
             "suite": setup.suite,
             "backbone": spec.name,
@@ -149,7 +149,6 @@ class ScoreJob:
             "data": files.data,
             "partial": task.coverage.partial or unreadable > 0,
             "coverage": f"{task.coverage}{left_out}",
-            "dtype": setup.request.dtype,
             "device": setup.device.type,
             "fingerprint": files.fingerprint,
             "seconds": perf_counter() - begin,

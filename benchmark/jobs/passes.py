@@ -117,5 +117,4 @@ def load_backbone(setup: Setup) -> Backbone:
     # brings transformers along: seconds that a run without a forward saves
     from layerboard.zoo.load.backbone import load
 
-    dtype = getattr(torch, setup.request.dtype)
-    return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)
+    return load(setup.spec, device=setup.device, cache_dir=setup.request.cache)

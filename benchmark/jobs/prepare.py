@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
@@ -14,20 +14,22 @@ from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.failures import Failure, failure
 from layerboard.benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
+from layerboard.benchmark.parsers import AUTO
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.location import find_data, require_writable
 from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
 from layerboard.benchmark.plan.sizes import shown_alike
-from layerboard.benchmark.plan.suites import choose_suite, images_suite
+from layerboard.benchmark.plan.suites import Suite, choose_suite, images_suite
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.scores.records import ResultFiles, is_current
 from layerboard.leaderboards.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.protocols import EvaluationProtocol, find_protocol
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
+from layerboard.zoo.spec import Dtype
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def understand(
     suite, devices = choose_suite(request), find_devices(request)
     if writes:
         require_writable(request.output, request.cache)
-    backbones = find_backbones(request, suite, report)
+    settled = replace(request, dtype=_dtypes(request, suite, devices[0], protocols, report))
+    backbones = find_backbones(settled, suite, report)
     location = find_data(request, suite, report, protocols)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
     for line in (*plan.tasks.understood, *shown_alike(plan)):
@@ -65,6 +68,26 @@ def understand(
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every
     name = images_suite(task.dataset for task in there) if request.images else suite.name
     return plan, name, devices
+
+
+def _dtypes(
+    request: Request,
+    suite: Suite,
+    device: torch.device,
+    protocols: Sequence[EvaluationProtocol],
+    report: Reporter,
+) -> tuple[Dtype, ...]:
+    """The number formats of a run, where these are left to the device (``--dtype auto``), too."""
+    if AUTO not in request.dtype:
+        return request.dtype
+    asked = protocols or [find_protocol(name) for name in request.protocol or (suite.protocol,)]
+    exact = [protocol.name for protocol in asked if protocol.on_card == "float32"]
+    # cards before Ampere have no bfloat16
+    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
+    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
+    report.say(f"--dtype auto: {dtype}, {why}")
+    return (dtype,)
 
 
 def identified(
@@ -75,7 +98,7 @@ def identified(
     setups: list[Setup] = []
     for spec in plan.backbones:
         try:
-            identity = identify(spec, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
+            identity = identify(spec, cache_dir=request.cache)
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:

@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.plan.layers import select_layers
-from layerboard.benchmark.plan.sizes import at_size, at_sizes, split_sizes, with_rule
+from layerboard.benchmark.plan.sizes import at_sizes, split_variants, with_rule
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.benchmark.request import Request
 from layerboard.tasks.sets import sets_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs, find
-from layerboard.zoo.spec import BackboneSpec, CheckpointFormat
+from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype
+
+Ways = Mapping[Dtype, tuple[int | None, ...]]  # input sizes by number format; None for a backbone's own
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -24,20 +27,24 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     specs = with_weights(specs, request.weights)
     if request.floor and not any(spec.is_floor for spec in specs):
         specs += _floors_for(specs, suite)
-    usual: tuple[int | None, ...] = request.input_size or (None,)
-    every = tuple(dict.fromkeys(size for sizes in named.values() for size in sizes))
+    usual: Ways = dict.fromkeys(request.dtype, request.input_size or (None,))
+    every = [*named.values()] or [usual]
+    dtypes = dict.fromkeys(dtype for ways in every for dtype in ways)
+    # the floors have all sizes that any backbone has, in one format
+    floors: Ways = {next(iter(dtypes)): (*dict.fromkeys(chain(*(chain(*each.values()) for each in every))),)}
     placed: list[tuple[BackboneSpec, int | None]] = []
     for spec in (with_rule(spec, request.interpolation) for spec in specs):
-        if not named and len(usual) == 1:  # a run of one size calls its backbones as the registry does
-            placed.append((at_size(spec, usual[0]), usual[0]))
-            continue
-        # the floors have all sizes that any backbone has
-        sizes = every if named and spec.is_floor else named.get(spec.name, usual)
-        variants, lines = at_sizes(spec, sizes)
-        placed += variants
-        for line in lines:
-            report.say(line)
-    for spec, asked in placed:
+        ways = floors if spec.is_floor else named.get(spec.name, usual)
+        for dtype, sizes in ways.items():
+            variants, lines = at_sizes(spec, sizes, named=bool(named) or len(sizes) > 1)
+            shown = len(dtypes) > 1 and dtype != "float32" and not spec.is_floor
+            placed += [
+                (replace(each, name=f"{each.name}@{dtype}" if shown else each.name, dtype=dtype), size)
+                for each, size in variants
+            ]
+            for line in lines:
+                report.say(line)
+    for spec, asked in {(spec.entry, spec.input_size): (spec, asked) for spec, asked in placed}.values():
         _introduce(spec, asked, report, request.cache)
     for spec, _ in placed:
         # wrong layers are wrong usage, before any work
@@ -51,21 +58,24 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     return tuple(spec for spec, _ in placed)
 
 
-def _found(
-    patterns: Sequence[str], request: Request
-) -> tuple[Sequence[BackboneSpec], dict[str, tuple[int | None, ...]]]:
-    """The backbones that patterns stand for, and by name the sizes that patterns end with (``@448px``)."""
-    split = split_sizes(patterns)
-    specs = find(tuple(dict.fromkeys(pattern for pattern, _ in split)), cache_dir=request.cache)
-    if all(size is None for _, size in split):
+def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[BackboneSpec], dict[str, Ways]]:
+    """The backbones that patterns stand for, and by name what these end with (``@448px``, ``@bfloat16``)."""
+    split = split_variants(patterns)
+    specs = find(tuple(dict.fromkeys(pattern for pattern, *_ in split)), cache_dir=request.cache)
+    if not any(size or dtype for _, size, dtype in split):
         return specs, {}
-    if request.input_size:
+    if request.input_size and any(size for _, size, _ in split):
         raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
-    named: dict[str, dict[int | None, None]] = {}
-    for pattern, size in split:
+    if request.dtype != ("float32",) and any(dtype for *_, dtype in split):
+        raise InputError("--backbones names formats (NAME@bfloat16); leave these or --dtype out")
+    named: dict[str, dict[Dtype, tuple[int | None, ...]]] = {}
+    for pattern, size, dtype in split:
         for spec in find([pattern], cache_dir=request.cache):
-            named.setdefault(spec.name, {})[size] = None
-    return specs, {name: tuple(sizes) for name, sizes in named.items()}
+            ways = named.setdefault(spec.name, {})
+            for each in (dtype,) if dtype else request.dtype:
+                sizes = (size,) if size else request.input_size or (None,)
+                ways[each] = (*dict.fromkeys((*ways.get(each, ()), *sizes)),)
+    return specs, {**named}
 
 
 def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:

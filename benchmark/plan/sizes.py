@@ -8,14 +8,19 @@ from pathlib import Path
 from layerboard.benchmark.plan.plan import Plan, view_for
 from layerboard.benchmark.request import InterpolationChoice
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, sized_name, split_size
+from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Dtype, sized_name, split_dtype, split_size
 from layerboard.zoo.view.geometry import nearest_multiple
 
 
-def split_sizes(patterns: Sequence[str]) -> list[tuple[str, int | None]]:
-    """Names of backbones and the input sizes that they end with; a directory is called as it is called."""
-    split = [(pattern, *split_size(pattern)) for pattern in patterns]
-    return [(text, None) if size and Path(text).is_dir() else (name, size) for text, name, size in split]
+def split_variants(patterns: Sequence[str]) -> list[tuple[str, int | None, Dtype | None]]:
+    """Names of backbones, and the input sizes and number formats that they end with.
+
+    A directory is called as it is called.
+    """
+    return [
+        (text, None, None) if Path(text).is_dir() else (*split_size(text), split_dtype(text)[1])
+        for text in patterns
+    ]
 
 
 def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
@@ -32,12 +37,12 @@ def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
 
 
 def at_sizes(
-    spec: BackboneSpec, sizes: Sequence[int | None]
+    spec: BackboneSpec, sizes: Sequence[int | None], *, named: bool = True
 ) -> tuple[list[tuple[BackboneSpec, int | None]], list[str]]:
     """A backbone once at each size, with the size that was asked for, and in words what is left out.
 
-    At its own size it keeps its name; at the others `zoo.spec.sized_name` gives it one. InputError is raised
-    where it takes images of one size only, and none of these is it.
+    At its own size, or where sizes are not ``named``, it keeps its name; at the others `zoo.spec.sized_name`
+    gives it one. InputError is raised where it takes images of one size only, and none of these is it.
     """
     placed: dict[int, tuple[BackboneSpec, int | None]] = {}
     lines, unfit = [], []
@@ -48,7 +53,7 @@ def at_sizes(
         elif side in placed:
             lines.append(f"{spec.name}: {placed[side][1]} and {size} px are both {side} px to it, run once")
         else:
-            name = spec.name if side == spec.input_size else sized_name(spec.name, side)
+            name = sized_name(spec.name, side) if named and side != spec.input_size else spec.name
             placed[side] = replace(spec, name=name, input_size=side), size
     if not placed:
         at_size(spec, sizes[0])  # says why
@@ -64,7 +69,8 @@ def _nearest(spec: BackboneSpec, size: int | None) -> int:
 
 def shown_alike(plan: Plan) -> Iterator[str]:
     """Tasks whose protocol shows images at one size whatever the backbone's, where there are several."""
-    pairs = [(spec, other) for spec, other in combinations(plan.backbones, 2) if spec.entry == other.entry]
+    several = {(spec.entry, spec.input_size): spec for spec in plan.backbones}.values()
+    pairs = [(spec, other) for spec, other in combinations(several, 2) if spec.entry == other.entry]
     names = [
         f"{task.entry.name} ({task.protocol})"
         for task in plan.tasks.every

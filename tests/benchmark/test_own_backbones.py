@@ -97,7 +97,7 @@ def test_the_attention_of_an_own_backbone(
     write_attender: Callable[..., str], tmp_path: Path, data: Path
 ) -> None:
     (spec,) = find([write_attender("own_attends")])
-    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    backbone = own_backbone(spec, torch.device("cpu"))
     asked = [Layer(0), Layer(1, "probabilities"), Layer(1), Layer(2, "probabilities")]
     assert backbone.refusal(asked) == ""
     assert backbone.refusal([Layer(3, "probabilities")]).endswith("of 1.probabilities to 2.probabilities.")
@@ -118,7 +118,7 @@ def test_an_own_backbone_is_not_asked_for_attention(write_attender: Callable[...
         (spec,) = find(
             [write_attender(name, old, "" if old[0] == " " else "attention = torch.nn.Identity()")]
         )
-        backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+        backbone = own_backbone(spec, torch.device("cpu"))
         sentence = "own-attender shows no attention probabilities; one that does has attention = True."
         assert backbone.refusal([Layer(2, "probabilities"), Layer(1)]) == sentence
         assert backbone.refusal(spec.layers) == ""
@@ -130,7 +130,7 @@ def test_the_inside_of_an_own_backbone(
     write_attender: Callable[..., str], tmp_path: Path, data: Path
 ) -> None:
     (spec,) = find([write_attender("own_inside")])
-    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    backbone = own_backbone(spec, torch.device("cpu"))
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, 64, 96), dtype=torch.uint8)
     backbone.visit(pixels, seen.append, [Layer(1), Layer(1, "heads"), Layer(0)])
@@ -152,13 +152,13 @@ def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -
     ):
         find([write_attender("own_tap", 'taps=("heads",)', 'taps=("heads", "final")')])
     (spec,) = find([write_attender("own_untold", '        taps=("heads",),\n', "")])
-    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    backbone = own_backbone(spec, torch.device("cpu"))
     assert backbone.refusal([Layer(1, "heads")]).endswith("its layers are 0, 1, 2.")
     (spec,) = find([write_attender("own_wide", 'heads"), None, heads)', 'heads"), None, heads[:, 1:])')])
     with pytest.raises(
         InputError, match=r"grid .* of layer 1.heads should be \(1, 4, 4, 32\); it is \(1, 3, 4"
     ):
-        own_backbone(spec, torch.device("cpu"), torch.float32).visit(
+        own_backbone(spec, torch.device("cpu")).visit(
             torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(1, "heads")]
         )
 
@@ -166,7 +166,7 @@ def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -
 def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
     def weights(name: str, method: str = "") -> Weights:
         (spec,) = find([write_attender(name, "    def visit(", f"{method}    def visit(")])
-        return own_backbone(spec, torch.device("cpu"), torch.float32).weights()
+        return own_backbone(spec, torch.device("cpu")).weights()
 
     reason = "own-attender shows no weights; one that does has a method weights."
     names = ("filters", "positions", "position_bias")
@@ -210,9 +210,7 @@ def test_wrong_attention_is_one_sentence(
     (spec,) = find([write_attender(f"own_attends_{crc32((old + new).encode())}", old, new)])
     pixels = torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8)
     with pytest.raises(InputError, match=message):
-        own_backbone(spec, torch.device("cpu"), torch.float32).visit(
-            pixels, lambda _: None, [Layer(1, "probabilities")]
-        )
+        own_backbone(spec, torch.device("cpu")).visit(pixels, lambda _: None, [Layer(1, "probabilities")])
 
 
 def test_attention_without_heads_is_one_sentence(write_attender: Callable[..., str]) -> None:
@@ -224,7 +222,7 @@ def test_rows_are_summed_in_the_first_batch_only(
     write_attender: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (spec,) = find([write_attender("own_once")])
-    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    backbone = own_backbone(spec, torch.device("cpu"))
     summed: list[Layer] = []
     monkeypatch.setattr("layerboard.zoo.load.own._check_sums", lambda _, maps: summed.append(maps.layer))
     for _ in range(3):
@@ -305,7 +303,7 @@ def test_what_it_shows_is_compared_with_its_spec(
     (spec,) = find([write(f"own_shows_{crc32((old + new).encode())}", old, new)])
     pixels = torch.zeros(2, 3, 64, 64, dtype=torch.uint8)
     with pytest.raises(InputError, match=message):
-        own_backbone(spec, torch.device("cpu"), torch.float32).visit(pixels, lambda _: None, spec.layers[1:])
+        own_backbone(spec, torch.device("cpu")).visit(pixels, lambda _: None, spec.layers[1:])
 
 
 def test_one_size_only(write: Callable[..., str], tmp_path: Path, data: Path) -> None:

@@ -47,6 +47,28 @@ def test_one_size_keeps_names_and_several_tell_them() -> None:
     ]
 
 
+def test_several_formats_are_told_by_names_and_one_is_not() -> None:
+    names = ["mini-fs", "mini-fs@bfloat16", "mini-fs@128px", "mini-fs@128px@bfloat16"]
+    assert {name for name, _ in found(dtype="float32,bfloat16", input_size="64,128", floor=False)} == {
+        *names,
+        *(name.replace("fs", "resnet") for name in names),
+    }
+    assert [name for name, _ in found(dtype="bfloat16", backbones="mini-fs")] == [
+        *("mini-fs", "mini-random", "mini-pixels")
+    ]
+    named = ("mini-fs@128px@float16", "mini-fs", "mini-fs@amp-bfloat16")
+    assert found(backbones=named, floor=False) == [
+        ("mini-fs@128px@float16", 128),
+        ("mini-fs", 64),
+        ("mini-fs@amp-bfloat16", 64),
+    ]
+    assert found(backbones="mini-fs@bfloat16", floor=False) == [("mini-fs", 64)]
+    with pytest.raises(InputError, match="leave these or --dtype out"):
+        found(backbones="mini-fs@bfloat16", dtype="float16")
+    with pytest.raises(InputError, match="--dtype takes auto, or some of float32, amp-bfloat16"):
+        found(dtype="auto,float32")
+
+
 def test_a_name_may_tell_its_size() -> None:
     assert found(backbones=("mini-fs@128px", "mini-resnet", "mini-fs")) == [
         ("mini-fs@128px", 128),

@@ -152,7 +152,7 @@ def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
         path = place / "model.safetensors"
         path.write_bytes(struct.pack("<Q", len(text)) + text)
         own = replace(spec, repository=str(place), checkpoint="transformers")
-        read = partial(load, own, device=torch.device("cpu"), dtype=torch.float32, cache_dir=folder)
+        read = partial(load, own, device=torch.device("cpu"), cache_dir=folder)
         yield name, Victim(path, read)
     path.write_bytes(struct.pack("<Q", 2**62) + b"{}")
     yield "a list without end", Victim(path, read)

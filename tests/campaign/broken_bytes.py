@@ -176,7 +176,7 @@ def _show_packaged(spec: BackboneSpec, whole: str, path: Path) -> None:
 
 def _show(spec: BackboneSpec, whole: str, path: Path) -> None:
     """Load a backbone and show it an image; other bytes must not count as the whole file's backbone."""
-    backbone = load(spec, device=torch.device("cpu"), dtype=torch.float32, cache_dir=path.parent)
+    backbone = load(spec, device=torch.device("cpu"), cache_dir=path.parent)
     if backbone.revision == whole:
         raise AssertionError(f"{path.name} with other bytes counts as the whole one")
     backbone.visit(torch.zeros(1, 3, spec.input_size, spec.input_size), lambda _: None)

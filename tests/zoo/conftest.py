@@ -39,7 +39,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def loader(cache: Path) -> Loader:
     """Loads a backbone in float32 on the CPU."""
-    return lambda spec: load(spec, device=CPU, dtype=torch.float32, cache_dir=cache)
+    return lambda spec: load(spec, device=CPU, cache_dir=cache)
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
     with pytest.raises(InputError, match=r"cannot be written: .*; choose another --cache"):
-        load(MODELS[0], device=CPU, dtype=torch.float32, cache_dir=blocker)
+        load(MODELS[0], device=CPU, cache_dir=blocker)
 
 
 @pytest.mark.parametrize("spec", PACKAGED, ids=lambda spec: spec.name)

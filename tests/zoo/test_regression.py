@@ -63,7 +63,7 @@ def _write_expected() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for spec in all_specs():
             small = prepared(spec, Path(folder) / spec.name)
-            backbone = load(small, device=CPU, dtype=torch.float32, cache_dir=Path(folder))
+            backbone = load(small, device=CPU, cache_dir=Path(folder))
             stored[spec.name] = summary(backbone)
     lines = [f'"{name}": {json.dumps(numbers)}' for name, numbers in stored.items()]
     EXPECTED.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -28,10 +28,9 @@ SEED = 0  # of the random floor
 class Backbone(ABC):
     """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`)."""
 
-    def __init__(
-        self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
-    ) -> None:
-        self.spec, self.device, self.dtype = spec, device, dtype
+    def __init__(self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device) -> None:
+        self.spec, self.device = spec, device
+        self.dtype: torch.dtype = getattr(torch, "float32" if spec.mixed else spec.dtype)  # of weights
         self.revision, self.fingerprint = identity.revision, identity.fingerprint
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:

@@ -1,7 +1,7 @@
 """A network that shows every layer of one forward pass to a visitor, and where to look into it."""
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -66,28 +66,23 @@ class HookedBackbone(Backbone):
     """
 
     def __init__(
-        self,
-        spec: BackboneSpec,
-        network: Network,
-        identity: BackboneIdentity,
-        device: torch.device,
-        dtype: torch.dtype,
+        self, spec: BackboneSpec, network: Network, identity: BackboneIdentity, device: torch.device
     ) -> None:
-        super().__init__(spec, identity, device, dtype)
+        super().__init__(spec, identity, device)
         self._network = network
         self._parts = [part for part in (network.body, network.final_norm) if part is not None]
         is_convolutional = set(network.layouts) == {"maps"}
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format
         for part in self._parts:
-            part.to(device=device, dtype=dtype)
+            part.to(device=device, dtype=self.dtype)
         network.body.to(memory_format=self._format)  # type: ignore[call-overload]  # missing in torch's stubs
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
     def fields_refusal(self) -> str:
-        name = str(self.dtype).removeprefix("torch.")
-        coarse = f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
-        return "" if self.dtype == torch.float32 else coarse
+        dtype = self.spec.dtype
+        coarse = f"{self.spec.name} runs in {dtype}, whose gradients are too coarse; give --dtype float32."
+        return "" if dtype == "float32" else coarse
 
     def weights(self) -> Weights:
         return weights_of(self.spec, self._network.body)
@@ -116,13 +111,19 @@ class HookedBackbone(Backbone):
         return f"{self.spec.name} is a network whose attention probabilities cannot be read."
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
-        with torch.no_grad(), exact_float32():
+        with torch.no_grad(), exact_float32(), self._autocast(self.spec.mixed):
             self._forward(self._normalised(pixels), visitor, wanted, cells)
 
     def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
         forward = partial(self._forward, wanted=wanted, cells=cells_of(self.spec, pixels))
         with exact_float32():
             return receptive_fields(forward, self._normalised(pixels), channels)
+
+    def _autocast(self, enabled: bool) -> AbstractContextManager[object]:
+        """Inside, products are in the shorter format of a mixed network, or are not; of others, as ever."""
+        if not self.spec.mixed:
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16, enabled)
 
     def _normalised(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""
@@ -135,7 +136,9 @@ class HookedBackbone(Backbone):
 
         def show(layer: Layer, activation: Tensor | None) -> None:
             reached.append(layer)
-            visitor(self._shown(layer, activation, len(images), cells))
+            shown = self._shown(layer, activation, len(images), cells)
+            with self._autocast(False):  # products are the network's, not the visitor's
+                visitor(shown)
 
         with ExitStack() as hooks:
             if any(layer.tap == "probabilities" for layer in wanted):

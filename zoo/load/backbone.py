@@ -27,7 +27,7 @@ FLOORS: dict[str, tuple[type[Backbone], str]] = {
 }
 
 
-def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
+def load(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
     """A backbone of an entry of `zoo.registry.find`, ready to be visited.
 
     Downloads and generated weights are kept in ``cache_dir``. Raises InputError where the files cannot be
@@ -37,38 +37,39 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
         raise InputError("There is no CUDA device; use --device cpu.")
     if spec.is_floor:
         floor, revision = FLOORS[spec.family]
-        return floor(spec, identity_of(spec, revision, dtype), device, dtype)
+        return floor(spec, identity_of(spec, revision), device)
     if spec.checkpoint == "object":
-        return own_backbone(spec, device, dtype)
+        return own_backbone(spec, device)
     if spec.checkpoint == "module":
         copy = given(spec.repository)
-        return HookedBackbone(spec, copy.network(), identity_of(spec, copy.revision, dtype), device, dtype)
+        return HookedBackbone(spec, copy.network(), identity_of(spec, copy.revision), device)
     checkpoint = locate(spec, cache_dir)
     if spec.checkpoint == "timm":
         network = timm_network(spec.entry).network(build_timm(spec.entry, checkpoint.weights[0]))
     else:
         network = build_network(spec, checkpoint)
         use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
-    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)
+    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision), device)
 
 
-def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> BackboneIdentity:
+def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
     """BackboneIdentity of a backbone, from its files alone; InputError where they cannot be had."""
     if spec.is_floor:
-        return identity_of(spec, FLOORS[spec.family][1], dtype)
+        return identity_of(spec, FLOORS[spec.family][1])
     if spec.checkpoint == "object":
         backbone = make_own(spec.repository)
         return BackboneIdentity(backbone.revision, backbone.fingerprint)
     if spec.checkpoint == "module":
-        return identity_of(spec, given(spec.repository).revision, dtype)
-    return identity_of(spec, locate(spec, cache_dir).revision, dtype)
+        return identity_of(spec, given(spec.repository).revision)
+    return identity_of(spec, locate(spec, cache_dir).revision)
 
 
-def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> BackboneIdentity:
+def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
     """BackboneIdentity of a backbone whose revision is known."""
     is_hub = not revision.startswith(("sha256:", "seed-", "pixels"))
     facts: tuple[object, ...] = (
-        *(FORMAT, spec.repository if is_hub else spec.family, revision, str(dtype), spec.stages, spec.heads),
+        *(FORMAT, spec.repository if is_hub else spec.family, revision, f"torch.{spec.dtype}"),
+        *(spec.stages, spec.heads),
         *(spec.prefix_tokens, spec.has_cls, spec.mean, spec.std),
         *((spec.interpolation,) if spec.interpolation != "huggingface" else ()),
     )

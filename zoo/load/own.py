@@ -30,12 +30,12 @@ _ATTRIBUTES: dict[str, type] = {
 }
 
 
-def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> "OwnBackbone":
+def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
     """The backbone of an entry; InputError where it runs elsewhere or in another dtype."""
     backbone = make_own(spec.repository)
-    for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", backbone.dtype, dtype)):
+    dtype = str(backbone.dtype).removeprefix("torch.")
+    for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", dtype, spec.dtype)):
         if has != wants:
-            has, wants = (str(value).removeprefix("torch.") for value in (has, wants))
             raise InputError(
                 f"{spec.name} runs with {what} {has}, the run with {wants}; give --{what} {has}, or let "
                 f"{spec.repository} give a backbone for {wants}."
@@ -117,7 +117,7 @@ class OwnBackbone(Backbone):
 
     def __init__(self, spec: BackboneSpec, backbone: features.Visitable) -> None:
         identity = features.BackboneIdentity(backbone.revision, backbone.fingerprint)
-        super().__init__(spec, identity, backbone.device, backbone.dtype)
+        super().__init__(spec, identity, backbone.device)
         self._backbone = backbone
         self._summed: set[Layer] = set()
 

@@ -83,7 +83,7 @@ def planned(data: Path, rules: EvaluationProtocol, sets: tuple[str, ...] = ()) -
 def on_meta(name: str, folder: Path) -> Backbone:
     """A small network without values."""
     small = reduce(find([name])[0], folder).spec
-    return load(small, device=META, dtype=torch.float32, cache_dir=folder / "cache")
+    return load(small, device=META, cache_dir=folder / "cache")
 
 
 def collector_of(

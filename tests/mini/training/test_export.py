@@ -37,7 +37,7 @@ def test_an_export_is_the_network_that_was_trained(name: str, recipe: dict[str, 
     spec = replace(
         toy_spec(name), name="own", repository=str(tmp_path), checkpoint="transformers", parameters=0
     )
-    backbone = load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+    backbone = load(spec, device=CPU, cache_dir=tmp_path)
     images = torch.from_numpy(DATA.images[:4, :, :SIDE, :SIDE].copy())
     seen: list[LayerFeatures] = []
     backbone.visit(images, seen.append, spec.layers[-1:])

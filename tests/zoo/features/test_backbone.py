@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.load.backbone import identify, load
 from layerboard.zoo.registry import find
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import Dtype, Layer
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, pixels
 
@@ -90,11 +91,11 @@ def test_hooks_are_gone_after_a_visitor_fails(loader: Loader) -> None:
     assert len(grids(backbone, pixels(1, 64, 64))) == len(backbone.spec.layers)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "amp-bfloat16"])
 @pytest.mark.parametrize("name", ["mini-clip", "mini-beit", "mini-resnet", "mini-random"])
-def test_lower_precision_is_close(name: str, dtype: torch.dtype, cache: Path, loader: Loader) -> None:
+def test_lower_precision_is_close(name: str, dtype: Dtype, cache: Path, loader: Loader) -> None:
     (spec,) = find([name])
-    backbone = load(spec, device=CPU, dtype=dtype, cache_dir=cache)
+    backbone = load(replace(spec, dtype=dtype), device=CPU, cache_dir=cache)
     images = pixels(1, 3 * 16, 5 * 16)
     for low, full in zip(grids(backbone, images), grids(loader(spec), images), strict=True):
         assert (low - full).norm() < 0.05 * full.norm()
@@ -131,7 +132,7 @@ def test_missing_device(cache: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
     with pytest.raises(InputError, match="no CUDA device"):
-        load(find(["mini-dino"])[0], device=torch.device("cuda"), dtype=torch.float32, cache_dir=cache)
+        load(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=cache)
 
 
 def test_float32_settings_are_put_back() -> None:
@@ -147,9 +148,9 @@ def test_float32_settings_are_put_back() -> None:
 def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Callable[[str], Reduced]) -> None:
     specs = (*find(["mini-*"]), small("dino-s16").spec, small("resnet50").spec)
     prints = [
-        identify(spec, dtype=dtype, cache_dir=cache).fingerprint
+        identify(replace(spec, dtype=dtype), cache_dir=cache).fingerprint
         for spec in specs
-        for dtype in (torch.float32, torch.bfloat16)
+        for dtype in get_args(Dtype)
     ]
     assert len(set(prints)) == len(prints)
 
@@ -158,12 +159,12 @@ def test_fingerprint_of_local_weights_follows_their_content(
     cache: Path, small: Callable[[str], Reduced], loader: Loader
 ) -> None:
     reduced = small("dino-s16")
-    first = identify(reduced.spec, dtype=torch.float32, cache_dir=cache)
+    first = identify(reduced.spec, cache_dir=cache)
     backbone = loader(reduced.spec)
     assert (backbone.revision, backbone.fingerprint) == (first.revision, first.fingerprint)
     moved = reduced.folder.rename(reduced.folder.with_name("moved"))
     spec = replace(reduced.spec, repository=str(moved))
-    assert identify(spec, dtype=torch.float32, cache_dir=cache) == first
+    assert identify(spec, cache_dir=cache) == first
     damaged = (moved / "model.safetensors").read_bytes()[:-1] + b"\7"
     (moved / "model.safetensors").write_bytes(damaged)
-    assert identify(spec, dtype=torch.float32, cache_dir=cache) != first
+    assert identify(spec, cache_dir=cache) != first

@@ -50,7 +50,7 @@ ENTRIES = {
 
 
 def on_meta(spec: BackboneSpec, cache: Path) -> Backbone:
-    return load(spec, device=META, dtype=torch.float32, cache_dir=cache)
+    return load(spec, device=META, cache_dir=cache)
 
 
 def tensors(shown: Shown) -> list[Tensor]:

@@ -131,8 +131,7 @@ def test_who_cannot_say_says_why(loader: Loader) -> None:
 
 
 def test_gradients_are_taken_in_float32_only(loader: Loader) -> None:
-    backbone = loader(find(["mini-fs"])[0])
-    backbone.dtype = torch.bfloat16  # type: ignore[misc]
+    backbone = loader(replace(find(["mini-fs"])[0], dtype="amp-bfloat16"))
     assert "--dtype float32" in backbone.fields_refusal()
 
 

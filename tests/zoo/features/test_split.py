@@ -1,6 +1,7 @@
 """Networks whose grid gets coarser from stage to stage, against the hidden states of transformers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_features_do_not_depend_on_the_batch(
     side = reduced.spec.input_size
     images = pixels(8, side, side + reduced.spec.patch_size)
     # In float64, since what is asked is whether images touch each other, not how a processor rounds.
-    backbone = load(reduced.spec, device=CPU, dtype=torch.float64, cache_dir=tmp_path)
+    backbone = load(replace(reduced.spec, dtype="float64"), device=CPU, cache_dir=tmp_path)
     together = grids(backbone, images)
     assert all(grid.dtype == torch.float64 for grid in together.values())
     for index in (0, 7):

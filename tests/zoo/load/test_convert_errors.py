@@ -298,7 +298,7 @@ def test_entries_that_cannot_be_fetched(
     monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
     (spec,) = find(["dino-s16"])
     with pytest.raises(InputError, match=message):
-        load(replace(spec, revision=None), device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+        load(replace(spec, revision=None), device=CPU, cache_dir=tmp_path)
 
 
 def test_a_reduced_entry_is_not_the_full_one(tmp_path: Path, loader: Loader) -> None:

@@ -199,7 +199,7 @@ def test_a_repository_in_the_cache_of_the_hub(small: Callable[[str], Reduced], t
     small("dino-s16").folder.rename(store / "snapshots" / commit)
     (spec,) = find(["somebody/vit"], tmp_path / "cache")
     assert spec.name == "somebody/vit"
-    backbone = load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path / "cache")
+    backbone = load(spec, device=CPU, cache_dir=tmp_path / "cache")
     assert backbone.revision == commit
     (pinned,) = find([f"somebody/vit@{commit}"], tmp_path / "cache")
     assert (pinned.name, pinned.revision) == (f"somebody/vit@{commit}", commit)

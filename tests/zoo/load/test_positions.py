@@ -223,7 +223,7 @@ def test_no_record_names_a_rule_that_changes_nothing(
 def test_fingerprints_tell_rules_apart_and_keep_weights(cache: Path, loader: Loader) -> None:
     (spec,) = find(["mini-dino"])
     own, other, larger = (
-        identify(one, dtype=torch.float32, cache_dir=cache)
+        identify(one, cache_dir=cache)
         for one in (spec, replace(spec, interpolation="dino"), replace(spec, input_size=96))
     )
     assert own.fingerprint != other.fingerprint

@@ -113,9 +113,9 @@ def test_facts_are_timm_s_and_the_trial_s() -> None:
 def test_weights_are_a_file_s_and_the_identity_is_theirs(weights: Path, tmp_path: Path) -> None:
     (spec,) = with_weights(find(["timm:vit_small.tag"]), {"timm:vit_small.tag": weights})
     assert (spec.checkpoint, spec.repository) == ("timm", str(weights))
-    identity = identify(spec, dtype=torch.float32, cache_dir=tmp_path)
+    identity = identify(spec, cache_dir=tmp_path)
     assert identity.revision.startswith("sha256:")
-    backbone = load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+    backbone = load(spec, device=CPU, cache_dir=tmp_path)
     assert backbone.fingerprint == identity.fingerprint
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, SIZE, 2 * SIZE), dtype=torch.uint8)
@@ -145,19 +145,19 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "wrong.safetensors").write_bytes(b"no weights")
     (spec,) = with_weights(find(["timm:vit_small"]), {"timm:vit_small": tmp_path / "wrong.safetensors"})
     with pytest.raises(InputError, match=r"cannot be built with the weights .*wrong.safetensors"):
-        load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+        load(spec, device=CPU, cache_dir=tmp_path)
     narrow = {name: tensor[:4] for name, tensor in Vit().state_dict().items()}
     save_file(narrow, tmp_path / "wrong.safetensors")
     with pytest.raises(
         InputError, match=r"with the weights .*: patches.weight is \[4, 3, 8, 8\], not \[12, 3"
     ):
-        load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+        load(spec, device=CPU, cache_dir=tmp_path)
     save_file(Vit().state_dict() | {"more": torch.zeros(1)}, tmp_path / "wrong.safetensors")
     with pytest.raises(InputError, match=r"Unexpected key\(s\) in state_dict: .*more"):
-        load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+        load(spec, device=CPU, cache_dir=tmp_path)
     (spec,) = find(["timm:vit_small"])
     with pytest.raises(InputError, match="the Hub cannot be reached"):
-        identify(spec, dtype=torch.float32, cache_dir=tmp_path)
+        identify(spec, cache_dir=tmp_path)
 
 
 def test_without_timm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_timm_itself(tmp_path: Path) -> None:
     (spec,) = with_weights(find([text]), {text: tmp_path / "weights.safetensors"})
     assert (spec.depth, spec.width, spec.prefix_tokens, spec.fixed_size) == (12, 192, 1, False)
     assert (spec.mean, spec.family) == ((0.5, 0.5, 0.5), "vit")
-    backbone = load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+    backbone = load(spec, device=CPU, cache_dir=tmp_path)
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (1, 3, 224, 224), dtype=torch.uint8)
     backbone.visit(pixels, seen.append, [Layer(12, "final")])

@@ -18,7 +18,7 @@ from layerboard.zoo.load.config import RADIO_SIZES, read_network
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.load.rotary_vit import edge
 from layerboard.zoo.registry import find
-from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.spec import BackboneSpec, Dtype, Stage
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
@@ -230,13 +230,11 @@ def test_grids_of_one_row_or_column(
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_angles_are_exact_in_networks_of_half_precision(
-    dtype: torch.dtype, tmp_path: Path, cache: Path
-) -> None:
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_angles_are_exact_in_networks_of_half_precision(dtype: Dtype, tmp_path: Path, cache: Path) -> None:
     published: Published = publish("capi", tmp_path)
-    backbone = load(published.spec, device=torch.device("cpu"), dtype=dtype, cache_dir=cache)
+    backbone = load(replace(published.spec, dtype=dtype), device=torch.device("cpu"), cache_dir=cache)
     assert isinstance(backbone, HookedBackbone)
     found = backbone._network.blocks[0].get_submodule("rotary").get_buffer("frequencies")
     assert torch.equal(found, published.tensors["encoder.blocks.0.residual1.fn.rope.freqs"])
-    assert backbone._network.blocks[0].get_parameter("mlp.fc1.weight").dtype == dtype
+    assert backbone._network.blocks[0].get_parameter("mlp.fc1.weight").dtype == getattr(torch, dtype)

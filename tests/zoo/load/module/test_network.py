@@ -1,6 +1,7 @@
 """Networks of anybody's own: what is found out about each layout, and what is refused."""
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from layerboard.zoo.load.backbone import identify, load
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import NetworkCopy, given_network
 from layerboard.zoo.registry import find
-from layerboard.zoo.spec import BackboneSpec, Layer, Stage
+from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
 from tests.zoo.load.module.networks import (
     PATCH,
     SIZE,
@@ -45,7 +46,7 @@ def given(net: nn.Module, **told: object) -> NetworkCopy:
 
 def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
     """Features of every layer of a batch of two, by layer."""
-    backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
+    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
     backbone.visit(pixels, seen.append)
@@ -244,8 +245,8 @@ def test_the_fingerprint_is_of_weights_settings_code_and_places() -> None:
         def forward(self, images: Tensor) -> Tensor:
             return super().forward(images) * 2
 
-    def print_of(network: NetworkCopy, dtype: torch.dtype = torch.float32) -> str:
-        return identify(network.spec, dtype=dtype, cache_dir=Path("nowhere")).fingerprint
+    def print_of(network: NetworkCopy, dtype: Dtype = "float32") -> str:
+        return identify(replace(network.spec, dtype=dtype), cache_dir=Path("nowhere")).fingerprint
 
     same = [given(Vit()), given(Vit().train()), given(Vit(), name="another", family="any word")]
     changed = Vit()
@@ -257,7 +258,7 @@ def test_the_fingerprint_is_of_weights_settings_code_and_places() -> None:
     assert len({one.revision for one in same}) == 1
     assert len({one.revision for one in [*same, *others]}) == 6
     network = given(Vit())
-    assert print_of(network) != print_of(network, torch.float16)
+    assert print_of(network) != print_of(network, "float16")
     assert print_of(network) != print_of(given(Vit(), mean=(0, 0, 0)))
 
 
@@ -285,7 +286,7 @@ def test_attention_probabilities(kind: type[Block], net: type[Vit]) -> None:
     network = given(own)
     assert network.spec.heads == 3
     assert "  attention probabilities of 3 heads, shown by attn of each block" in network.lines
-    backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
+    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
     asked = [Layer(index, tap) for index in (1, 2, 3) for tap in ("probabilities", "block")]
@@ -307,7 +308,7 @@ def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[Block]) -> 
 
 def test_what_it_does_not_show_is_one_sentence() -> None:
     network = given(Vit())
-    backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
+    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
     assert backbone.refusal([Layer(1, "probabilities")]).endswith(
         "cannot be read: that takes one nn.MultiheadAttention, or Attention of timm, in each block, over all "
         "of its tokens."
