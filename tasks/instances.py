@@ -15,6 +15,7 @@ from layerboard.tasks.datasets.copies import COPIES
 from layerboard.tasks.datasets.instances import DISTRACTOR, Instance, Instances, sought
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.folds import group_numbers
 from layerboard.tasks.metrics.instances import NEGATIVES, NONE, Pairs, Retrieved, retrieve
 from layerboard.tasks.metrics.ranking import cosine
 from layerboard.tasks.sources import CHUNK, chunks
@@ -41,20 +42,18 @@ class InstancesConfig:
 
 
 def retrieve_things(
-    features: NDArray[np.float32], things: Texts, parts: Texts, device: Device = None
+    features: NDArray[np.float32], things: Texts, parts: Texts, groups: Texts, device: Device = None
 ) -> tuple[Integers, Retrieved]:
     """Rows of the queries among images [n dim], and what each finds in the database.
 
     ``things`` [n] are "" for distractors; ``parts`` [n] say ``query`` or ``database`` of an image that is
-    that alone; others are both.
+    that alone; others are both. An image does not look for those of its group, "" for none: ``groups`` [n].
     """
     numbers = np.where(things == "", NONE, np.unique(things, return_inverse=True)[1])
-    asking = np.flatnonzero((things != "") & (parts != "database"))
-    ranked = np.flatnonzero(parts != "query")
-    position = np.full(len(features), NONE, np.int64)
-    position[ranked] = np.arange(len(ranked))
-    both = (features[asking], features[ranked], numbers[asking], numbers[ranked])
-    return asking, retrieve(*both, position[asking], device=device)
+    asks = (things != "") & (parts != "database")
+    together = group_numbers(tuple(group or f"\0{row}" for row, group in enumerate(groups)))
+    retrieved = retrieve(features, numbers, asks, parts != "query", together, device=device)
+    return np.flatnonzero(asks), retrieved
 
 
 def query_metrics(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
@@ -152,12 +151,16 @@ class InstancesTask(VectorTask):
         )
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """All images that could be read, and which thing each shows (groups), as what, and its name."""
+        """All images that could be read, and which thing each shows (groups), as what, and its name.
+
+        With these, where there are such, the series of images that do not look for each other.
+        """
         features, images = self._read(vectors)
-        groups, parts = _facts(images)
-        roles = np.where(groups == "", DISTRACTOR, parts)
+        things, parts, series = _facts(images)
+        roles = np.where(things == "", DISTRACTOR, parts)
         keys = np.array([image.sample.key for image in images])
-        return {"features": features, "groups": groups, "roles": roles, "keys": keys}
+        apart = {"series": series} if series.any() else {}
+        return {"features": features, "groups": things, "roles": roles, "keys": keys, **apart}
 
     def _read(self, vectors: Vectors) -> tuple[NDArray[np.float32], list[Instance]]:
         """Vectors of the images that could be read, and these."""
@@ -188,11 +191,12 @@ class InstancesTask(VectorTask):
             np.full(shape, np.nan, np.float32),
         )
         row_of = {image.sample.key: row for row, image in enumerate(images)}
-        ranked = np.array([row for row, image in enumerate(images) if image.part != "query"])
+        _, parts, groups = _facts(images)
+        ranked = np.flatnonzero(parts != "query")
         for number, (key, (query, _)) in enumerate(self.queries.items()):
             if (row := row_of.get(key)) is None:
                 continue
-            others = ranked[ranked != row]
+            others = ranked[(ranked != row) & ((groups[ranked] == "") | (groups[ranked] != groups[row]))]
             cosines = cosine(features[others], features[row : row + 1])[:, 0].astype(np.float32)
             same = np.array([images[other].thing == query.thing for other in others])
             first = np.lexsort((same, -cosines))[:RANKED]
@@ -215,9 +219,11 @@ class InstancesTask(VectorTask):
         return by_key(samples, [*self.queries]) | by_key(samples, near)
 
 
-def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts]:
-    """The thing and the part of each image."""
-    return np.array([image.thing for image in images], str), np.array([image.part for image in images], str)
+def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts, Texts]:
+    """The thing, the part and the group of each image."""
+    columns = zip(*((image.thing, image.part, image.group) for image in images), strict=True)
+    things, parts, groups = (np.array(column, str) for column in columns)
+    return things, parts, groups
 
 
 def _items(asked: Sequence[Instance], values: Mapping[str, Floats]) -> Items:

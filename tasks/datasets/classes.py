@@ -41,9 +41,10 @@ class ClassImages:
         return tuple(group or key for group, key in pairs) if self.groups else self.keys
 
     @property
-    def named(self) -> list[LabelledSample]:
-        """Each image behind the name of its class."""
-        return [*zip(map(self.classes.__getitem__, self.labels), self.samples, strict=True)]
+    def named(self) -> Iterator[tuple[str, Sample, str]]:
+        """Of each image the name of its class, the image, and its group."""
+        names = map(self.classes.__getitem__, self.labels)
+        return zip(names, self.samples, self.groups or ("",) * len(self.samples), strict=True)
 
     def limited(self, limit: int) -> "ClassImages":
         """The first images of each class."""
@@ -75,7 +76,7 @@ class Classification(Data):
     def serving(self, role: str) -> Data | None:
         if role != "instances":
             return Data.serving(self, role)
-        return of_classes(self.name, [pair for side in self.sides for pair in side.named], self.coverage)
+        return of_classes(self.name, (image for side in self.sides for image in side.named), self.coverage)
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         splits = ("",) if self.val is None else ("train", "val")

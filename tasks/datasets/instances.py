@@ -40,6 +40,7 @@ class Instance(NamedTuple):
     thing: str  # "" for a distractor
     part: Part = ""  # where it is alone; "" for an image that asks for all others and is looked for
     kind: str = ""  # kind of a copy; "" for an image as it is
+    group: str = ""  # of images that do not look for each other, such as a series; "" for none
 
     @property
     def asks(self) -> bool:
@@ -65,7 +66,7 @@ class Instances(Data):
 
     @property
     def truth(self) -> tuple[object, ...]:
-        return tuple(image[1:] for image in self.images)
+        return tuple((*image[1:4], *filter(None, image[4:])) for image in self.images)
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
         yield from ((image.sample.key, "", image.thing, image.part) for image in self.images)
@@ -76,8 +77,8 @@ class Instances(Data):
         seen: Counter[tuple[str, ...]] = Counter()
         few = []
         for image in self.images:
-            seen[image[1:]] += 1
-            few += [image] if seen[image[1:]] <= limit else []
+            seen[image[1:4]] += 1
+            few += [image] if seen[image[1:4]] <= limit else []
         if len(few) == len(self.images):
             return self
         note = f"limited to {counted(limit, 'image')} of each thing: {len(few):,} images were used"
@@ -86,8 +87,15 @@ class Instances(Data):
 
 def sought(images: Sequence[Instance]) -> list[int]:
     """How many other images each of some images has to find; 0 for what is no query."""
-    there = Counter(image.thing for image in images if image.part != "query")
-    return [there[image.thing] - (image.part == "") if image.asks else 0 for image in images]
+    ranked = [image for image in images if image.part != "query"]
+    there = Counter(image.thing for image in ranked)
+    near = Counter((image.thing, image.group) for image in ranked)
+
+    def number(image: Instance) -> int:
+        own = near[image.thing, image.group] if image.group else image.part == ""
+        return there[image.thing] - own if image.asks else 0
+
+    return [*map(number, images)]
 
 
 def instances(name: str, images: Iterable[Instance], where: str, coverage: Coverage) -> Instances:
@@ -184,10 +192,12 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
     return instances(name, images, str(table.path), coverage)
 
 
-def of_classes(name: str, labelled: Iterable[tuple[str, Sample]], coverage: Coverage) -> Instances:
-    """Images of which each asks for all others of its class."""
-    images = [Instance(sample, label) for label, sample in labelled]
-    remarks = (*coverage.remarks, "things are the classes; each image looks for all others of its thing")
+def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:
+    """Images of which each asks for all others of its class that are not of its group, "" for none."""
+    images = [Instance(sample, label, group=group) for label, sample, group in labelled]
+    outside = " that are not of its group" if any(image.group for image in images) else ""
+    said = f"things are the classes; each image looks for all others of its thing{outside}"
+    remarks = (*coverage.remarks, said)
     return instances(name, images, name, replace(coverage, remarks=remarks))
 
 

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers
+from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask
 from layerboard.tasks.metrics.neighbours import chunks
 
 NEGATIVES = 10  # pairs of different things that a rate of false acceptance must stand for at least
-NONE = -1  # thing of an image that shows none, and place of a query that is not in the database
+NONE = -1  # thing of an image that shows none, and place of what is not in the database
 LEFT_OUT = np.float32(-np.inf)  # cosine of what is not ranked
 
 Similarities = NDArray[np.float32]
@@ -81,45 +81,52 @@ class Retrieved:
 
 
 def retrieve(
-    queries: Features,
-    database: Features,
-    asked: Integers,
+    features: Features,
     shown: Integers,
-    position: Integers | None = None,
+    asks: Mask,
+    ranked: Mask,
+    groups: Integers | None = None,
     *,
     device: torch.device | None = None,
 ) -> Retrieved:
-    """Rank the database [n dim] for each query [m dim] by cosine.
+    """Rank the images of a database for each query by cosine.
 
-    ``asked`` [m] and ``shown`` [n] number the thing that an image shows; `NONE` stands for none. ``position``
-    [m] is where in the database a query itself is, which it does not look for; `NONE`, or None for all,
-    where it is not there. Two images are one pair, even where both are queries. Queries without another image
-    of their thing are left out. Cosines are products in float64, rounded to float32; average precision is the
-    sum, over distinct cosines, of the step in recall times the precision there.
+    ``features`` [n dim] are of all images, and ``shown`` [n] numbers the thing on each; `NONE` stands for
+    none. ``asks`` [n] are the queries, ``ranked`` [n] the database; an image may be both. No query looks for
+    itself, nor for an image of its own ``groups`` [n], numbers. Two images are one pair, even where both are
+    queries. Queries without an image of their thing to be found are left out. Cosines are products in
+    float64, rounded to float32; average precision is the sum, over distinct cosines, of the step in recall
+    times the precision there.
 
     Raises ValueError where shapes do not fit or a value is not finite.
 
     Source: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
-    at = np.full(len(queries), NONE, np.int64) if position is None else position
-    _check(queries, database, asked, shown, at)
-    units = _unit(queries, device), _unit(database, device)
-    own = {row: (rows, cosines) for row, rows, cosines in _own(*units, asked, shown, at)}
-    asks = np.zeros(len(database), np.bool_)  # images that are such queries themselves
-    asks[[at[row] for row in own if at[row] != NONE]] = True
-    once = (cosines[~asks[rows] | (rows > at[row])] for row, (rows, cosines) in own.items())
+    groups = np.arange(len(features)) if groups is None else groups
+    _check(features, shown, asks, ranked, groups)
+    rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
+    at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # where in the database a query itself is
+    units = _unit(features[rows], device), _unit(features[places], device)
+    groups, asking = groups[places], groups[rows]
+    own = {
+        row: (others[apart], cosines[apart])
+        for row, others, cosines in _own(*units, shown[rows], shown[places])
+        if (apart := groups[others] != asking[row]).any()
+    }
+    both = np.zeros(len(places), np.bool_)  # images of the database that are such queries themselves
+    both[[at[row] for row in own if at[row] != NONE]] = True
+    once = (cosines[~both[others] | (others > at[row])] for row, (others, cosines) in own.items())
     pairs = _CountedPairs(np.concatenate([np.empty(0, np.float32), *once]))
-    scores, counted = np.full((len(queries), 3), np.nan), np.array(sorted(own), np.int64)
-    for chunk in chunks(len(counted), len(database)):
-        others = _cosines(units[0][counted[chunk]], units[1])
-        for row, cosines in zip(counted[chunk].tolist(), others, strict=True):
-            before = max(int(at[row]), 0)
+    scores, counted = np.full((len(rows), 3), np.nan), np.array(sorted(own), np.int64)
+    for chunk in chunks(len(counted), len(places)):
+        every = _cosines(units[0][counted[chunk]], units[1])
+        every[asking[counted[chunk], None] == groups] = LEFT_OUT
+        for row, cosines in zip(counted[chunk].tolist(), every, strict=True):
             cosines[own[row][0]] = LEFT_OUT
-            if at[row] != NONE:
-                cosines[before] = LEFT_OUT
             scores[row] = _ranked(np.sort(own[row][1])[::-1], np.sort(cosines))
-            cosines[:before][asks[:before]] = LEFT_OUT  # pairs that stand in the other image's row
-        pairs.add(others)
+            before = max(int(at[row]), 0)
+            cosines[:before][both[:before]] = LEFT_OUT  # pairs that stand in the other image's row
+        pairs.add(every)
     return Retrieved(scores[:, 0], scores[:, 1], scores[:, 2], pairs.all())
 
 
@@ -142,14 +149,13 @@ class _CountedPairs:
 
 
 def _own(
-    queries: Tensor, database: Tensor, asked: Integers, shown: Integers, at: Integers
+    queries: Tensor, database: Tensor, asked: Integers, shown: Integers
 ) -> Iterator[tuple[int, Integers, Similarities]]:
-    """Of each query with another image of its thing: its number, and places and cosines of these images."""
+    """Of each query its number, and places and cosines of the images of its thing."""
     for thing in np.unique(asked[asked != NONE]):
         asking, there = np.flatnonzero(asked == thing), np.flatnonzero(shown == thing)
         for row, cosines in zip(asking.tolist(), _cosines(queries[asking], database[there]), strict=True):
-            if (others := there != at[row]).any():
-                yield row, there[others], cosines[others]
+            yield row, there, cosines
 
 
 def _ranked(own: Similarities, others: Similarities) -> tuple[float, float, int]:
@@ -174,12 +180,11 @@ def _cosines(queries: Tensor, database: Tensor) -> Similarities:
     return (queries @ database.T).float().cpu().numpy()
 
 
-def _check(queries: Features, database: Features, asked: Integers, shown: Integers, at: Integers) -> None:
-    if queries.ndim != 2 or database.ndim != 2 or queries.shape[1] != database.shape[1]:
-        raise ValueError(
-            f"expected queries [m dim] and a database [n dim], found {queries.shape} and {database.shape}"
-        )
-    if asked.shape != at.shape or asked.shape != (len(queries),) or shown.shape != (len(database),):
-        raise ValueError(f"expected one thing an image, found {asked.shape}, {at.shape} and {shown.shape}")
-    if not (np.isfinite(queries).all() and np.isfinite(database).all()):
+def _check(features: Features, *facts: Integers | Mask) -> None:
+    if features.ndim != 2:
+        raise ValueError(f"expected vectors [n dim], found {features.shape}")
+    if any(fact.shape != (len(features),) for fact in facts):
+        shapes = ", ".join(str(fact.shape) for fact in facts)
+        raise ValueError(f"expected thing, query, database and group of {len(features)} images: {shapes}")
+    if not np.isfinite(features).all():
         raise ValueError("vectors must not hold NaN or infinite values")

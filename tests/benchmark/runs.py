@@ -219,6 +219,45 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Said:
     return Said(code if isinstance(code, int) else int(code is not None), captured.out, captured.err)
 
 
+PAIR = ("mini-fs", "mini-resnet")
+"""Backbones that are compared."""
+
+
+def once(place: Path, task: str, **options: Any) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Records of a task of the user's own images, and how many images of each source a backbone was shown.
+
+    A second run shows none, and gives the same records.
+    """
+    with Tally().watching() as tally:
+        records = run(place, PAIR, **options)
+    assert records.attrs["failures"] == []
+    shown = {source.split("/")[1]: count for (name, source), count in tally.rows.items() if name == PAIR[0]}
+    with Tally().watching() as tally:
+        again = run(place, PAIR, **options)
+    assert not tally.rows
+    records, again = (frame[frame["task"] == task] for frame in (records, again))
+    assert_same_records(again, records)
+    return records, shown
+
+
+def answer(capsys: pytest.CaptureFixture[str], place: Path, line: str, metric: str, *asked: object) -> str:
+    """The report of the user's own images, after check, run, compare and recommend, which lead to it.
+
+    ``line`` is how the images are understood, ``metric`` the task's with its name.
+    """
+    task = metric.partition(" ")[0]
+    assert line in command(capsys, "check", *asked).out
+    written = ("--output", place / "out")
+    how = ("--backbones", *PAIR, "--layers", QUICK, "--cache", place / "cache", "--workers", "1")
+    done = command(capsys, "run", *asked, *how, *written, "--tasks", task)
+    assert done.code == 0
+    assert line in done.err + done.out
+    assert metric in command(capsys, "compare", *PAIR, *written).out
+    assert f"for {task}" in command(capsys, "recommend", *written, "--tasks", task).out
+    page = Path(command(capsys, "report", *written).out.strip().splitlines()[-1])
+    return page.read_text(encoding="utf-8")
+
+
 def environment() -> dict[str, str]:
     """Of a process that is no test process: one thread each, no network."""
     return {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}

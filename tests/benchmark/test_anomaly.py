@@ -8,9 +8,7 @@ from PIL import Image
 
 from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.benchmark.runs import Tally, assert_same_records, command, run
-
-BACKBONES = ("mini-fs", "mini-resnet")
+from tests.benchmark.runs import answer, command, once, run
 
 
 @pytest.fixture(scope="module")
@@ -21,32 +19,23 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usefixtures("no_pages")
 def test_shots_are_chosen(parts: Path, tmp_path: Path) -> None:
-    records = run(tmp_path, BACKBONES[:1], "anomaly", images=[parts], layers="12", shots=(2,))
+    records = run(tmp_path, ["mini-fs"], "anomaly", images=[parts], layers="12", shots=(2,))
     few = {metric for metric in records["metric"] if "-shot" in metric}
     assert few == {"AUROC 2-shot", "AUROC 2-shot bolt", "AUROC 2-shot nut"}
     with pytest.raises(InputError, match=r"--shots is of fewshot and anomaly, which are not run"):
-        run(tmp_path, BACKBONES[:1], "cost", images=[parts], shots=(2,))
+        run(tmp_path, ["mini-fs"], "cost", images=[parts], shots=(2,))
 
 
 @pytest.mark.usefixtures("no_pages")
 def test_a_folder_is_scored_by_two_passes_and_never_again(parts: Path, tmp_path: Path) -> None:
-    options = {"images": [parts]}
-    with Tally().watching() as tally:
-        records = run(tmp_path, BACKBONES, **options)
-    assert records.attrs["failures"] == []
-    shown = {source.split("/")[1]: count for (name, source), count in tally.rows.items() if name == "mini-fs"}
+    records, shown = once(tmp_path, "anomaly", images=[parts])
     assert shown == {"references": 10, "test": 12}
-    records = records[records["task"] == "anomaly"]
     primary = records[records["primary"]]
     assert {*primary["metric"]} == {"AUROC"}
     assert (primary["value"] == 100).all()  # the square is seen by any network
     assert primary["ci_low"].between(50, 100).all()
     assert primary["coverage"].str.startswith("2 products, 10 reference images, 12 test images").all()
     assert {"AUROC bolt", "AU-PRO nut", "AUROC 4-shot", "memory"} <= {*records["metric"]}
-    with Tally().watching() as tally:
-        again = run(tmp_path, BACKBONES, **options)
-    assert not tally.rows
-    assert_same_records(again[again["task"] == "anomaly"], records)
 
 
 def test_a_folder_comes_to_an_answer_in_a_few_commands(
@@ -55,24 +44,7 @@ def test_a_folder_comes_to_an_answer_in_a_few_commands(
     line = (
         "2 products, 10 reference images, 12 test images; 6 test images with a defect, 6 of them with a mask"
     )
-    assert line in command(capsys, "check", "--images", parts).out
-    places = ("--output", tmp_path / "out")
-    asked = (
-        "--images",
-        parts,
-        "--backbones",
-        *BACKBONES,
-        "--layers",
-        "1,final",
-        "--cache",
-        tmp_path / "cache",
-    )
-    done = command(capsys, "run", *asked, *places, "--tasks", "anomaly", "--workers", "1")
-    assert done.code == 0
-    assert line in done.err + done.out
-    assert "anomaly AUROC" in command(capsys, "compare", *BACKBONES, *places).out
-    assert "for anomaly" in command(capsys, "recommend", *places, "--tasks", "anomaly").out
-    page = Path(command(capsys, "report", *places).out.strip().splitlines()[-1]).read_text(encoding="utf-8")
+    page = answer(capsys, tmp_path, line, "anomaly AUROC", "--images", parts)
     assert "distance of layer" in page
     assert "bolt, dent" in page
 

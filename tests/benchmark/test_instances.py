@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests import fakes
-from tests.benchmark.runs import Tally, assert_same_records, command, run
-
-BACKBONES = ("mini-fs", "mini-resnet")
+from tests.benchmark.runs import answer, command, once, run
 
 
 @pytest.fixture(scope="module")
@@ -21,45 +19,19 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usefixtures("no_pages")
 def test_a_folder_is_scored_by_one_pass_and_never_again(shop: Path, tmp_path: Path) -> None:
-    options = {"images": [shop]}
-    with Tally().watching() as tally:
-        records = run(tmp_path, BACKBONES, **options)
-    assert records.attrs["failures"] == []
-    shown = {source.split("/")[1]: count for (name, source), count in tally.rows.items() if name == "mini-fs"}
+    records, shown = once(tmp_path, "instances", images=[shop])
     assert shown == {"database": 9, "queries": 6}
-    records = records[records["task"] == "instances"]
     primary = records[records["primary"]]
     assert {*primary["metric"]} == {"recall@1"}
     assert primary["ci_low"].notna().all()
     assert {"mAP", "R-precision", "ROC AUC", "cosine at precision 0.9"} <= {*records["metric"]}
-    with Tally().watching() as tally:
-        again = run(tmp_path, BACKBONES, **options)
-    assert not tally.rows
-    assert_same_records(again[again["task"] == "instances"], records)
 
 
 def test_a_folder_comes_to_an_answer_in_a_few_commands(
     shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = "3 things, 6 queries, 9 database images; things from the folders in database and query"
-    assert line in command(capsys, "check", "--images", shop).out
-    places = ("--output", tmp_path / "out")
-    asked = (
-        "--images",
-        shop,
-        "--backbones",
-        *BACKBONES,
-        "--layers",
-        "1,final",
-        "--cache",
-        tmp_path / "cache",
-    )
-    done = command(capsys, "run", *asked, *places, "--tasks", "instances", "--workers", "1")
-    assert done.code == 0
-    assert line in done.err + done.out
-    assert "instances recall@1" in command(capsys, "compare", *BACKBONES, *places).out
-    assert "for instances" in command(capsys, "recommend", *places, "--tasks", "instances").out
-    page = Path(command(capsys, "report", *places).out.strip().splitlines()[-1]).read_text(encoding="utf-8")
+    page = answer(capsys, tmp_path, line, "instances recall@1", "--images", shop)
     assert "Each is shown with the images that are nearest to it" in page
     assert "3 images show the same" in page
 
@@ -73,6 +45,16 @@ def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp
     assert {*copies["split"]} == {"all images, each a query, with copies"}
     assert "recall@1 mirrored" in {*copies["metric"]}
     assert {*copies["dataset"]}.isdisjoint(records["dataset"])
+    table = tmp_path / "groups.csv"
+    files = [path for path in sorted(folder.rglob("*.JPEG")) if path.stem[-1] != "2"]
+    rows = [f"{path.relative_to(folder)},{path.parent.name}" for path in files]
+    table.write_text("\n".join(["file,group", *rows]))
+    grouped = run(tmp_path, ["mini-fs"], "instances", images=[folder], groups=table)
+    assert {*grouped["data"]}.isdisjoint(records["data"])
+    assert (
+        "each image looks for all others of its thing that are not of its group"
+        in grouped["coverage"].iloc[0]
+    )
 
 
 def test_what_a_layout_has_not_is_said(

@@ -7,10 +7,9 @@ import pytest
 from PIL import Image
 
 from layerboard.leaderboards.records.items import read_items
-from tests.benchmark.runs import Tally, assert_same_records, command, run
+from tests.benchmark.runs import answer, command, once, run
 
 COUNT = 30
-BACKBONES = ("mini-fs", "mini-resnet")
 
 
 @pytest.fixture(scope="module")
@@ -34,22 +33,13 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.usefixtures("no_pages")
 def test_each_image_is_shown_once_and_its_number_is_read_off(photos: Path, tmp_path: Path) -> None:
-    options = {"images": [photos / "photos"], "labels": photos / "numbers.csv"}
-    with Tally().watching() as tally:
-        records = run(tmp_path, BACKBONES, **options)
-    assert records.attrs["failures"] == []
-    shown = {source: count for (name, source), count in tally.rows.items() if name == "mini-fs"}
+    records, shown = once(tmp_path, "regress", images=[photos / "photos"], labels=photos / "numbers.csv")
     assert [*shown.values()] == [COUNT]
-    records = records[records["task"] == "regress"]
     assert records["split"].eq("5 folds (seed 0)").all()
     best = records[records["primary"]].groupby("backbone")["value"].max()
     assert (best > 95).all()
     assert {"R2", "rho", "MAE"} == {*records["metric"]}
     assert (records["ci_low"] < records["value"]).all()
-    with Tally().watching() as tally:
-        again = run(tmp_path, BACKBONES, **options)
-    assert not tally.rows
-    assert_same_records(again[again["task"] == "regress"], records)
 
 
 @pytest.mark.usefixtures("no_pages")
@@ -67,15 +57,7 @@ def test_labels_come_to_an_answer_in_three_commands(
 ) -> None:
     asked = ("--images", photos / "photos", "--labels", photos / "tags.csv")
     line = "30 images; 3 labels, any number an image (bright, dark, odd); every image tested once, in 5 folds"
-    assert line in command(capsys, "check", *asked).out
-    places = ("--output", tmp_path / "out")
-    further = ("--backbones", *BACKBONES, "--layers", "1,final", "--cache", tmp_path / "cache")
-    done = command(capsys, "run", *asked, *further, *places, "--tasks", "multilabel", "--workers", "1")
-    assert done.code == 0
-    assert line in done.err + done.out
-    assert "for multilabel" in command(capsys, "recommend", *places, "--tasks", "multilabel").out
-    assert "multilabel macro AP" in command(capsys, "compare", *BACKBONES, *places).out
-    page = Path(command(capsys, "report", *places).out.strip().splitlines()[-1]).read_text(encoding="utf-8")
+    page = answer(capsys, tmp_path, line, "multilabel macro AP", *asked)
     assert "predictions by layer" in page
 
 

@@ -93,6 +93,28 @@ def test_queries_look_in_the_database_alone() -> None:
     assert {score.n for score in task.score(vectors).scores if score.unit == "queries"} == {10}
 
 
+def test_images_of_a_group_do_not_look_for_each_other() -> None:
+    images = [
+        Instance(FileSample(f"{thing:02d}/{number}", ""), f"{thing:02d}", group=f"{thing}-{number // 2}")
+        for thing in range(6)
+        for number in range(4 if thing else 2)  # the first thing has one group
+    ]
+    task = task_of(instances("series", images, "here", Coverage(())))
+    assert task.data.coverage.remarks == ("2 images alone of its thing, not asked for (00/0, 00/1)",)
+    vectors = drawn(task, 0.0)["series/database"]
+    series = np.array([image.group for image in task.data.images])
+    vectors += np.random.default_rng(0).standard_normal((11, 16))[np.unique(series, return_inverse=True)[1]]
+    result = task.score({"series/database": vectors})
+    assert by_metric(result)["recall@1"] < 100  # the other image of the series, of the same vector, is no hit
+    assert {score.n for score in result.scores if score.unit == "queries"} == {20}
+    assert {score.n for score in result.scores if score.unit == "pairs"} == {
+        22 * 21 // 2 - 11
+    }  # without the pairs of a series
+    exported = task.exported({"series/database": vectors})
+    assert exported["series"].tolist() == series.tolist()
+    assert "series" not in task_of(planted(3, 2)).exported(drawn(task_of(planted(3, 2)), 0.1))
+
+
 def test_each_kind_of_copy_has_metrics() -> None:
     images = [
         Instance(FileSample(f"{thing:02d}/{kind}", ""), f"{thing:02d}", "", kind)

@@ -18,20 +18,25 @@ def score_instances(features: Path) -> ScoreReport:
 
     An archive has features [n dim] and groups [n], whole numbers or text: the thing that each image shows. It
     may have roles [n]: query, database, distractor, or nothing for an image that asks for all others and is
-    looked for, as all are without roles.
+    looked for, as all are without roles. Images of one of ``series`` [n], which it may have, too, do not look
+    for each other; nothing stands for an image of none.
     """
-    arrays = read_archive(features, ("features", "groups"), optional=("roles",))
+    arrays = read_archive(features, ("features", "groups"), optional=("roles", "series"))
     values = as_features(arrays["features"], f"features of {features}")
     groups = as_labels(arrays["groups"], f"groups of {features}", len(values), text=True).astype(str)
-    both = arrays.get("roles", np.full(len(values), ""))
-    roles = as_labels(both, f"roles of {features}", len(values), text=True).astype(str)
+    roles, series = (
+        as_labels(
+            arrays.get(name, np.full(len(values), "")), f"{name} of {features}", len(values), text=True
+        ).astype(str)
+        for name in ("roles", "series")
+    )
     if unknown := sorted({*roles.tolist()} - {*ROLES, ""}):
         raise InputError(
             f"expected {', '.join(ROLES)} or nothing as roles of {features}, found {some(unknown)}"
         )
     things = np.where(roles == DISTRACTOR, "", groups)
     parts = np.where(roles == DISTRACTOR, "database", roles)
-    _, retrieved = retrieve_things(values.astype(np.float32), things, parts)
+    _, retrieved = retrieve_things(values.astype(np.float32), things, parts, series)
     counted = int(np.isfinite(retrieved.wrong).sum())
     if not counted:
         raise InputError(f"expected a query with another image of its group in {features}: {ALONE}")

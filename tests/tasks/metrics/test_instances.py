@@ -30,7 +30,8 @@ def exact(queries: Vectors, database: Vectors) -> NDArray[np.float32]:
 
 
 def among_all(vectors: Vectors, shown: NDArray[np.int64]) -> Retrieved:
-    return retrieve(vectors, vectors, shown, shown, np.arange(len(vectors)))
+    every = np.ones(len(vectors), np.bool_)
+    return retrieve(vectors, shown, every, every)
 
 
 @pytest.mark.parametrize("seed", RNG_SEEDS)
@@ -74,7 +75,8 @@ def test_ranks_are_those_of_a_walk(seed: int) -> None:
 def test_copies_are_found_at_a_cosine_of_one() -> None:
     originals = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
     lengths = np.linspace(0.5, 3, 50, dtype=np.float32)[:, None]
-    found = retrieve(originals, originals * lengths, np.arange(50), np.arange(50))
+    both, asks = np.concatenate([originals, originals * lengths]), np.arange(100) < 50
+    found = retrieve(both, np.arange(100) % 50, asks, ~asks)
     assert (found.recall(1) == 1).all()
     assert (found.average_precision == 1).all()
     assert (found.r_precision == 1).all()
@@ -94,8 +96,7 @@ def test_features_that_tell_nothing_apart_find_nothing() -> None:
 def test_distractors_are_ranked_and_never_right() -> None:
     vectors, shown = drawn(1)
     shown[:20] = NONE
-    place = np.arange(20, 60)
-    found = retrieve(vectors[20:], vectors, shown[20:], shown, place)
+    found = retrieve(vectors, shown, np.arange(60) >= 20, np.ones(60, np.bool_))
     without = among_all(vectors[20:], shown[20:])
     assert (found.wrong >= without.wrong).all()
     assert (found.average_precision <= without.average_precision + 1e-12).all()
@@ -130,12 +131,32 @@ def test_rates_need_ten_pairs_of_different_things() -> None:
     assert np.isnan(Pairs(same, none, none, 1000).accepted(1e-3))
 
 
+@pytest.mark.parametrize("seed", RNG_SEEDS)
+def test_images_of_a_group_do_not_look_for_each_other(seed: int) -> None:
+    vectors, shown = drawn(seed)
+    rng = np.random.default_rng(seed)
+    groups, asks, ranked = rng.integers(0, 25, 60), rng.random(60) < 0.7, rng.random(60) < 0.8
+    cosines, found = exact(vectors, vectors), retrieve(vectors, shown, asks, ranked, groups)
+    assert found.average_precision.shape == (asks.sum(),)
+    pairs = {}
+    for place, row in enumerate(np.flatnonzero(asks)):
+        others = np.flatnonzero(ranked & (groups != groups[row]))
+        same = shown[others] == shown[row]
+        expected = average_precision_score(same, cosines[row, others]) if same.any() else np.nan
+        assert found.average_precision[place] == pytest.approx(expected, abs=1e-9, nan_ok=True)
+        if same.any():
+            pairs |= {frozenset((row, other)): is_same for other, is_same in zip(others, same, strict=True)}
+    assert len(found.pairs.same) == sum(pairs.values())
+    assert found.pairs.different == len(pairs) - sum(pairs.values())
+
+
 def test_shapes_and_values_are_checked() -> None:
     vectors, shown = drawn(0)
+    every = np.ones(60, np.bool_)
     with pytest.raises(ValueError, match="dim"):
-        retrieve(vectors[:, :3], vectors, shown, shown)
-    with pytest.raises(ValueError, match="one thing an image"):
-        retrieve(vectors, vectors, shown[:5], shown)
+        retrieve(vectors[0], shown, every, every)
+    with pytest.raises(ValueError, match="of 60 images"):
+        retrieve(vectors, shown[:5], every, every)
     vectors[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         among_all(vectors, shown)
