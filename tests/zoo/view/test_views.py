@@ -1,5 +1,6 @@
 """Views: what they show, and where the coordinate map says that it lands."""
 
+import io
 import math
 from itertools import product
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from layerboard.zoo.view.photos import as_seen, open_file
 from layerboard.zoo.view.views import (
     FitLongSide,
     Letterbox,
@@ -312,6 +314,23 @@ def test_a_box_is_the_crop_of_the_image(view: View) -> None:
     assert inner.size == outer.size
     point = np.array([[130.0, 90.0]])
     np.testing.assert_allclose(outer.to_view(point), inner.to_view(point - [100, 50]))
+
+
+@pytest.mark.parametrize("view", [ResizeCrop(256, 224), ResizeCrop(73, 64), ResizeCrop(439, 384)], ids=repr)
+def test_only_what_the_crop_keeps_is_resized_and_the_pixels_are_those_of_the_whole(view: ResizeCrop) -> None:
+    random = np.random.default_rng(view.crop)
+    for seed, (mode, sampling, progressive) in enumerate(product(("RGB", "L", "CMYK"), range(3), range(2))):
+        for _ in range(4):
+            width, height = random.integers(40, 500, 2).tolist()
+            file = io.BytesIO()
+            grain = noise((width // 4 + 1, height // 4 + 1), seed).resize((width, height)).convert(mode)
+            grain.save(file, "JPEG", subsampling=sampling, progressive=bool(progressive), quality=90)
+            image = as_seen(open_file(file))
+            size = view._resized(image.size)
+            left, top = (round((side - view.crop) / 2) for side in size)
+            wanted = image.resize(size, Image.Resampling.BICUBIC)
+            wanted = wanted.crop((left, top, left + view.crop, top + view.crop))
+            assert np.array_equal(view.render(image)[0].permute(1, 2, 0), np.asarray(wanted)), (size, width)
 
 
 @pytest.mark.parametrize(
