@@ -5,8 +5,9 @@ OpenMP was used.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -55,13 +56,32 @@ Event = Batch | Unreadable | ShardEnd
 
 
 def batches(
-    source: Source, shards: Sequence[int], batch_size: int, input_size: int, workers: int
+    source: Source,
+    shards: Sequence[int],
+    batch_size: int,
+    input_size: int,
+    workers: int,
+    *,
+    pinned: bool = False,
 ) -> Iterator[Event]:
     """Batches of the shards' images in order, the end of each shard, and the images that cannot be decoded.
 
     The source's view is scaled to the backbone. A batch has ``batch_size`` images of ``input_size`` pixels a
-    side; larger images come in smaller batches. So many ``workers`` decode.
+    side; larger images come in smaller batches. So many ``workers`` decode. While one batch is looked at, the
+    next is put together, in ``pinned`` memory for a card, and images of two further ones are decoded.
     """
+    events = _events(source, shards, batch_size * input_size**2, max(batch_size, workers), workers, pinned)
+    with closing(events), ThreadPoolExecutor(1, thread_name_prefix="batch") as pool:
+        following = pool.submit(next, events, None)
+        while (event := following.result()) is not None:
+            following = pool.submit(next, events, None)
+            yield event
+
+
+def _events(
+    source: Source, shards: Sequence[int], pixels: int, ahead: int, workers: int, pinned: bool
+) -> Generator[Event]:
+    """As `batches`, of so many pixels each, and twice so many images ahead."""
     places = (
         (group, position)
         for shard in shards
@@ -72,10 +92,10 @@ def batches(
 
     def joined() -> Iterator[Batch]:
         for images in waiting.values():
-            yield _joined(images)
+            yield _joined(images, pinned)
         waiting.clear()
 
-    rendered = _rendered(source, places, workers, ahead=2 * max(batch_size, workers))
+    rendered = _rendered(source, places, workers, 2 * ahead)
     for shard, of_shard in groupby(rendered, key=lambda image: _group(image) // source.groups_per_shard):
         for _, of_group in groupby(of_shard, key=_group):
             for image in of_group:
@@ -86,8 +106,8 @@ def batches(
                 alike = waiting.setdefault(size, [])
                 alike.append(image)
                 tiles = sum(len(each.pixels) for each in alike)
-                if not source.joint and tiles * size[0] * size[1] >= batch_size * input_size**2:
-                    yield _joined(waiting.pop(size))
+                if not source.joint and tiles * size[0] * size[1] >= pixels:
+                    yield _joined(waiting.pop(size), pinned)
             if source.joint:  # a group is a batch of its own
                 yield from joined()
         yield from joined()
@@ -98,9 +118,11 @@ def _group(image: Batch | Unreadable) -> int:
     return image.group if isinstance(image, Unreadable) else image.members[0].group
 
 
-def _joined(images: Sequence[Batch]) -> Batch:
+def _joined(images: Sequence[Batch], pinned: bool) -> Batch:
     members = tuple(member for image in images for member in image.members)
-    return Batch(torch.cat([image.pixels for image in images]), members)
+    shape = (sum(len(image.pixels) for image in images), *images[0].pixels.shape[1:])
+    pixels = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
+    return Batch(torch.cat([image.pixels for image in images], out=pixels), members)
 
 
 def _rendered(

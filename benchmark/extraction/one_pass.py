@@ -69,7 +69,8 @@ def run_pass(
     splitter = BatchSplitter(backbone, source.joint, report.say)
     title, total = f"{spec.name}  {source.name}", sum(map(source.shard_images, shards))
     with report.bar(title, total, "images") as advance:
-        for event in batches(source, shards, batch_size, spec.input_size, workers):
+        pinned = backbone.device.type == "cuda"
+        for event in batches(source, shards, batch_size, spec.input_size, workers, pinned=pinned):
             if all(listener.failure for listener in listeners):
                 break
             match event:
@@ -162,9 +163,7 @@ class BatchSplitter:
             if layers:
                 for listener in active:
                     self._hand(listener, listener.collector.prepare, self._backbone, batch.pixels)
-                # from pinned memory the copy to the device goes on while the host prepares the next batch
-                pinned = self._backbone.device.type == "cuda"
-                self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
+                self._backbone.visit(batch.pixels, visitor, layers)
             return True
         except Exception as error:
             if not is_out_of_memory(error):

@@ -1,9 +1,11 @@
 """Batches hold every image once, in order, by size, and say what could not be read."""
 
+import time
 from dataclasses import replace
 
 import pytest
 import torch
+from PIL import Image
 
 from layerboard.benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
 from layerboard.zoo.view.views import FitLongSide, Tiles
@@ -80,3 +82,25 @@ def test_tiles_of_an_image_stay_together() -> None:
     assert [[m.tiles for m in e.members] for e in events] == [[6, 6], [6]]
     assert events[0].pixels.shape == (12, 3, 32, 32)
     assert events[0].members[0].size == (96, 64)
+
+
+def test_the_next_batch_is_made_while_one_is_looked_at_and_few_images_are_decoded_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[str] = []
+    open_image = MemorySample.open
+
+    def counted(sample: MemorySample) -> Image.Image:
+        opened.append(sample.key)
+        return open_image(sample)
+
+    monkeypatch.setattr(MemorySample, "open", counted)
+    events = batches(source([[1] * 40]), [0], 4, 32, workers=2)
+    next(events)
+    end = time.monotonic() + 10
+    while len(opened) < 15 and time.monotonic() < end:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    assert len(opened) == 15  # of the batch, of the next, and of two that follow, but for one image
+    events.close()  # type: ignore[attr-defined]
+    assert len(opened) < 40
