@@ -57,7 +57,7 @@ class KnnTask(LabelledTask):
         else:
             neighbours = nearest_outside(images.train, images.groups, max(self._ks), device=device)
         correct, answers = self._correct(neighbours, images.labels, images.truth)
-        outcome = images.outcome(correct, calibration={ECE + "top-1": answers.error(images.truth)})
+        outcome = images.outcome(correct, calibration={ECE + "top-1": answers.calibration(images.truth)})
         return replace(outcome, predicted=self._predicted(images, neighbours, answers))
 
     def score_sets(
@@ -86,7 +86,9 @@ class KnnTask(LabelledTask):
         for each, parts in votes.items():
             joined = {metric: np.concatenate([part[metric] for part, _ in parts]) for metric in parts[0][0]}
             answers = Answers(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
-            outcomes[each] = some.outcome(joined, calibration={ECE + "top-1": answers.error(some.truth)})
+            outcomes[each] = some.outcome(
+                joined, calibration={ECE + "top-1": answers.calibration(some.truth)}
+            )
         return [outcomes[each] for each in sets]
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:

@@ -21,7 +21,7 @@ from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.calibration import expected_calibration_error
+from layerboard.tasks.metrics.calibration import calibration_gaps, expected_calibration_error
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.folds import FOLDS, SEED, group_numbers, stratified_folds
 from layerboard.tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
@@ -52,10 +52,14 @@ class Answers(NamedTuple):
         """Room for the answers of images."""
         return cls(np.zeros(shape, np.int64), np.zeros(shape))
 
-    def error(self, truth: Integers) -> float:
-        """Expected calibration error in percent, the mean of the draws; ``truth`` are the classes, [m]."""
-        draws = zip(np.atleast_2d(self.confidence), np.atleast_2d(self.given == truth), strict=True)
-        return 100.0 * float(np.mean([expected_calibration_error(*draw) for draw in draws]))
+    def calibration(self, truth: Integers) -> tuple[float, Floats]:
+        """Expected calibration error in percent, the mean of the draws, and what images add to it, as shares.
+
+        ``truth`` are the classes, [m]; the second is shaped as `given`.
+        """
+        draws = [*zip(np.atleast_2d(self.confidence), np.atleast_2d(self.given == truth), strict=True)]
+        error = 100.0 * float(np.mean([expected_calibration_error(*draw) for draw in draws]))
+        return error, np.reshape([calibration_gaps(*draw) for draw in draws], self.given.shape)
 
     def by_class(self, truth: Integers, classes: int, keys: Sequence[str]) -> Predicted:
         """Images of each class and those that are right, [classes], and the commonest mistakes.
@@ -112,23 +116,26 @@ class LabelledVectors:
         self,
         correct: Mapping[str, NDArray[np.float64]],
         missing: Mapping[str, str] | None = None,
-        calibration: Mapping[str, float] | None = None,
+        calibration: Mapping[str, tuple[float, Floats]] | None = None,
     ) -> Outcome:
         """Scores in percent, one a metric, of whether each test image was given its class.
 
-        It was, 1, or not, 0: [m], or [draws m] of several random draws of the training images. Errors of
-        ``calibration`` are further metrics.
+        It was, 1, or not, 0: [m], or [draws m] of several random draws of the training images.
+        ``calibration`` has further metrics: errors as of `Answers.calibration`.
         """
+        errors = calibration or {}
+        columns = {**correct, **{metric: added for metric, (_, added) in errors.items()}}
         values: dict[str, NDArray[np.float64]] = {}
-        for metric, right in correct.items():
-            values[metric] = 100.0 * np.mean(np.atleast_2d(right), axis=0)
-            if right.ndim == 2:
-                values |= {f"{metric} draw {row}": 100.0 * draw for row, draw in enumerate(right, start=1)}
-        means = {metric: float(values[metric].mean()) for metric in correct} | dict(calibration or {})
+        for metric, column in columns.items():
+            values[metric] = 100.0 * np.mean(np.atleast_2d(column), axis=0)
+            if column.ndim == 2:
+                values |= {f"{metric} draw {row}": 100.0 * draw for row, draw in enumerate(column, start=1)}
+        means = {metric: float(values[metric].mean()) for metric in correct}
+        means |= {metric: error for metric, (error, _) in errors.items()}
         scores = [Score(metric, value, len(self.keys), "images") for metric, value in means.items()]
         statistics = {
-            metric: Statistic(metric, "draws" if right.ndim == 2 else "items")
-            for metric, right in correct.items()
+            metric: Statistic(metric, "draws" if column.ndim == 2 else "items")
+            for metric, column in columns.items()
         }
         items = Items("images", self.keys, self.clusters, ("",) * len(self.keys), values, statistics)
         return Outcome(tuple(scores), items if values else None, missing=missing or {})
@@ -141,7 +148,9 @@ class LabelledVectors:
     ) -> Outcome:
         """Accuracy of what test images were given, a metric each, and the calibration of some of them."""
         correct = {metric: (each.given == self.truth).astype(np.float64) for metric, each in answers.items()}
-        errors = {f"{ECE}{name}": answers[name].error(self.truth) for name in calibrated if name in answers}
+        errors = {
+            f"{ECE}{name}": answers[name].calibration(self.truth) for name in calibrated if name in answers
+        }
         return self.outcome(correct, missing, errors)
 
 
