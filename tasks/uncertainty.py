@@ -20,6 +20,8 @@ from layerboard.tasks.metrics.uncertainty import (
 from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
 
 HIT = 100.0  # value of a hit in the columns of items; nothing else but 0 is in a column of hits and misses
+RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, whatever the values of items
+MANY = 1e6  # trials of an item of shares: they alone leave nothing to chance
 SHARED = 0.95  # share of their items that two scores must have in common to be compared
 
 
@@ -169,14 +171,13 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
     # a percent of pairs has the interval of a share of as many hits as would vary as much
-    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) | (over == "ranks")
-    trials = Trials(counts, np.where(hits, HIT, np.nan))
+    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) | (over in RANKED)
+    trials = Trials(counts * MANY if over == "shares" else counts, np.where(hits, HIT, np.nan))
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)
-    return Ratios(
-        totals, counts, stratum if over in ("strata", "ranks") else np.zeros_like(stratum), stratum, trials
-    )
+    group = stratum if over in ("strata", *RANKED) else np.zeros_like(stratum)
+    return Ratios(totals, counts, group, stratum, trials)
 
 
 def _partitions(

@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from layerboard.tasks.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.datasets.defects import Product, read_defect
 from layerboard.tasks.examples import small_mask
-from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.metrics import anomaly, linearised
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Mask
 
 ONE_KIND = "no product has test images both with and without a defect"
 NO_MASKS = "no product has a mask of every defect"
+
+NOTHING = np.zeros(0)  # column of a metric that has none
+Measured = Mapping[str, tuple[float, Floats]]
+"""Metrics in percent, NaN where one is not defined, and columns of values of images that vary as they do."""
 
 _pixels = Lock()  # pixels of one product and layer are in memory at a time
 
@@ -57,15 +61,19 @@ class ScoredProduct:
             columns[str(kind)][taken] = 100 * placed.pseudo_values
         return columns
 
-    def of_images(self) -> dict[str, float]:
-        """Further metrics of images in percent; NaN where one is not defined."""
+    def of_images(self) -> Measured:
+        """Further metrics of images."""
         scores = self.scores[:, 0].astype(np.float64)
         bad, good = scores[self.defect], np.sort(scores[~self.defect])
-        precision = anomaly.average_precision(scores, self.defect)
-        return {"AP": 100 * precision, "F1max": 100 * anomaly.f1_max(bad, good)}
+        values = {"AP": anomaly.average_precision(scores, self.defect), "F1max": anomaly.f1_max(bad, good)}
+        added = {"AP": linearised.average_precision, "F1max": linearised.f1_max}
+        return {
+            metric: self._percent(value, added[metric](self.defect, scores))
+            for metric, value in values.items()
+        }
 
-    def of_pixels(self, limits: Sequence[float]) -> dict[str, float]:
-        """Metrics of pixels in percent; nothing where a defect has no mask, or there is none."""
+    def of_pixels(self, limits: Sequence[float]) -> Measured:
+        """Metrics of pixels; nothing where a defect has no mask, or there is none."""
         if not (self.product.masked and self.defect.any()):
             return {}
         maps = (
@@ -74,11 +82,18 @@ class ScoredProduct:
         )
         with _pixels:
             pixels = anomaly.pooled_pixels(maps)
-            regions = {
-                f"AU-PRO {limit:g}".removesuffix(f" {limits[0]:g}"): 100 * pixels.au_pro(limit)
-                for limit in limits
-            }
-            return {"pixel AUROC": 100 * pixels.auroc, **regions, "pixel F1max": 100 * pixels.f1_max}
+            if (images := pixels.images) is None:
+                return {"pixel F1max": (100 * pixels.f1_max, NOTHING)}
+            found = {"pixel AUROC": self._percent(pixels.auroc, images.area_under_roc())}
+            for limit in limits:
+                name = f"AU-PRO {limit:g}".removesuffix(f" {limits[0]:g}")
+                found[name] = self._percent(pixels.au_pro(limit), images.au_pro(limit))
+            return found | {"pixel F1max": self._percent(pixels.f1_max, images.f1_max())}
+
+    def _percent(self, value: float, values: Floats) -> tuple[float, Floats]:
+        """A metric in percent and its column, by its `linearised` values, where images are of both kinds."""
+        both = self.defect.any() and not self.defect.all()
+        return 100 * value, 100 * linearised.of_either_kind(value, values, self.defect) if both else NOTHING
 
     def heat(self, place: int) -> NDArray[np.uint8]:
         """How far the pixels of an image are from good ones, in percent, small (`tasks.examples.small_mask`).
@@ -97,12 +112,7 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
 
     Arguments as of `ScoredProduct`. What is not defined of a product is left out of the mean.
     """
-    columns = {each.product.name: each.columns(draws) for each in products}
-    values = {}
-    for each, named in zip(products, columns.values(), strict=True):
-        means = {metric: float(column[each.defect].mean()) for metric, column in named.items()}
-        every = means | each.of_images() | each.of_pixels(limits)
-        values[each.product.name] = {metric: value for metric, value in every.items() if not np.isnan(value)}
+    values, columns = _measured(products, draws, limits)
     metrics = dict.fromkeys(metric for of_product in values.values() for metric in of_product)
     if not metrics:
         return Outcome((), empty=ONE_KIND)
@@ -131,10 +141,28 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     return Outcome(tuple(scores), items, missing=missing)
 
 
+def _measured(
+    products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Floats]]]:
+    """Values and columns of metrics by product; a metric has columns of all products or of none."""
+    values, columns = {}, {each.product.name: each.columns(draws) for each in products}
+    for each in products:
+        named, further = columns[each.product.name], {**each.of_images(), **each.of_pixels(limits)}
+        every = {metric: float(column[each.defect].mean()) for metric, column in named.items()}
+        every |= {metric: value for metric, (value, _) in further.items()}
+        values[each.product.name] = {metric: value for metric, value in every.items() if not np.isnan(value)}
+        named |= {metric: column for metric, (_, column) in further.items() if len(column)}
+    partly = {metric for name, every in values.items() for metric in every if metric not in columns[name]}
+    return values, {
+        name: {metric: column for metric, column in named.items() if metric not in partly}
+        for name, named in columns.items()
+    }
+
+
 def _by_metric(
     products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]], *, several: bool
 ) -> dict[str, dict[str, Floats]]:
-    """Columns of AUROCs by metric and product: those of all, then of each product and kind of defect."""
+    """Columns by metric and product: those of all, then of each product and kind of defect."""
     every: dict[str, dict[str, Floats]] = {}
     parts: dict[str, dict[str, Floats]] = {}
     for each in products:
@@ -157,5 +185,8 @@ def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str,
     values = {}
     for metric, by_product in columns.items():
         values[metric] = np.concatenate([by_product.get(name, column) for name, column in nothing.items()])
-    statistics = {metric: Statistic(metric, "ranks") for metric in values}
+    of_pixels = ("pixel", "AU-PRO")
+    statistics = {
+        metric: Statistic(metric, "shares" if metric.startswith(of_pixels) else "ranks") for metric in values
+    }
     return Items("images", keys, keys, strata, values, statistics)

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.bilinear import image_places
+from layerboard.tasks.metrics.counted_pixels import CountedPixels
 from layerboard.tasks.metrics.label_vote import most_similar
 
 TOP = 100  # an image is scored by one of so many of its patches, those farthest from the good ones
@@ -139,6 +140,7 @@ class PooledPixels(NamedTuple):
     good: Floats  # values of pixels outside all regions, rising
     defective: Floats  # values of the pixels of regions, rising
     weight: Floats  # of each of these: one over the pixels of its region, divided by the number of regions
+    images: CountedPixels | None = None  # pixels of each image; None where all are of one kind
 
     @property
     def both(self) -> bool:
@@ -187,7 +189,9 @@ def pooled_pixels(images: Iterable[tuple[Floats, Mask]]) -> PooledPixels:
         parts.append((values[~mask], values[mask], 1 / np.bincount(inside)[inside]))
         total += count
     good, defective, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
-    del parts  # there may be a hundred million pixels
     good.sort()
     order = np.argsort(defective)
-    return PooledPixels(good, defective[order], weight[order] / max(total, 1))
+    defective = defective[order]
+    both = len(good) and len(defective)
+    counted = CountedPixels.of(parts, good, defective) if both else None
+    return PooledPixels(good, defective, weight[order] / max(total, 1), counted)

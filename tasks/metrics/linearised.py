@@ -10,6 +10,7 @@ import numpy as np
 
 from layerboard.tasks.metrics.anomaly import placements
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.counted_pixels import f1_values
 
 
 def explained(truth: Floats, predicted: Floats) -> Floats:
@@ -72,6 +73,30 @@ def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
         return np.full(len(relevant), np.nan)
     share = np.where(relevant, relevant.mean(), 1 - relevant.mean())
     return np.asarray(placed.auroc + (placed.value - placed.auroc) / share, np.float64)
+
+
+def f1_max(relevant: Mask, scores: Floats) -> Floats:
+    """The largest F1 of all thresholds of scores [images], 0 to 1: [images].
+
+    At its largest, F1 does not move with the threshold. NaN where all images, or none, are relevant.
+    """
+    hits = relevant.sum()
+    if not 0 < hits < len(relevant):
+        return np.full(len(relevant), np.nan)
+    step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
+    found = 2 * np.cumsum(np.bincount(step, relevant)) / (np.cumsum(every) + hits)
+    return f1_values(step <= found.argmax(), relevant & (step <= found.argmax()), relevant)
+
+
+def of_either_kind(value: float, values: Floats, relevant: Mask) -> Floats:
+    """Values [images] of a metric of that value where relevant images are sampled apart from the others.
+
+    Their mean over the images of either kind is the metric; of both kinds there must be some.
+    """
+    apart = np.empty(len(values))
+    for kind in (relevant, ~relevant):
+        apart[kind] = value + 2 * kind.mean() * (values[kind] - values[kind].mean())
+    return apart
 
 
 def _centred_ranks(values: Floats) -> tuple[Floats, Integers]:

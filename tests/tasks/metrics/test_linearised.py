@@ -5,17 +5,26 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from sklearn.metrics import average_precision_score, r2_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, r2_score, roc_auc_score
 
 from layerboard.tasks.metrics import linearised
+from layerboard.tasks.metrics.anomaly import placements
 from layerboard.tasks.metrics.arrays import Floats
 
 Metric = Callable[[Floats, Floats], Floats]
+
+
+def largest_f1(truth: Floats, scores: Floats) -> float:
+    relevant = truth > 0
+    return max(f1_score(relevant, scores >= threshold) for threshold in scores)
+
+
 METRICS: dict[str, tuple[Metric, Callable[..., float]]] = {
     "R2": (linearised.explained, r2_score),
     "rho": (linearised.rank_correlation, lambda truth, predicted: spearmanr(truth, predicted)[0]),
     "AP": (lambda truth, scores: linearised.average_precision(truth > 0, scores), average_precision_score),
     "AUROC": (lambda truth, scores: linearised.area_under_roc(truth > 0, scores), roc_auc_score),
+    "F1": (lambda truth, scores: linearised.f1_max(truth > 0, scores), largest_f1),
 }
 
 
@@ -24,7 +33,7 @@ def pairs(name: str, count: int, seed: int) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=count).round(1)
     predicted = (truth + rng.normal(size=count)).round(1)
-    return ((truth > 0.3).astype(float) if name in ("AP", "AUROC") else truth), predicted
+    return ((truth > 0.3).astype(float) if name in ("AP", "AUROC", "F1") else truth), predicted
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -54,6 +63,16 @@ def test_nothing_is_said_of_a_truth_that_is_the_same_for_all(name: str) -> None:
 
 def test_ranks_of_predictions_that_are_all_alike_say_nothing() -> None:
     assert np.isnan(linearised.rank_correlation(np.arange(4.0), np.ones(4))).all()
+
+
+def test_images_of_either_kind_vary_apart() -> None:
+    """The values of AUROC are then those of DeLong."""
+    truth, scores = pairs("AUROC", 60, 3)
+    values, relevant = linearised.area_under_roc(truth > 0, scores), truth > 0
+    apart = linearised.of_either_kind(float(values.mean()), values, relevant)
+    assert apart == pytest.approx(placements(scores, relevant).pseudo_values)
+    for kind in (relevant, ~relevant):
+        assert apart[kind].mean() == pytest.approx(values.mean())
 
 
 def test_intervals_by_the_values_cover() -> None:
