@@ -84,11 +84,11 @@ class ScoredProduct:
             pixels = anomaly.pooled_pixels(maps)
             if (images := pixels.images) is None:
                 return {"pixel F1max": (100 * pixels.f1_max, NOTHING)}
-            found = {"pixel AUROC": self._percent(pixels.auroc, images.area_under_roc())}
+            metrics = {"pixel AUROC": self._percent(pixels.auroc, images.area_under_roc())}
             for limit in limits:
                 name = f"AU-PRO {limit:g}".removesuffix(f" {limits[0]:g}")
-                found[name] = self._percent(pixels.au_pro(limit), images.au_pro(limit))
-            return found | {"pixel F1max": self._percent(pixels.f1_max, images.f1_max())}
+                metrics[name] = self._percent(pixels.au_pro(limit), images.au_pro(limit))
+            return metrics | {"pixel F1max": self._percent(pixels.f1_max, images.f1_max())}
 
     def _percent(self, value: float, values: Floats) -> tuple[float, Floats]:
         """A metric in percent and its column, by its `linearised` values, where images are of both kinds."""

@@ -84,8 +84,8 @@ def f1_max(relevant: Mask, scores: Floats) -> Floats:
     if not 0 < hits < len(relevant):
         return np.full(len(relevant), np.nan)
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
-    found = 2 * np.cumsum(np.bincount(step, relevant)) / (np.cumsum(every) + hits)
-    return f1_values(step <= found.argmax(), relevant & (step <= found.argmax()), relevant)
+    curve = 2 * np.cumsum(np.bincount(step, relevant)) / (np.cumsum(every) + hits)
+    return f1_values(step <= curve.argmax(), relevant & (step <= curve.argmax()), relevant)
 
 
 def of_either_kind(value: float, values: Floats, relevant: Mask) -> Floats:
