@@ -51,7 +51,8 @@ class CountedPixels:
         above, below = (_middle(each.sum(0)) for each in (defective, good))
         value = float((defective.sum(0) * (1 - below)).sum())
         added = defective @ (1 - below) + good @ above
-        return value + len(good) * (added - value * (defective.sum(1) + good.sum(1)))
+        alone = value * (defective.sum(1) + good.sum(1))
+        return np.asarray(value + len(good) * (added - alone), np.float64)
 
     def f1_max(self) -> Floats:
         """The largest F1 of all thresholds, 0 to 1: [images]."""
