@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from layerboard.tasks.sets import parse_sets
-from layerboard.tasks.transforms import parse_transform
+from layerboard.tasks.transforms import parse_compression, parse_transform
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap
 
@@ -180,6 +180,11 @@ def taps(value: object) -> tuple[Tap, ...]:
 def transforms(value: object) -> tuple[str, ...]:
     """Transforms, each once in the order given; text may have commas between them."""
     return tuple(dict.fromkeys(parse_transform(each) for each in listed(value)))
+
+
+def compressions(value: object) -> tuple[str, ...]:
+    """Compressions, each once in the order given; text may have commas between them."""
+    return tuple(dict.fromkeys(parse_compression(each) for each in listed(value)))
 
 
 def sets(value: object) -> tuple[str, ...]:

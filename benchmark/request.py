@@ -89,7 +89,7 @@ class Request(Form, kw_only=False):
         "Data": "suite data images labels groups target copies limit",
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol shots",
-        "Layers and vectors": "layers poolings taps transform fuse input_size interpolation",
+        "Layers and vectors": "layers poolings taps transform compress fuse input_size interpolation",
         "Machine": "device devices engine address dtype store_dtype batch_size workers cache again",
         "Output": "output examples plan json",
     }
@@ -144,6 +144,13 @@ class Request(Form, kw_only=False):
         "Feature transforms to score in addition to plain features: debias:K (removes K positional "
         "directions from patch tokens), whiten, zscore (vectors).",
         parsers.transforms,
+        usual="nothing",
+    )
+    compress: Words = Option(
+        (),
+        "Score compressed vectors in addition to float32: pca:N, rp:N, first:N, int8, binary, pq:M, or a "
+        "chain such as pca:128+int8.",
+        parsers.compressions,
         usual="nothing",
     )
     fuse: Words = Option(

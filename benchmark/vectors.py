@@ -36,7 +36,7 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     Files are ``OUTPUT/features/<backbone>/<task>.<dataset>.<protocol>/<layer>.<pooling>.npz``. Raises
     InputError where something about the request is wrong, or a task that it names takes no vectors.
     """
-    request = replace(request, floor=False, transform=(), fuse=())
+    request = replace(request, floor=False, transform=(), compress=(), fuse=())
     plan, suite, devices = understand(request, report)
     tasks = _exported(plan, named=bool(request.tasks))
     setups, failures = identified(plan, request, suite, devices[0])

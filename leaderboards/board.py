@@ -28,6 +28,7 @@ from layerboard.leaderboards.scores.frames import (
     pair_rows,
 )
 from layerboard.tasks.registry import COST
+from layerboard.tasks.transforms import is_compression
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,13 @@ class Board:
     @cached_property
     def transformed(self) -> pd.DataFrame:
         """Records of transformed features that rank, without those of sets of layers."""
-        return self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
+        rows = self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
+        return rows[~rows["transform"].map(is_compression).astype(bool)]
+
+    @cached_property
+    def compressed(self) -> pd.DataFrame:
+        """Records of compressed vectors."""
+        return self.measured[self.measured["transform"].map(is_compression).astype(bool)]
 
     @cached_property
     def sets(self) -> pd.DataFrame:

@@ -120,6 +120,7 @@ class Plot:
     shared: bool = True  # whether all panels have one vertical scale
     name: str = ""
     order: tuple[str, ...] = ()  # series by colour, also some without numbers; empty for the frame's order
+    log: bool = False  # whether the horizontal axis is logarithmic
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from layerboard.tasks.base import (
     Measurements,
     Measurer,
     Outcome,
+    Score,
     Source,
     digest,
 )
@@ -39,8 +40,8 @@ from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.registry import TaskEntry, entry_of
 from layerboard.tasks.sets import members_of, sets_of
 from layerboard.tasks.stored import LayerMeasurements, StoredBackbone
-from layerboard.tasks.transformed import STANDARD, Vectors, transformed
-from layerboard.tasks.transforms import of_tokens
+from layerboard.tasks.transformed import STANDARD, Vectors, known_rows, transformed
+from layerboard.tasks.transforms import BYTES, FLOAT32, compressed_bytes, is_compression, misfit, of_tokens
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
 
@@ -325,9 +326,21 @@ class VectorTask(Task):
 
         def score(job: tuple[Layer, str]) -> LayerOutcome:
             vectors, missing = self._finite(backbone, *job), Outcome((), empty=NOT_FINITE)
-            return LayerOutcome(*job, self.score(vectors, backbone.device) if vectors else missing)
+            return LayerOutcome(*job, self._outcome(vectors, backbone.device) if vectors else missing)
 
         return Findings(tuple(side_by_side(score, jobs, backbone.workers, size)))
+
+    def _outcome(self, vectors: Vectors, device: Device) -> Outcome:
+        """Scores of stored vectors as the task takes them; of compressed ones with their `BYTES`, too."""
+        if not is_compression(self.transform):
+            return self.score(self.changed(vectors), device)
+        images, dim = known_rows(vectors, [source.name for source in self.fitted_on]).shape
+        if reason := misfit(self.transform, images, dim):
+            return Outcome((), empty=reason)
+        outcome = self.score(self.changed(vectors), device)
+        sizes = compressed_bytes(self.transform, dim), FLOAT32 * dim
+        scores = [Score(metric, size, 1, "vectors") for metric, size in zip(BYTES, sizes, strict=True)]
+        return replace(outcome, scores=(*outcome.scores, *(scores if outcome.scores else ())))
 
     def changed(self, vectors: Vectors) -> Vectors:
         """The vectors of one layer and pooling as they are scored: transformed, where that is asked."""
@@ -335,7 +348,7 @@ class VectorTask(Task):
         return transformed(vectors, self.transform, known) if self.transform else vectors
 
     def _finite(self, backbone: StoredBackbone, layer: Layer, pooling: str) -> Vectors:
-        """The vectors of a layer as they are scored; none where those of a readable image are not finite."""
+        """The stored vectors of a layer; none where those of a readable image are not finite."""
         vectors: dict[str, NDArray[np.float32]] = {}
         for name, stored in backbone.vectors.items():
             if pooling == ALL:
@@ -346,13 +359,13 @@ class VectorTask(Task):
                 vectors[name] = stored.read(layer, pooling)
             if not np.isfinite(vectors[name][stored.shown]).all():
                 return {}
-        return self.changed(vectors)
+        return vectors
 
     def _of_sets(self, backbone: StoredBackbone, sets: Sequence[Layer], pooling: str) -> dict[Layer, Outcome]:
         """Outcomes of all sets in one pooling; the vectors of all layers are in memory together."""
         layers = {layer: self._finite(backbone, layer, pooling) for layer in members_of(sets)}
         whole = [each for each in sets if all(layers[member] for member in each.members)]
-        finite = {layer: layers[layer] for layer in members_of(whole)}
+        finite = {layer: self.changed(layers[layer]) for layer in members_of(whole)}
         outcomes = self.score_sets(finite, whole, backbone.device) if whole else []  # there may be no layer
         return dict.fromkeys(sets, Outcome((), empty=NOT_FINITE)) | dict(zip(whole, outcomes, strict=True))
 

@@ -1,4 +1,4 @@
-"""Vectors that are transformed before they are scored, by what some of them are like, without labels."""
+"""Vectors that are changed before they are scored, by what some of them are like, without labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from layerboard.tasks.metrics import compression
 from layerboard.tasks.metrics.spread import whitening, zscore
+from layerboard.tasks.transforms import WAYS, step_of
 
 Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by name of the source, [images dim] each
 
@@ -21,12 +23,24 @@ class TransformConfig:
 STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
 
 
+def known_rows(vectors: Vectors, names: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of the images that could be read, of sources of some names, [n dim]."""
+    every = np.concatenate([vectors[name] for name in names])
+    return every[~np.isnan(every).any(axis=1)]
+
+
 def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:
-    """The vectors of one layer, by ``whiten`` or ``zscore`` fitted on those of sources of some names.
+    """The vectors of one layer, by the steps of a transform fitted on those of sources of some names.
 
     Rows of images that could not be read are NaN: nothing is fitted on them, and they stay so. All sources
-    are moved and scaled alike, also those that nothing may be fitted on.
+    are moved, scaled and compressed alike, also those that nothing may be fitted on.
     """
-    known = [vectors[name] for name in fitted_on]
-    spread = whitening(known, STANDARD.shrinkage) if transform == "whiten" else zscore(known)
-    return {name: spread.of(each) for name, each in vectors.items()}
+    for step in transform.split("+"):
+        if step in WAYS:
+            known = [vectors[name] for name in fitted_on]
+            spread = whitening(known, STANDARD.shrinkage) if step == "whiten" else zscore(known)
+            vectors = {name: spread.of(each) for name, each in vectors.items()}
+        else:
+            change = compression.fitted(*step_of(step), known_rows(vectors, fitted_on))
+            vectors = {name: compression.applied(change, each) for name, each in vectors.items()}
+    return vectors

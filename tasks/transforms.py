@@ -2,7 +2,8 @@
 
 ``debias:K`` removes K directions of the position from tokens, or as many as a layer has; ``whiten`` and
 ``zscore`` act on one vector an image, and are fitted on those of images without their labels. What each does
-is in `tasks.metrics.spread`; which tasks take which is decided where tasks meet their data.
+is in `tasks.metrics.spread`. Compressions make vectors small: steps in a row, such as ``pca:128+int8``
+(`tasks.metrics.compression`). Which tasks take which is decided where tasks meet their data.
 """
 
 import re
@@ -11,6 +12,9 @@ from layerboard.zoo.errors import InputError
 
 MOST = 100_000  # more directions than the tokens of any layer have
 WAYS = ("whiten", "zscore")
+CODES = ("int8", "binary", "pq")  # steps that leave codes and no numbers, so that nothing can follow
+BYTES = ("bytes", "bytes float32")  # metrics of scored compressions: of a vector, and of it uncompressed
+FLOAT32 = 4  # bytes of a number that is not compressed
 
 
 def parse_transform(text: str) -> str:
@@ -24,11 +28,61 @@ def parse_transform(text: str) -> str:
     return f"debias:{components(text)}" if match else text
 
 
+def parse_compression(text: str) -> str:
+    """The one name of a compression; raises InputError where there is none such."""
+    steps = [re.sub(r":0+", ":", step) for step in text.split("+")]
+    known = re.compile(r"(pca|rp|first|pq):[1-9][0-9]{0,4}|int8|binary|whiten|zscore")
+    last = [step_of(step)[0] in CODES for step in steps[:-1]]
+    if not all(map(known.fullmatch, steps)) or any(last) or {*steps} <= {*WAYS}:
+        raise InputError(
+            "--compress takes pca:N, rp:N, first:N (N numbers a vector), int8, binary, pq:M (M bytes), or "
+            f"several joined by +, such as pca:128+int8, of which int8, binary and pq:M come last; "
+            f"found {text[:40]!r}"
+        )
+    return "+".join(steps)
+
+
+def step_of(text: str) -> tuple[str, int]:
+    """Name and number of a step of a compression; 0 where it has none."""
+    name, _, number = text.partition(":")
+    return name, int(number) if number.isdecimal() else 0
+
+
 def components(transform: str) -> int:
     """How many directions of the position a transform removes from tokens."""
-    return int(transform.partition(":")[2] or 0)
+    return step_of(transform)[1]
 
 
 def of_tokens(transform: str) -> bool:
     """Whether it acts on the tokens of a grid; else on one vector an image."""
-    return transform not in WAYS
+    return transform.startswith("debias")
+
+
+def is_compression(transform: str) -> bool:
+    """Whether it makes vectors smaller."""
+    return bool(transform) and transform not in WAYS and not of_tokens(transform)
+
+
+def compressed_bytes(compression: str, dim: int) -> int:
+    """Bytes of one compressed vector of so many numbers on a disk, without what all vectors share."""
+    for name, number in map(step_of, compression.split("+")):
+        if name in CODES:
+            return {"int8": dim, "binary": -(-dim // 8), "pq": number}[name]
+        dim = number or dim
+    return FLOAT32 * dim
+
+
+def misfit(compression: str, images: int, dim: int) -> str:
+    """Why a compression cannot be fitted on so many vectors of so many numbers, as a phrase; "" if it can."""
+    for step in compression.split("+"):
+        name, number = step_of(step)
+        if name in ("pca", "rp", "first") and number > dim:
+            return f"{step} leaves {number} numbers of a vector, which has {dim}"
+        if name == "pca" and number >= images:
+            return f"{step} is fitted on more than {number} images; {images} could be read"
+        if name == "pq" and dim % number:
+            return f"{step} cuts a vector into {number} equal parts, which its {dim} numbers do not allow"
+        if name == "pq" and images < 256:
+            return f"{step} is fitted on at least 256 images; {images} could be read"
+        dim = number or dim
+    return ""

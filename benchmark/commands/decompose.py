@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EndTap = Literal["block", "final"]  # what `tasks.paths` knows to be read
 
-WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "fuse")
+WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "compress", "fuse")
 
 
 def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
@@ -93,6 +93,7 @@ def decompose(
         floor=False,
         examples=False,
         transform=(),
+        compress=(),
         fuse=(),
         layers=f"{request.layers},final" if final else request.layers,
     )

@@ -9,7 +9,7 @@ from layerboard.benchmark.option import called_with
 from layerboard.benchmark.request import ELSEWHERE, Request
 from layerboard.leaderboards.display import counted
 
-WITHOUT = ("floor", "transform", "fuse", *ELSEWHERE)
+WITHOUT = ("floor", "transform", "compress", "fuse", *ELSEWHERE)
 
 
 @command("features", Request, without=WITHOUT)

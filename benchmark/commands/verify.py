@@ -12,6 +12,7 @@ from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain
 from layerboard.benchmark.request import DATA, Backbones, Cache, Request, cache_option
+from layerboard.tasks.transforms import is_compression
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Req
     own = {public_name(name): name for name in request.backbones}
     names = [own.get(name, name) for name in dict.fromkeys((row["backbone"], row["other"])) if name]
     same = {name: getattr(request, name) for name in ("data", "cache", "device")}
-    same |= {name: row[name] for name in ("interpolation", "transform") if row[name]}
+    same |= {"interpolation": row["interpolation"]} if row["interpolation"] else {}
+    same |= {"compress" if is_compression(row["transform"]) else "transform": row["transform"] or ()}
     same |= {} if split_size(row["backbone"])[1] else {"input_size": int(row["input_size"])}
     same |= {} if split_dtype(row["backbone"])[1] else {"dtype": row["dtype"]}
     suite = _suite_of(result, request)

@@ -62,7 +62,8 @@ def understand(
     settled = replace(request, dtype=_dtypes(request, suite, devices[0], protocols, report))
     backbones = find_backbones(settled, suite, report)
     location = find_data(request, suite, report, protocols)
-    plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
+    ways = request.transform, request.fuse, request.compress
+    plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
     for line in (*plan.tasks.understood, *shown_alike(plan)):
         report.say(line)
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every

@@ -53,6 +53,7 @@ class PlanRecipe:
     location: DataLocation
     transforms: tuple[str, ...] = ()  # what is done to features, beside nothing, each time the tasks are run
     sets: tuple[str, ...] = ()  # names of sets of layers that are scored, too
+    compressions: tuple[str, ...] = ()  # of vectors, each scored once more
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,19 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     plain = list(tasks.every)
     if recipe.location.protocol.shots and not any(task.takes_shots for task in plain):
         raise InputError("--shots is of fewshot and anomaly, which are not run; name one with --tasks")
-    for name in recipe.transforms:
-        ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in plain]
-        tasks.add(f"--transform {name}", name, ways)
+    _add_transformed(tasks, "--transform", recipe.transforms, plain)
     if recipe.sets:  # transformed tasks, too
         option = f"--fuse {','.join(recipe.sets)}"
         with_sets = [(replace(task, sets=recipe.sets), task.sets_refusal) for task in tasks.every]
         tasks.add(option, option, with_sets)
+    _add_transformed(tasks, "--compress", recipe.compressions, plain)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
+
+
+def _add_transformed(tasks: PlannedTasks, option: str, names: Sequence[str], plain: Sequence[Task]) -> None:
+    for name in names:
+        ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in plain]
+        tasks.add(f"{option} {name}", name, ways)
 
 
 def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> PlannedTasks:

@@ -60,7 +60,7 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
     frame, there = plot.frame, plot.frame.dropna(subset=["x", "y"])
     series = _series(plot, [str(name) for name in dict.fromkeys(there["series"])], backbones)
     if "panel" not in frame:
-        places = {"x": _across(there["x"], plot.x, MOST_BLOCKS), "y": _up(there["y"], plot.y, 6)}
+        places = {"x": _across(there["x"], plot, MOST_BLOCKS), "y": _up(there["y"], plot.y, 6)}
         return _panel("", WIDTH - 80, PLOT_HEIGHT, _lines(frame, plot.kind, places, series))
     names = [str(name) for name in dict.fromkeys(frame["panel"])]
     columns = min(MOST_PLOTS, max(1, len(names)))
@@ -68,7 +68,7 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
     for position, name in enumerate(names):
         rows = frame[frame["panel"].astype(str) == name]
         values = there["y"] if plot.shared else rows.dropna(subset=["x", "y"])["y"]
-        places = {"x": _across(there["x"], plot.x, 8)}
+        places = {"x": _across(there["x"], plot, 8)}
         places["y"] = _up(values, plot.y if position % columns == 0 else "", 4)
         lines = _lines(rows, plot.kind, places, series)
         panels.append(_panel(name, (WIDTH - 30) / columns - 44, PANEL_HEIGHT, lines))
@@ -104,10 +104,13 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     return {channel: shared | {"scale": scale} for channel, scale in scales.items()}
 
 
-def _across(values: "pd.Series[float]", title: str, most: int) -> Spec:
+def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
     """The horizontal axis: whole numbers where there are few, as of blocks, else round ones."""
-    low, high = (values.min(), values.max()) if len(values) else (0, 1)
+    low, high, title = (*((values.min(), values.max()) if len(values) else (0, 1)), plot.x)
     more = {"grid": False, "ticks": True, "domain": True}
+    if plot.log:
+        scale = {"type": "log", "domain": [float(low) / 1.2, float(high) * 1.2]}
+        return _axis("x", title, scale, more | {"values": [4**power for power in range(16)]})
     if (values == values.round()).all() and high - low <= MOST_BLOCKS:
         scale = {"domain": [float(low) - 0.5, float(high) + 0.5]}
         return _axis("x", title, scale, more | {"values": whole_ticks(int(low), int(high), most)})

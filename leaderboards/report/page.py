@@ -108,7 +108,7 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
         html = filled("similarity", left_out=left_out)
         sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
     if beyond := section_blocks(board, beyond=True):
-        title = "Beyond one layer: sizes, sets, transforms"
+        title = "Beyond one layer: sizes, sets, transforms, compression"
         html = writer.html(collapsibles(beyond, ""))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
     sections += examples

@@ -45,9 +45,11 @@ class Gain:
     names: tuple[str, ...] = ()  # what a set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
 
-def gains_of(board: Board) -> tuple[Gain, ...]:
-    """The gains of all transforms, by column, transform and backbone that was scored with and without it."""
-    rows = board.transformed
+def gains_of(board: Board, rows: pd.DataFrame) -> tuple[Gain, ...]:
+    """The gains of all transforms, by column, transform and backbone that was scored with and without it.
+
+    Rows are those of the board that are transformed, or those that are compressed.
+    """
     scores = {
         transform: board.only(rows[rows["transform"] == transform].assign(transform="")).scores
         for transform in sorted(set(rows["transform"]), key=natural)
@@ -86,14 +88,14 @@ def transform_blocks(board: Board) -> list[Block]:
             "at the plain layer": difference_text(gain.same_layer),
             "held-out gain": signed_text(gain.honest),
         }
-        for gain in gains_of(board)
+        for gain in gains_of(board, board.transformed)
     )
     heading = Heading(2, "What transforms of the features gain")
-    tables = _gain_blocks(board, frame, "What transforms gain")
+    tables = gain_blocks(board, frame, "What transforms gain")
     return [heading, said(NOTE), *tables, *missing_blocks(board, board.transformed)]
 
 
-def _gain_blocks(board: Board, frame: pd.DataFrame, caption: str) -> list[Block]:
+def gain_blocks(board: Board, frame: pd.DataFrame, caption: str) -> list[Block]:
     """The table of gains; columns that may be empty are left out where they are."""
     blocks: list[Block] = [] if board.items is not None else [said(NO_ITEMS)]
     idle = [name for name in frame if name in ("transform", "held-out gain") and not frame[name].any()]
@@ -210,7 +212,7 @@ def set_blocks(board: Board) -> list[Block]:
         for gain in set_gains(board)
     )
     title, lacking = "What sets of layers gain", board.sets.assign(transform="sets of layers")
-    tables = _gain_blocks(board, frame, title)
+    tables = gain_blocks(board, frame, title)
     return [Heading(2, title), said(SET_NOTE), *tables, *missing_blocks(board, lacking, "set")]
 
 

@@ -65,18 +65,24 @@ def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
     """
     if not 0 < shrinkage <= 1:
         raise ValueError(f"expected a shrinkage above 0 and at most 1, found {shrinkage}")
+    mean, products = covariance(vectors)
+    values, directions = np.linalg.eigh(products)
+    usual = float(values.mean())
+    if usual <= (STILL * float(np.abs(mean).max(initial=0.0))) ** 2:
+        return Spread(mean, np.zeros_like(products))
+    shrunk = (1 - shrinkage) * np.maximum(values, 0) + shrinkage * usual
+    return Spread(mean, (directions / np.sqrt(shrunk)) @ directions.T)
+
+
+def covariance(vectors: Sequence[Vectors]) -> tuple[Floats, Floats]:
+    """Mean [dim] and covariance [dim dim] of the known rows of vectors [n dim]; ValueError for none."""
     mean = _mean(vectors)
     count, products = 0, np.zeros((len(mean), len(mean)))
     for part in _parts(vectors):
         centred = part - mean
         count += len(part)
         products += centred.T @ centred
-    values, directions = np.linalg.eigh(products / count)
-    usual = float(values.mean())
-    if usual <= (STILL * float(np.abs(mean).max(initial=0.0))) ** 2:
-        return Spread(mean, np.zeros_like(products))
-    shrunk = (1 - shrinkage) * np.maximum(values, 0) + shrinkage * usual
-    return Spread(mean, (directions / np.sqrt(shrunk)) @ directions.T)
+    return mean, products / count
 
 
 def _mean(vectors: Sequence[Vectors]) -> Floats:

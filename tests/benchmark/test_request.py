@@ -90,6 +90,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ),
     ("transform", ("debias:007",), "debias:007", ("debias:7",)),
     ("shots", ("1", "8"), [1, 8], (1, 8)),
+    ("compress", ("pca:08+int8, binary",), "pca:8+int8,binary", ("pca:8+int8", "binary")),
     ("fuse", ("pairs, all", "last4"), ["pairs,all", "last4"], ("last4", "all", "pairs")),
     ("input_size", ("448",), 448, (448,)),
     ("input_size", ("448, 224", "448"), [448, "224"], (224, 448)),

@@ -1,5 +1,6 @@
 """Runs with transforms of the features: beside the plain records, of the same forwards, never among them."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
 PLACE = ["task", "dataset", "layer", "tap", "pooling", "metric"]
 NAMES = ("spair", "davis", "knn")
+COMPRESSED = ("pca:96", "first:32+int8", "binary", "pq:96", "rp:97")
 
 
 class Transformed:
@@ -37,8 +39,8 @@ class Transformed:
 def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Transformed:
     place = tmp_path_factory.mktemp("transformed")
     with Tally().watching() as tally:
-        transforms = ["debias:0", "debias:3,whiten", "zscore"]
-        records = run(place, ["mini-fs"], *NAMES, data=data, transform=transforms)
+        ways = {"transform": ["debias:0", "debias:3,whiten", "zscore"], "compress": [*COMPRESSED]}
+        records = run(place, ["mini-fs"], *NAMES, data=data, **ways)
     return Transformed(place, records, tally)
 
 
@@ -46,8 +48,13 @@ def test_every_task_takes_what_makes_sense(made: Transformed) -> None:
     assert made.records.attrs["failures"] == []
     found = made.records.groupby("transform")["task"].agg(set).to_dict()
     grids = {*NAMES} - {"knn"}
-    assert found == {"": {*NAMES}, "debias:0": grids, "debias:3": grids, "whiten": {"knn"}, "zscore": {"knn"}}
-    assert made.records["value"].notna().all()
+    assert found == {
+        "": {*NAMES},
+        "debias:0": grids,
+        "debias:3": grids,
+        **{name: {"knn"} for name in ("whiten", "zscore", *COMPRESSED)},
+    }
+    assert made.records.loc[~made.records["transform"].isin(COMPRESSED), "value"].notna().all()
 
 
 def test_no_directions_are_bit_for_bit_no_transform(made: Transformed) -> None:
@@ -94,10 +101,8 @@ def test_transformed_scores_are_ranked_with_nothing(made: Transformed) -> None:
 
 
 def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
-    gains = {
-        (one.column.task, one.best.transform): one
-        for one in gains_of(Board.of(made.records, items=made.place / "out/items"))
-    }
+    board = Board.of(made.records, items=made.place / "out/items")
+    gains = {(one.column.task, one.best.transform): one for one in gains_of(board, board.transformed)}
     nothing = gains["davis", "debias:0"]
     assert (nothing.gain.value, nothing.gain.low, nothing.gain.high) == (0, 0, 0)
     assert replace(nothing.plain, transform="debias:0") == nothing.best
@@ -117,6 +122,37 @@ def test_the_page_has_a_table_of_its_own(made: Transformed) -> None:
     assert "whiten" not in numbers
 
 
+def test_compressed_vectors_are_scored_with_their_bytes(made: Transformed) -> None:
+    reasons = {
+        "pca:96": "pca:96 is fitted on more than 96 images; 12 could be read",
+        "pq:96": "pq:96 is fitted on at least 256 images; 12 could be read",
+        "rp:97": "rp:97 leaves 97 numbers of a vector, which has 96",
+    }
+    for name, reason in reasons.items():
+        assert set(made.of(name)["reason"]) == {reason}
+    for name, size in {"first:32+int8": 32, "binary": 12}.items():
+        records = made.of(name)
+        values = records.groupby("metric")["value"].agg(set)
+        assert (values["bytes"], values["bytes float32"]) == ({size}, {384})
+        plain = made.of("")[made.of("")["task"] == "knn"]
+        scores = records[~records["metric"].str.startswith("bytes")]
+        assert len(scores) == len(plain)
+        assert set(scores["data"]) == set(plain["data"])
+
+
+def test_the_price_of_a_vector_has_a_section(made: Transformed) -> None:
+    page = (made.place / "out/tables/standard.md").read_text()
+    before, _, after = page.partition("## What a vector costs")
+    assert "first:32+int8" not in before
+    lines = after.partition("\n## ")[0].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| knn")]
+    assert [row[2:5] for row in rows] == [["first:32+int8", "32", "12.0"], ["binary", "12", "32.0"]]
+    assert all(re.fullmatch(r"[+-]\d+\.\d \(.* to .*\)|0\.0 \(.*\)", row[7]) for row in rows)
+    assert "with rp:97, " in after
+    assert "**Scores against the bytes of a vector**" in after
+    assert "binary" not in (made.place / "out/tables/standard.csv").read_text()
+
+
 def test_what_makes_no_sense_is_one_sentence(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Path
 ) -> None:
@@ -132,6 +168,10 @@ def test_what_makes_no_sense_is_one_sentence(
     )
     assert "cka: it looks at features as they are" in error("-t", "cka", "--transform", "zscore")
     assert "--transform takes debias:K" in error("--transform", "pca:3")
+    assert "--compress takes pca:N, rp:N" in error("--compress", "int8+pca:3")
+    assert "--compress int8 fits no task of this run: spair: it is fitted" in error(
+        "-t", "spair", "--compress", "int8"
+    )
 
 
 def test_every_task_says_what_it_takes(data: Path) -> None:

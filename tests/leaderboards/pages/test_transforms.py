@@ -12,7 +12,7 @@ from layerboard.leaderboards.pages.tidy import tidy_frame
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record
-from layerboard.leaderboards.sections.transforms import gains_of
+from layerboard.leaderboards.sections.transforms import Gain, gains_of
 from tests.leaderboards.builder import NAN, frame, layers, measured, unsure
 from tests.leaderboards.shown import render_page
 
@@ -36,6 +36,10 @@ def records() -> pd.DataFrame:
     )
 
 
+def gains(board: Board) -> tuple[Gain, ...]:
+    return gains_of(board, board.transformed)
+
+
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
     for transform, columns in (("", PLAIN), ("whiten", WHITENED), ("debias:10", PLAIN)):
@@ -46,9 +50,9 @@ def items(tmp_path: Path) -> Path:
 
 
 def test_gains_are_paired_over_the_same_items(items: Path) -> None:
-    gains = {one.best.transform: one for one in gains_of(Board.of(records(), items=items))}
-    assert list(gains) == ["debias:10", "whiten"]
-    whitened, nothing = gains["whiten"], gains["debias:10"]
+    found = {one.best.transform: one for one in gains(Board.of(records(), items=items))}
+    assert list(found) == ["debias:10", "whiten"]
+    whitened, nothing = found["whiten"], found["debias:10"]
     difference = WHITENED[1] - PLAIN[1]
     assert whitened.gain.value == pytest.approx(difference.mean())
     error = difference.std() / len(difference) ** 0.5
@@ -63,7 +67,7 @@ def test_another_best_layer_stands_beside_the_plain_one(items: Path) -> None:
     found = records()
     third = (found["transform"] == "whiten") & (found["layer"] == 3)
     found.loc[third, "value"] = 99.0
-    (gain,) = (one for one in gains_of(Board.of(found)) if one.best.transform == "whiten")
+    (gain,) = (one for one in gains(Board.of(found)) if one.best.transform == "whiten")
     assert (gain.plain.layer, gain.best.layer) == (2, 3)
     assert gain.gain.value == pytest.approx(99 - PLAIN[1].mean())
     assert gain.same_layer is not None

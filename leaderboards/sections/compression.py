@@ -1,0 +1,92 @@
+"""The section on the price of a vector: scores of compressed vectors against the bytes that they take."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, signed_text
+from layerboard.leaderboards.scores.column import Side
+from layerboard.leaderboards.sections.transforms import (
+    Gain,
+    difference_text,
+    gain_blocks,
+    gains_of,
+    missing_blocks,
+    side_text,
+)
+from layerboard.tasks.blocks import Block, Heading, Plot, said
+from layerboard.tasks.transforms import BYTES
+
+Vector = tuple[str, int, str, str]  # backbone, layer, pooling and compression of a vector, "" for float32
+
+NOTE = """\
+Scores of compressed vectors beside those of float32, of the same forward passes. A compression is fitted
+on the images that a task knows before it is asked anything (training images, the database), without
+labels, and queries are compressed as they are. `pca:N`: the N directions of largest variance; `rp:N`: N
+random directions; `first:N`: the first N channels; `int8`: 255 levels a channel; `binary`: above or below
+the mean, compared by Hamming distance; `pq:M`: product quantisation to M bytes; `+` is one after the
+other. Bytes are those of one vector on a disk. `difference` is the best layer under
+the compression less the best one in float32, in points, with its 95 % interval over the same items; the
+interval is of that difference alone, so of twenty about one lies off 0 by chance. Both layers were
+chosen on the items that score them. `at the float32 layer` keeps the layer that is best in float32;
+`held-out difference` is of layers that were chosen on other data than they are scored on."""
+
+
+def compression_blocks(board: Board) -> list[Block]:
+    """The section on compressed vectors; nothing where there are none."""
+    if board.compressed.empty:
+        return []
+    sizes = bytes_of(board.compressed)
+    places = {column: rank for rank, column in enumerate(board.columns)}
+    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
+    gains = sorted(
+        gains_of(board, board.compressed),
+        key=lambda gain: (places[gain.column], ranks[gain.best.backbone], -sizes[_vector(gain.best)]),
+    )
+    frame = pd.DataFrame(
+        {
+            "column": gain.column.heading,
+            "backbone": board.labels[gain.best.backbone],
+            "compression": gain.best.transform,
+            "bytes": fixed(sizes[_vector(gain.best)], 0),
+            "times smaller": fixed(sizes[_vector(gain.best, "")] / sizes[_vector(gain.best)], 1),
+            "float32": side_text(gain.plain),
+            "compressed": side_text(gain.best),
+            "difference": difference_text(gain.gain),
+            "at the float32 layer": difference_text(gain.same_layer),
+            "held-out difference": signed_text(gain.honest),
+        }
+        for gain in gains
+    )
+    title = "What a vector costs"
+    return [
+        *(Heading(2, title), said(NOTE), *gain_blocks(board, frame, "Scores of compressed vectors")),
+        *([_plot(board, gains, sizes)] if gains else []),
+        *missing_blocks(board, board.compressed),
+    ]
+
+
+def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
+    """Bytes of the vectors of a board's records of compressed vectors, and of the same in float32."""
+    packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
+    rows = pd.concat([packed, whole.assign(transform="")])
+    keys = zip(*(rows[name].tolist() for name in ("backbone", "layer", "pooling", "transform")), strict=True)
+    return dict(zip(keys, rows["value"].astype(float), strict=True))
+
+
+def _vector(side: Side, transform: str | None = None) -> Vector:
+    return side.backbone, side.layer, side.pooling, side.transform if transform is None else transform
+
+
+def _plot(board: Board, gains: Sequence[Gain], sizes: Mapping[Vector, float]) -> Plot:
+    """Scores against bytes, a panel a column; a layer whose size in float32 is not known has no point."""
+    points = [
+        (gain.column.heading, board.labels[side.backbone], sizes.get(_vector(side), math.nan), side.score)
+        for gain in gains
+        for side in (gain.best, gain.plain)
+    ]
+    frame = pd.DataFrame(points, columns=["panel", "series", "x", "y"]).drop_duplicates()
+    title = "Scores against the bytes of a vector"
+    return Plot(frame, "points", title, "bytes", "score, %", shared=False, name="bytes", log=True)

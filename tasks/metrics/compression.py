@@ -1,0 +1,108 @@
+"""Smaller vectors: fewer directions, or codes of few bits a number.
+
+A step is fitted on vectors that are known before anything is asked, and gives vectors as they are read
+back from a disk, so that every measure of vectors can be taken of them. Sources: Jégou, Douze and Schmid,
+Product Quantization for Nearest Neighbor Search, TPAMI 2011; Johnson and Lindenstrauss, 1984.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.neighbours import Vectors, chunks, unit_vectors
+from layerboard.tasks.metrics.spread import covariance
+
+SEED = 1234
+ITERATIONS = 25  # of k-means, for each part of a vector
+BITS = 8  # of the code of a part
+EDGES = (0.005, 0.995)  # quantiles of a channel that become the ends of its 255 levels
+LEVELS = 127  # to each side of the middle one
+COLUMNS = 64  # channels whose quantiles are found at once
+
+Change = Callable[[Vectors], Vectors]
+"""Compresses finite vectors [n dim] and reads them back, [n numbers], float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """255 even levels of each channel."""
+
+    middle: Floats  # value of the level 0: [dim]
+    step: Floats  # from one level to the next: [dim], 0 for a channel that does not vary
+
+    def codes(self, vectors: Vectors) -> NDArray[np.int8]:
+        """The nearest level of each number [n dim], -127 to 127; halves go to the even one."""
+        steps = (vectors - self.middle) / np.where(self.step > 0, self.step, np.inf)
+        return np.rint(steps).clip(-LEVELS, LEVELS).astype(np.int8)
+
+    def of(self, vectors: Vectors) -> Vectors:
+        return (self.middle + self.step * self.codes(vectors)).astype(np.float32)
+
+
+def levels(known: Vectors) -> Levels:
+    """Levels from the 0.5 % to the 99.5 % quantile of each channel of vectors [n dim]."""
+    parts = (known[:, start : start + COLUMNS] for start in range(0, known.shape[1], COLUMNS))
+    ends = [np.quantile(part.astype(np.float64), EDGES, axis=0) for part in parts]
+    low, high = np.concatenate(ends, axis=1)
+    return Levels((low + high) / 2, (high - low) / (2 * LEVELS))
+
+
+def product_codes(known: Vectors, parts: int) -> Change:
+    """Unit vectors as faiss's ``IndexPQ`` keeps them: the nearest of 256 means for each part of a vector.
+
+    The means are of k-means over vectors [n dim], at least 256; ``parts`` divides dim.
+    """
+    import faiss
+
+    index = faiss.IndexPQ(known.shape[1], parts, BITS)
+    clusters = index.pq.cp
+    clusters.seed, clusters.niter, clusters.min_points_per_centroid = SEED, ITERATIONS, 1
+    with threadpool_limits(limits=1):  # whose number must not move a mean
+        index.train(unit_vectors(known))
+    return lambda vectors: index.sa_decode(index.sa_encode(unit_vectors(vectors)))
+
+
+def leading_directions(known: Vectors, count: int) -> Change:
+    """Vectors by the directions of largest variance of vectors [n dim], at length 1.
+
+    The mean is taken off to find the directions, not from vectors: all directions together change no cosine.
+    """
+    _, products = covariance([known])
+    directions = np.linalg.eigh(products)[1][:, : -count - 1 : -1]
+    return lambda vectors: unit_vectors(vectors.astype(np.float64) @ directions)
+
+
+def fitted(name: str, number: int, known: Vectors) -> Change:
+    """One step, fitted on finite vectors [n dim].
+
+    ``pca``: `leading_directions`; ``rp``: so many random directions; ``first``: the first channels; ``int8``:
+    `Levels`; ``binary``: whether each channel is at least its mean, 1 or -1, whose cosine falls with the
+    Hamming distance; ``pq``: `product_codes` of so many parts.
+    """
+    if name == "pca":
+        return leading_directions(known, number)
+    if name == "rp":
+        directions = np.random.default_rng(SEED).standard_normal((known.shape[1], number)) / number**0.5
+        return lambda vectors: (vectors.astype(np.float64) @ directions).astype(np.float32)
+    if name == "first":
+        return lambda vectors: vectors[:, :number]
+    if name == "int8":
+        return levels(known).of
+    if name == "binary":
+        mean = known.mean(axis=0, dtype=np.float64)
+        return lambda vectors: np.where(vectors >= mean, np.float32(1), np.float32(-1))
+    return product_codes(known, number)
+
+
+def applied(change: Change, vectors: Vectors) -> Vectors:
+    """Vectors [n dim] after a step, some at a time; rows that hold NaN become NaN."""
+    rows = np.flatnonzero(~np.isnan(vectors).any(axis=1))
+    parts = [*chunks(len(rows), vectors.shape[1])] or [slice(0)]
+    changed = np.concatenate([change(vectors[rows[part]]) for part in parts])
+    whole = np.full((len(vectors), changed.shape[1]), np.nan, np.float32)
+    whole[rows] = changed
+    return whole
