@@ -26,7 +26,8 @@ STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
 def known_rows(vectors: Vectors, names: Sequence[str]) -> NDArray[np.float32]:
     """The vectors of the images that could be read, of sources of some names, [n dim]."""
     every = np.concatenate([vectors[name] for name in names])
-    return every[~np.isnan(every).any(axis=1)]
+    known: NDArray[np.float32] = every[~np.isnan(every).any(axis=1)]
+    return known
 
 
 def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:

@@ -106,16 +106,16 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
     """The horizontal axis: whole numbers where there are few, as of blocks, else round ones."""
-    low, high, title = (*((values.min(), values.max()) if len(values) else (0, 1)), plot.x)
+    low, high = (values.min(), values.max()) if len(values) else (0, 1)
     more = {"grid": False, "ticks": True, "domain": True}
     if plot.log:
         scale = {"type": "log", "domain": [float(low) / 1.2, float(high) * 1.2]}
-        return _axis("x", title, scale, more | {"values": [4**power for power in range(16)]})
+        return _axis("x", plot.x, scale, more | {"values": [4**power for power in range(16)]})
     if (values == values.round()).all() and high - low <= MOST_BLOCKS:
         scale = {"domain": [float(low) - 0.5, float(high) + 0.5]}
-        return _axis("x", title, scale, more | {"values": whole_ticks(int(low), int(high), most)})
+        return _axis("x", plot.x, scale, more | {"values": whole_ticks(int(low), int(high), most)})
     ticks = min(most, 6)
-    return _axis("x", title, {"domain": [*_ends(values)], "nice": ticks}, more | {"tickCount": ticks})
+    return _axis("x", plot.x, {"domain": [*_ends(values)], "nice": ticks}, more | {"tickCount": ticks})
 
 
 def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:
