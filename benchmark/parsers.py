@@ -18,6 +18,7 @@ from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is asked for as a layer
 AUTO: str = "auto"  # stands for a number format that the device and the protocol choose
+DTYPES = (*get_args(Dtype), AUTO)
 LONGEST_NAME = 255  # bytes of a file's or folder's name, by most file systems
 LONGEST_TEXT = 1000  # characters of a word that anything could be called by
 LARGEST = 2**32  # the largest whole number that an option could mean
@@ -115,7 +116,7 @@ def listed(value: object) -> tuple[str, ...]:
 def dtypes(value: object) -> tuple[Any, ...]:
     """Number formats, each once; ``auto`` alone."""
     every = tuple(dict.fromkeys(listed(value)))
-    if not every or not {*every} <= {*get_args(Dtype), AUTO} or (AUTO in every and len(every) > 1):
+    if not every or not {*every} <= {*DTYPES} or (AUTO in every and len(every) > 1):
         raise WrongValueError(f"{AUTO}, or some of {', '.join(get_args(Dtype))}", value)
     return every
 

@@ -120,11 +120,12 @@ class Request(Form, kw_only=False):
     address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
     dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
         "float32",
-        "Number formats of the forward pass: float32, bfloat16, float16, amp-bfloat16 (weights float32, "
-        "products bfloat16), or auto: float32 on a CPU; on a GPU amp-bfloat16, float32 where the protocol is "
-        "not standard. With several, each backbone is run in each (NAME@bfloat16); a table compares them.",
+        "Number formats of the forward pass; amp-bfloat16: weights float32, products bfloat16; auto: float32 "
+        "on a CPU, on a GPU amp-bfloat16 where the protocol is standard, else float32. With several, each "
+        "backbone is run in each (NAME@bfloat16), and a table compares them.",
         parsers.dtypes,
         several=False,
+        choices=parsers.DTYPES,
     )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)

@@ -20,6 +20,7 @@ from layerboard.benchmark.commands.list import list_backbones
 from layerboard.benchmark.commands.load import load
 from layerboard.benchmark.commands.look import look
 from layerboard.benchmark.commands.merge import merge
+from layerboard.benchmark.commands.parity import parity
 from layerboard.benchmark.commands.recommend import recommend
 from layerboard.benchmark.commands.report import report
 from layerboard.benchmark.commands.run import forecast, run
@@ -35,6 +36,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "recommend",
     "show",
     "compare",
+    "parity",
     "cka",
     "forecast",
     "load",

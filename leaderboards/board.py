@@ -27,7 +27,7 @@ from layerboard.leaderboards.scores.frames import (
     newest,
     pair_rows,
 )
-from layerboard.tasks.registry import COST
+from layerboard.tasks.registry import COST, DRIFT
 from layerboard.tasks.transforms import is_compression
 
 
@@ -186,7 +186,12 @@ class Board:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        return self.plain[self.plain["other"] != ""]
+        return self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
+
+    @cached_property
+    def drifts(self) -> pd.DataFrame:
+        """How far layers of a backbone lie from those of the same in a wider number format."""
+        return self.plain[self.plain["task"] == DRIFT]
 
     @cached_property
     def last_blocks(self) -> pd.DataFrame:

@@ -27,6 +27,7 @@ from layerboard.tasks.metrics.similarity import (
 )
 from layerboard.tasks.sources import ProbedImages, batch_slices
 from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.task import FedTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
@@ -98,7 +99,7 @@ class Grams:
 
 
 @dataclass(frozen=True, eq=False)
-class CkaTask(ComparisonTask):
+class CkaTask(ComparisonTask, FedTask):
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
     data: ProbedImages

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.base import Source
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.stored import StoredBackbone
-from layerboard.tasks.task import FedTask
+from layerboard.tasks.task import Task
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 
@@ -30,7 +30,7 @@ class PairFindings:
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonTask(FedTask):
+class ComparisonTask(Task):
     """A task that compares the layers of backbones two by two, by stored vectors and by what was measured."""
 
     needs = "pairs"

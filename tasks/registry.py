@@ -261,6 +261,17 @@ TASKS: tuple[TaskEntry, ...] = (
         labels=False,
         unlabelled=True,
     ),
+    _classified(
+        name="drift",
+        code="layerboard.tasks.drift:DriftTask",
+        title="difference of vectors between number formats",
+        data="ImageNet-50",
+        metrics=("drift", "drift-max"),
+        asks="How far do the vectors of a layer move in another number format?",
+        measures="drift: median relative difference of the vectors of an image, 0 for none",
+        default=False,
+        labels=False,
+    ),
     _inside(
         name="attention-maps",
         code="layerboard.tasks.analyses.attention_maps:AttentionMapsTask",
@@ -469,6 +480,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
 )
 
+DRIFT = "drift"  # the task that compares number formats, run with several of them
 COST = "cost"  # the task that measures what layers cost, which has a page of its own
 DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")

@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError, shortened
 
 # each a file of its own with a command, in the order of the help
 NAMES = (
-    *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "decompose"),
+    *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
     *("look", "recommend", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
 )
 COMMANDS: tuple[Command[..., Any], ...] = (

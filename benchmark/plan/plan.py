@@ -10,7 +10,7 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
 from layerboard.tasks.base import Source, digest
 from layerboard.tasks.protocols import EvaluationProtocol
-from layerboard.tasks.registry import LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks
+from layerboard.tasks.registry import DRIFT, LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks
 from layerboard.tasks.sources import ANY_SIZE
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError, MissingDataError
@@ -112,6 +112,8 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     Raises InputError for an unknown task, one that no protocol speaks of, or without data, and for no task.
     """
     asked, locations = find_tasks(recipe.tasks), recipe.location.by_protocol
+    if len({spec.dtype for spec in recipe.backbones}) > 1:
+        asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
     for task in asked if recipe.tasks else ():
         protocols = [at.protocol for at in locations]
         if not any(protocol.speaks_of(task.name) for protocol in protocols):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.compression import compression_blocks
+from layerboard.leaderboards.sections.formats import format_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
@@ -17,11 +18,11 @@ from layerboard.tasks.blocks import Block
 # every section in the order of the page, before the one on where the numbers come from: it gives its blocks,
 # none where the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
-    *(best_blocks, seen_blocks, ceiling_blocks, size_blocks, layer_blocks, set_blocks),
+    *(best_blocks, seen_blocks, ceiling_blocks, size_blocks, format_blocks, layer_blocks, set_blocks),
     *(transform_blocks, compression_blocks, published_blocks, similarity_blocks, variant_blocks),
 )
 # what single layers at the usual size do not show
-BEYOND = (size_blocks, set_blocks, transform_blocks, compression_blocks)
+BEYOND = (size_blocks, format_blocks, set_blocks, transform_blocks, compression_blocks)
 
 
 def section_blocks(board: Board, *, beyond: bool | None = None) -> list[Block]:

@@ -1,0 +1,198 @@
+"""Whether two backbones that should be one are: the command `parity` and `layerboard.parity`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from layerboard.benchmark import parsers
+from layerboard.benchmark.commands.command import command, ended_by_signals, rows_of, say, say_json
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
+from layerboard.benchmark.request import BACKBONES, IMAGES, Cache, GivenNetwork, Images, Request, cache_option
+from layerboard.leaderboards.display import counted
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.leaderboards.board import Board
+
+Network = Option[str | Path | GivenNetwork, str]
+
+# Another order of the same sums moves a float32 network by 1 to 3 units of rounding, measured; a change of
+# what is computed shows as a jump from one layer to the next, rounding as a slow growth.
+ROUNDINGS = 4
+JUMP = 2.0
+
+
+class ParityRequest(Form, kw_only=False):
+    """Which two backbones should be one, and on which images that is asked."""
+
+    first: Network = Option(..., f"The reference. {BACKBONES}", lambda given: parsers.backbones(given)[0])
+    second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
+    _: KW_ONLY
+    images: Images = Option((), IMAGES, usual="those of the mini suite")
+    dtype: Plain[Dtype] = Option("float32", "Number format of both, where a name ends with none (@bfloat16).")
+    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
+    output: OptionalPath = Option(
+        None, "Folder that keeps records of the comparison.", also="-o", usual="none"
+    )
+    cache: Cache = cache_option("Folder of extracted features, which later runs reuse.")
+    json: Plain[bool] = Option(False, "Print JSON.")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Parity(Result):
+    """Two backbones layer by layer: ``conclusion`` says where they part and whether scores do."""
+
+    conclusion: str
+    parts_at: str | None  # the first layer that is not the same but for rounding; None where all are
+
+
+@command("parity", ParityRequest)
+def parity_command(request: ParityRequest) -> None:
+    """Say at which layer two backbones part that should be one: a port, an export, another format or library.
+
+    Both are shown the same images. For each layer: how far their vectors lie apart, relative to their length
+    (median and largest of an image), and where images have classes the paired difference of k-NN accuracy.
+
+    Example: `layerboard parity mini-dino my_port:network --images photos`
+    """
+    with ended_by_signals("interrupted; stored features are kept") as report:
+        answer = _parity(request, report)
+    if request.json:
+        scores = [row for part in answer.parts for row in rows_of(part.frame)]
+        numbers = {"layers": rows_of(answer.frame), "scores": scores, "parts_at": answer.parts_at}
+        say_json(numbers | {"conclusion": answer.conclusion})
+    else:
+        say(answer.text())
+
+
+@parity_command.python
+def parity(request: ParityRequest) -> Parity:
+    """``frame`` has a row a layer: layer, drift (median), drift_max, as shares of the vectors' lengths.
+
+    Example:
+        >>> import layerboard
+        >>> found = layerboard.parity("mini-dino", "mini-dino@bfloat16", images="photos")
+        >>> found.parts_at, found.conclusion
+        (None, ...)
+    """
+    from layerboard.benchmark.engines.progress import reporter_for
+
+    return _parity(request, reporter_for(None))
+
+
+def _parity(request: ParityRequest, report: "Reporter") -> Parity:
+    """Run both on the images, and read where they part from the records."""
+    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.engines.progress import Silent
+    from layerboard.benchmark.plan.backbones import find_backbones
+    from layerboard.benchmark.plan.suites import SUITES
+    from layerboard.tasks.protocols import STANDARD
+
+    same = {name: getattr(request, name) for name in ("images", "dtype", "device", "cache")}
+    asked = Request((request.first, request.second), floor=False, examples=False, **same)
+    specs = _alike(find_backbones(asked, SUITES[0], Silent()))
+    tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if _has_classes(request.images) else [])]
+    layers = f"0-{specs[0].depth},final"
+    with TemporaryDirectory() as folder:
+        output = request.output or Path(folder)
+        whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")
+        summary = carry_out(whole, report, [STANDARD])
+        rows = summary.records[summary.records["task"] == "parity"]
+        if rows.empty or summary.board is None:
+            raise InputError(
+                f"{specs[0].name} and {specs[1].name}: {'; '.join(map(str, summary.done.failures))}"
+            )
+        return _said(specs, rows, summary.board)
+
+
+def _alike(specs: Sequence[BackboneSpec]) -> Sequence[BackboneSpec]:
+    """The two backbones; raises InputError where they are not two of one shape."""
+    if len(specs) != 2:
+        raise InputError(f"parity takes two backbones, found {', '.join(spec.name for spec in specs)}")
+    if specs[0].stages != specs[1].stages:
+        shapes = (f"{spec.name} has {spec.depth} blocks, {spec.width} channels wide" for spec in specs)
+        raise InputError(f"parity compares layer by layer: {', '.join(shapes)}")
+    return specs
+
+
+def _has_classes(images: Sequence[str]) -> bool:
+    """Whether every folder of images has classes; the mini suite has."""
+    from layerboard.tasks.datasets.catalogue import read_own
+    from layerboard.tasks.datasets.classes import Classification
+
+    return all(isinstance(read_own(folder), Classification) for folder in images)
+
+
+def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -> Parity:
+    import torch
+
+    first, second = (spec.name for spec in specs)
+    places = [str(Layer.of_record(*fields)) for fields in zip(rows["layer"], rows["tap"], strict=True)]
+    rows = rows.assign(layer=places)  # in the order of a forward
+    frame = rows.pivot_table("value", "layer", "metric", "max", dropna=False, sort=False).reset_index()
+    frame = frame.rename(columns={"drift-max": "drift_max"})[["layer", "drift", "drift_max"]]
+    formats = (getattr(torch, spec.dtype.removeprefix("amp-")) for spec in specs)
+    epsilon = max(torch.finfo(dtype).eps for dtype in formats)
+    parts_at, sentence = parting(frame, epsilon)
+    parts = tuple(_scores(board, (first, second)))
+    conclusion = f"{first} and {second}, {counted(int(rows['n'].max()), 'images')}: {sentence}"
+    return Parity(
+        title=f"{first} and {second}, layer by layer",
+        frame=frame,
+        table=frame.assign(**{name: frame[name].map("{:.1e}".format) for name in ("drift", "drift_max")}),
+        notes=(conclusion,),
+        parts=parts,
+        conclusion=" ".join([conclusion, *(note for part in parts for note in part.notes)]),
+        parts_at=parts_at,
+    )
+
+
+def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
+    """The first layer that is not the same but for rounding, None where there is none, and a sentence.
+
+    The frame has a row a layer with ``layer``, ``drift`` and ``drift_max``; a number of the coarser of the
+    two formats is exact to ``epsilon`` of itself.
+    """
+    names, medians = list(frame["layer"]), list(frame["drift"])
+    apart = [name for name, most in zip(names, frame["drift_max"], strict=True) if most != 0]
+    if not apart:
+        return None, "every layer is the same to the bit."
+    if broken := [name for name, median in zip(names, medians, strict=True) if median != median]:
+        return broken[0], f"numbers of layer {broken[0]} are not finite in one of them."
+    largest = f"The largest median difference is {max(medians):.1e} of a vector's length."
+    if names.index(apart[0]) > 1:  # a block before it sums in the same order, so it is no rounding
+        return apart[0], f"they part at layer {apart[0]}; all before are the same to the bit. {largest}"
+    for name, before, median in zip(names, [0.0, *medians], medians, strict=False):
+        if median > max(ROUNDINGS * epsilon, JUMP * before):
+            rest = "" if name == names[0] else "; all before are the same but for rounding"
+            return name, f"they part at layer {name}{rest}. {largest}"
+    slowly = "" if max(medians) <= ROUNDINGS * epsilon else ", which grows from layer to layer"
+    return None, f"they differ by no more than rounding{slowly}. {largest}"
+
+
+def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
+    """The paired differences of scores at every layer; nothing where there are no scores."""
+    import pandas as pd
+
+    from layerboard.leaderboards.versus import conclusion, match, match_frame, match_table
+
+    if not board.columns:
+        return
+    try:
+        matched = match(board, names, "same")
+    except InputError as error:
+        yield Result(title="Scores", frame=pd.DataFrame(), notes=(f"{error}.",))
+    else:
+        yield Result(
+            title="Scores",
+            frame=match_frame(matched),
+            table=match_table(matched),
+            notes=(conclusion(matched),),
+        )

@@ -1,0 +1,106 @@
+"""The section on number formats: scores and vectors of the same backbone in each of those that were run."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+import pandas as pd
+
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.display import fixed, task_display
+from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.differences import best_side, differences_of, sides_of
+from layerboard.leaderboards.sections.provenance import units_text
+from layerboard.leaderboards.sections.transforms import difference_text, side_text
+from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
+from layerboard.tasks.registry import DRIFT
+from layerboard.zoo.spec import Dtype, split_dtype
+
+FAR = 0.01  # relative difference that readers should know of
+
+NOTE = """\
+The same backbones in several number formats. In the other tables each has a row of its own (`@bfloat16`;
+without a suffix it is float32); `amp-` keeps weights in float32 and shortens products (autocast).
+`difference` is the best layer in the format less the best one in the widest format that was run, in points,
+with its 95 % interval over the same items, not corrected for multiple comparisons; both layers were chosen on
+these items. `at the same layer` keeps the layer that is best in the widest format."""
+
+DRIFT_NOTE = """\
+How far vectors move: the median over images of the length of the difference, relative to the vector in the
+widest format, in percent; in brackets the largest of an image. `beyond 1 %` is the first layer whose
+median is."""
+
+
+def formats_of(board: Board) -> dict[str, str]:
+    """By name, backbones that were run in a wider number format, too, and the name of the widest."""
+    widths = {name: split_dtype(name)[1] or "float32" for name in board.labels}
+    names = sorted(widths, key=lambda name: get_args(Dtype).index(widths[name]))
+    widest: dict[str, str] = {}
+    for name in names:
+        widest.setdefault(split_dtype(name)[0], name)
+    pairs = {name: widest[split_dtype(name)[0]] for name in board.labels}
+    return {name: wide for name, wide in pairs.items() if name != wide}
+
+
+def format_blocks(board: Board) -> list[Block]:
+    """The section on number formats; nothing where each backbone was run in one."""
+    formats = formats_of(board)
+    rows = [row for column in board.columns for row in _scores(board, column, formats)] if formats else []
+    if not formats or not (rows or len(board.drifts)):
+        return []
+    blocks: list[Block] = [Heading(2, "Number formats"), said(NOTE)]
+    if rows:
+        blocks.append(Table(pd.DataFrame(rows), left=2, caption="Scores in other number formats", head=1))
+    return [*blocks, *_drift_blocks(board, formats)]
+
+
+def _scores(board: Board, column: Column, formats: dict[str, str]) -> Iterator[dict[str, str]]:
+    scored = set(column.candidates["backbone"])
+    for name, wide in formats.items():
+        if {name, wide} <= scored:
+            before, after = (best_side(column.candidates, each) for each in (wide, name))
+            same = [side for side in sides_of(column.candidates, name) if side.layer == before.layer]
+            change, *others = differences_of(column, [after, *same], before, board.items)
+            yield {
+                "column": column.heading,
+                "backbone": board.labels[name],
+                "widest format": side_text(before),
+                "this format": side_text(after),
+                "difference": difference_text(change),
+                "at the same layer": difference_text(others[0] if others else None),
+            }
+
+
+def _drift_blocks(board: Board, formats: dict[str, str]) -> Iterator[Block]:
+    """Lines and tables of the drift of vectors, for each dataset and protocol."""
+    rows = board.drifts[board.drifts["other"] == board.drifts["backbone"].map(formats)]
+    if rows.empty:
+        return
+    yield said(DRIFT_NOTE)
+    median, _ = task_display(DRIFT).metrics
+    for (dataset, protocol), group in rows.groupby(["dataset", "protocol"], sort=True):
+        medians = group[(group["metric"] == median) & group["primary"].astype(bool)]
+        title = f"Drift of vectors: {dataset} ({protocol})"
+        lines = medians[medians["tap"] == "block"]
+        frame = pd.DataFrame(
+            {"series": lines["backbone"].map(board.labels), "x": lines["layer"], "y": 100 * lines["value"]}
+        )
+        yield Plot(frame, "lines", title, "block", "median difference, %", name=slug(title))
+        yield Table(drift_table(board, group, medians), caption=f"{title}{units_text(medians)}", head=1)
+
+
+def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
+    """A row a backbone: the first layer beyond `FAR`, then median and largest drift of each, in percent."""
+    most = rows[rows["metric"] == task_display(DRIFT).metrics[1]].set_index(
+        ["backbone", "pooling", "layer", "tap"]
+    )["value"]
+    body = []
+    for name, layers in medians.groupby("backbone", sort=False):
+        fields = list(layers[["pooling", "layer", "tap", "value"]].itertuples(index=False, name=None))
+        names = [str(layer) if tap == "block" else str(tap) for _, layer, tap, _ in fields]
+        far = [shown for shown, (*_, value) in zip(names, fields, strict=True) if value > FAR]
+        cells = {"backbone": board.labels[str(name)], "beyond 1 %": far[0] if far else "none"}
+        for shown, (pooling, layer, tap, value) in zip(names, fields, strict=True):
+            largest = most.loc[(name, pooling, layer, tap)]
+            cells[shown] = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
+        body.append(cells)
+    return pd.DataFrame(body).fillna("")

@@ -1,0 +1,91 @@
+"""How far the vectors of one network lie apart where it runs in several number formats, layer by layer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from layerboard.tasks.base import digest
+from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.registry import TaskEntry
+from layerboard.tasks.sources import ProbedImages
+from layerboard.tasks.stored import StoredBackbone
+from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
+
+
+@dataclass(frozen=True, eq=False)
+class DriftTask(ComparisonTask):
+    """Relative differences of the probe images' vectors in two formats of a backbone, at each layer.
+
+    Of vectors a and b of an image, b in the wider format, it is ``|a - b| / |b|``, a share of 1: exactly 0
+    where all numbers are the same to the bit. A record is of the layers of the narrower format.
+    """
+
+    data: ProbedImages
+    config: tuple[str, ...]  # poolings
+    configs: ClassVar = {"standard": ("cls", "mean")}
+
+    @property
+    def fingerprint(self) -> str:
+        return digest("drift", 1, self.config)
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        return self.config
+
+    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
+        same = (first.entry, first.input_size) == (second.entry, second.input_size)
+        return same and first.dtype != second.dtype
+
+    def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
+        there = [row for row, each in enumerate(backbones) if pooling in each.of_source.poolings()]
+        widest = sorted(there, key=lambda row: get_args(Dtype).index(backbones[row].spec.dtype))
+        for wide, narrow in combinations(widest, 2):
+            base, other = backbones[wide], backbones[narrow]
+            if self.compares(base.spec, other.spec):
+                layers = tuple(layer for layer in other.layers if layer in base.layers)
+                drifts = np.array([drift(other, base, layer, pooling) for layer in layers]).reshape(-1, 2)
+                for metric, values in zip(self.entry.metrics, drifts.T, strict=True):
+                    value, error = values[:, None], np.full((len(layers), 1), np.nan)  # of these very images
+                    yield PairFindings(
+                        narrow, wide, metric, layers, (WHOLE_BACKBONE,), value, error, NOT_FINITE
+                    )
+
+
+def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, pooling: str) -> Floats:
+    """Median and largest relative difference of an image's vectors, [2]; NaN where some are not finite."""
+    shown = reference.of_source.shown & backbone.of_source.shown
+    vectors, base = (
+        each.of_source.read(layer, pooling)[shown].astype(np.float64) for each in (backbone, reference)
+    )
+    if not (np.isfinite(vectors).all() and np.isfinite(base).all()):
+        return np.full(2, np.nan)
+    apart, length = np.linalg.norm(vectors - base, axis=1), np.linalg.norm(base, axis=1)
+    relative = np.divide(apart, length, out=np.where(apart > 0, np.inf, 0.0), where=length > 0)
+    return np.array([np.median(relative), relative.max()])
+
+
+class ParityTask(DriftTask):
+    """The same of any two backbones of one shape."""
+
+    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
+        return first is not second and first.stages == second.stages
+
+
+# not of the registry: what the command ``parity`` runs
+PARITY = TaskEntry(
+    name="parity",
+    role="classification",
+    title="difference of two backbones that should be one",
+    data="ImageNet-50",
+    metrics=("drift", "drift-max"),
+    asks="At which layer do two backbones that should be one part?",
+    measures="drift: median relative difference of the vectors of an image",
+    default=False,
+    labels=False,
+    code=ParityTask,
+)

@@ -1,0 +1,178 @@
+"""Number formats: runs in several, what the page says of them, and whether two backbones are one."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+import layerboard
+from layerboard.benchmark.commands.parity import parting
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.jobs import prepare
+from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.benchmark.request import Request
+from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.formats import format_blocks
+from layerboard.tasks.blocks import Table
+from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from tests.benchmark.runs import command, run
+from tests.zoo.load.module.networks import SIZE, Vit
+
+FORMATS = ("float32", "bfloat16", "amp-bfloat16")
+
+
+@pytest.fixture(scope="module")
+def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame]:
+    """A run of one backbone in all formats."""
+    place = tmp_path_factory.mktemp("formats")
+    return place, run(place, ["mini-fs"], "knn", data=data, dtype=FORMATS, layers="3,12,final")
+
+
+def test_each_format_is_a_backbone_whose_records_name_it(made: tuple[Path, pd.DataFrame]) -> None:
+    _, records = made
+    assert records.attrs["failures"] == []
+    formats = records.groupby("backbone")["dtype"].agg(set).to_dict()
+    assert formats == {f"mini-fs{'' if name == 'float32' else f'@{name}'}": {name} for name in FORMATS}
+    scored = records[records["task"] == "knn"]
+    assert len({*scored.groupby("backbone").size()}) == 1
+
+
+def test_drift_is_the_relative_difference_of_stored_vectors(made: tuple[Path, pd.DataFrame]) -> None:
+    place, records = made
+    drifts = records[records["task"] == "drift"]
+    assert set(drifts["metric"]) == {"drift", "drift-max"}
+    asked = drifts[(drifts["backbone"] == "mini-fs@bfloat16") & (drifts["other"] == "mini-fs")]
+    asked = asked[(asked["layer"] == 3) & (asked["pooling"] == "cls")].set_index("metric")["value"]
+    folders = sorted((place / "cache" / "features" / "mini-fs").glob("*.vectors.*"))
+    shards = [load_file(path)["cls.3"] for folder in folders for path in folder.glob("*.safetensors")]
+    found = []
+    for base in shards:
+        for other in shards:
+            if base.shape == other.shape:
+                apart = np.linalg.norm(base - other, axis=1) / np.linalg.norm(base, axis=1)
+                found.append((float(np.median(apart)), float(apart.max())))
+    assert any(np.allclose(pair, (asked["drift"], asked["drift-max"])) for pair in found)
+    assert 1e-4 < asked["drift"] <= asked["drift-max"] < 0.02
+
+
+def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, pd.DataFrame]) -> None:
+    place, records = made
+    tables = [block.frame for block in _blocks(records, place) if isinstance(block, Table)]
+    scores, drifts = tables
+    assert list(scores["backbone"]) == ["mini-fs@amp-bfloat16", "mini-fs@bfloat16"]
+    assert scores["difference"].str.contains(" to ").all()
+    assert {"beyond 1 %", "3", "12", "final"} <= {*drifts}
+    assert _blocks(records[records["backbone"] == "mini-fs"], place) == []
+
+
+def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
+    return [*format_blocks(Board.of(records, items=place / "out" / "items"))]
+
+
+def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
+    spec = replace(find(["mini-fs"])[0], dtype="amp-bfloat16")
+    mixed = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
+    assert isinstance(mixed, HookedBackbone)
+    seen = []
+    mixed.visit(
+        torch.zeros(1, 3, 64, 64, dtype=torch.uint8),
+        lambda shown: seen.append((torch.eye(2) @ torch.eye(2)).dtype),
+    )
+    assert {*seen} == {torch.float32} == {mixed.dtype}
+
+
+@pytest.mark.parametrize(
+    ("device", "protocols", "expected"),
+    [
+        ("cpu", [STANDARD], "float32"),
+        ("cuda", [STANDARD], "amp-bfloat16"),
+        ("cuda", [STANDARD, PAPER], "float32"),
+    ],
+)
+def test_auto_asks_the_device_and_the_protocol(
+    device: str, protocols: list[object], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    asked = Request(dtype="auto"), MINI_SUITE, SimpleNamespace(type=device), protocols, Silent()
+    assert prepare._dtypes(*asked) == (expected,)  # type: ignore[arg-type]
+
+
+def _frame(drifts: list[float]) -> pd.DataFrame:
+    names = [*map(str, range(len(drifts) - 1)), "final"]
+    return pd.DataFrame({"layer": names, "drift": drifts, "drift_max": drifts})
+
+
+@pytest.mark.parametrize(
+    ("drifts", "layer", "words"),
+    [
+        ([0.0, 0.0, 0.0], None, "the same to the bit"),
+        ([0.0, 0.0, 1e-8, 1e-8], "2", "all before are the same to the bit"),
+        ([0.0, 2e-7, 2e-7, 2e-6, 2e-6], "3", "all before are the same but for rounding"),
+        ([0.0, 2e-7, 3e-7, 4e-7, 6e-7, 9e-7], None, "which grows from layer to layer"),
+        ([0.5, 0.5], "0", "they part at layer 0"),
+        ([0.0, 2e-7, float("nan")], "final", "not finite"),
+    ],
+)
+def test_a_jump_parts_two_backbones_and_slow_growth_does_not(
+    drifts: list[float], layer: str | None, words: str
+) -> None:
+    found, sentence = parting(_frame(drifts), 1.2e-7)
+    assert found == layer
+    assert words in sentence
+
+
+@pytest.fixture
+def photos(data: Path) -> Path:
+    return data / "imagenet"
+
+
+def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos: Path) -> None:
+    def network(epsilon: float, name: str) -> object:
+        torch.manual_seed(0)
+        net = Vit(0)
+        for module in net.blocks[1].modules():
+            if isinstance(module, torch.nn.LayerNorm):
+                module.eps = epsilon
+        return layerboard.from_module(net, name=name, image_size=SIZE)
+
+    options = {"images": photos, "cache": tmp_path / "cache"}
+    first, second = network(1e-5, "port"), network(1e-4, "changed")
+    found = layerboard.parity(first, second, **options)  # type: ignore[arg-type]
+    assert found.parts_at == "2"
+    assert list(found.frame["layer"]) == ["0", "1", "2", "3", "final"]
+    assert (found.frame["drift_max"][:2] == 0).all()
+    assert (found.frame["drift"][2:] > 0).all()
+    assert "at 3 of 3 depths" in found.conclusion
+    same = layerboard.parity(first, network(1e-5, "same"), **options)  # type: ignore[arg-type]
+    assert same.parts_at is None
+    assert "every layer is the same to the bit" in same.conclusion
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("mini-fs", "mini-resnet"), "parity compares layer by layer: mini-fs has 12 blocks"),
+        (("mini-fs", "mini-fs"), "parity takes two backbones, found mini-fs"),
+        (("mini-fs", "nix"), "No backbone is called 'nix'"),
+    ],
+)
+def test_what_cannot_be_one_is_refused_in_a_sentence(names: tuple[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        layerboard.parity(*names)
+
+
+def test_parity_by_command(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("mini-fs", "mini-fs@bfloat16")
+    said = command(capsys, "parity", *names, "--images", photos, "--cache", tmp_path)
+    assert said.code == 0
+    assert "mini-fs and mini-fs@bfloat16, layer by layer" in said.out
+    assert "they differ by no more than rounding" in said.out
