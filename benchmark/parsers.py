@@ -149,6 +149,11 @@ def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
     return text(value.spec.name if hasattr(value, "spec") else value)
 
 
+def backbone(value: Any) -> str:  # noqa: ANN401  # a network or a name
+    """The name of a backbone, or of a network of this process."""
+    return word(getattr(value, "reference", value))
+
+
 def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
     """Names of backbones, and networks of this process; one alone is a list of one."""
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value

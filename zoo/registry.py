@@ -24,10 +24,10 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
 
     A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
     Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
-    Python object, or ``timm:NAME``. Facts about a backbone that is not in the registry are read from its
-    configuration or its object, for which alone heavy libraries are imported and the Hub is asked. Files from
-    the Hub are kept in ``cache_dir``; only the Hub's own cache is looked at if None. Raises InputError where
-    something matches nothing, or two backbones have one name.
+    Python object, ``timm:NAME`` or ``onnx:FILE``. Facts about a backbone that is not in the registry are read
+    from its configuration, its object or its file, for which alone heavy libraries are imported and the Hub
+    is asked. Files from the Hub are kept in ``cache_dir``; only the Hub's own cache is looked at if None.
+    Raises InputError where something matches nothing, or two backbones have one name.
     """
     wanted: set[str] = set()
     others: dict[str, BackboneSpec] = {}
@@ -47,7 +47,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
 def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     """A backbone named by a Hub id, a directory or a revision; InputError where the text is none of these."""
     is_directory = Path(text).is_dir()
-    if text.startswith(("given:", "timm:")) or (not is_directory and is_reference(text)):
+    if text.startswith(("given:", "timm:", "onnx:")) or (not is_directory and is_reference(text)):
         return _not_by_file(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
     known = _BY_NAME.get(repository) or next((s for s in SPECS if s.repository == repository), None)
@@ -66,7 +66,7 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
 
 
 def _not_by_file(text: str) -> BackboneSpec:
-    """A network of this process, of timm or of a Python function; InputError where its name is taken, too."""
+    """A network of this process, of timm, an ONNX file or a function; InputError where its name is taken."""
     # Each brings torch along.
     if text.startswith("timm:"):
         from layerboard.zoo.load.timm_models import timm_network

@@ -173,7 +173,8 @@ class BackboneSpec:
     ``module``, a network of this process (`zoo.load.module`); or ``timm``, a network that timm builds.
     ``repository`` is a Hub id, a local directory in Hugging Face format, or a file of weights as the authors
     publish it; of packaged and generated weights the Python function that gives their directory and revision,
-    of an object that which gives it; "" where no repository has them: ``original`` says where they are.
+    of an object that which gives it, or ``onnx:FILE``; "" where no repository has them: ``original`` says
+    where they are.
 
     A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
     come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
@@ -182,8 +183,9 @@ class BackboneSpec:
     ``stem_width`` (channels) and ``stem_stride`` (input pixels a cell) are of layer 0, None where they are
     those of the first stage. ``input_size`` is the side in pixels at which it is evaluated; every view scales
     with it. ``fixed_size`` says that it takes squares of that side only, not all multiples of the patch.
-    ``dtype`` is the number format in which it computes, as it is run.
-    ``mean`` and ``std`` normalise RGB in [0, 1]. ``parameters`` are weights as it is run, without heads.
+    ``shown`` are the layers that a file of ONNX gives, None for all that there are. ``dtype`` is the number
+    format in which it computes, as it is run. ``mean`` and ``std`` normalise RGB in [0, 1]. ``parameters``
+    are weights as it is run, without heads.
     """
 
     name: str
@@ -206,6 +208,7 @@ class BackboneSpec:
     input_size: int = 224
     trained_size: int | None = None  # side of images its checkpoint must be for; None where not compared
     fixed_size: bool = False
+    shown: Layers | None = None
     dtype: Dtype = "float32"
     interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
@@ -252,6 +255,8 @@ class BackboneSpec:
     @property
     def layers(self) -> Layers:
         """All layers from 0 on, in the order in which one forward reaches them; nothing inside blocks."""
+        if self.shown is not None:
+            return self.shown
         blocks = tuple(Layer(index) for index in range(self.depth + 1))
         return (*blocks, Layer(self.depth, "final")) if self.has_final else blocks
 
@@ -266,6 +271,8 @@ class BackboneSpec:
 
     def has(self, layer: Layer) -> bool:
         """Whether there is such a layer; a network is taken to have all that its kind has inside blocks."""
+        if self.shown is not None:
+            return layer in self.shown
         if layer.tap == "block":
             return 0 <= layer.index <= self.depth
         if layer.tap == "final":

@@ -1,18 +1,20 @@
-"""What was measured as files for papers, spreadsheets and model cards: `export` and `layerboard.export`."""
+"""What was measured, for papers and model cards, and networks as ONNX: `export` and `layerboard.export`."""
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
+from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole
 from layerboard.benchmark.commands.result import Files, files_of
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
+from layerboard.benchmark.request import Cache, cache_option
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, printable, unknown
 
@@ -37,6 +39,8 @@ PAIRED = (
 CKA = "Linear CKA between the last blocks:"
 COST = "Cost of a forward pass: latency of one image, throughput at the best batch size. Measured on"
 COSTS = ["backbone", "latency, ms", "images/s", "peak memory, MB", "weights", "GFLOPs", "dim"]
+
+PICTURES = 8  # that a network is compared with torch on
 
 FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, each with its text
 
@@ -114,27 +118,52 @@ def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
             yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
 
 
-FORMS = {"latex": _latex, "csv": _csv, "hub": _hub}  # each makes files of records and what was asked for
+# each makes files of records and what was asked for; None: what is exported is a network
+FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts] | None] = {
+    "latex": _latex,
+    "csv": _csv,
+    "hub": _hub,
+    "onnx": None,
+}
 
 
 class ExportRequest(Form, kw_only=False):
     """What to hand on, and in which form."""
 
-    form: Plain[str] = Option(..., "LaTeX tables, CSV files, or results for model cards.", choices=FORMS)
+    PANELS: ClassVar[Mapping[str, str]] = {"Networks (onnx)": "layer pooling batch images weights cache"}
+
+    form: Plain[str] = Option(
+        ..., "LaTeX tables, CSV files, results for model cards, or a network.", choices=FORMS
+    )
+    name: Option[Any, str] = Option("", "With onnx: the backbone.", parsers.backbone, positional=True)
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    to: OptionalPath = Option(None, "Folder to write to.", usual="OUTPUT/export")
+    to: OptionalPath = Option(
+        None, "Folder to write to; of a network the file.", usual="OUTPUT/export, below it NAME.onnx"
+    )
     backbones: Words = Option((), "Names or patterns ('dino-*') to export.", also="-b", usual="all")
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
         "With hub: DATASET=OWNER/NAME:TASK, the benchmark of the Hub that a dataset corresponds to.",
         partial(parsers.by_name, parsers.text, "NAME=WORD"),
     )
+    layer: Option[int | str | None, str | None] = Option(
+        None, "Where it ends: a block or 'final'; or a list, an output each.", str, usual="the last block"
+    )
+    pooling: Plain[Pooling] = Option(
+        "auto",
+        "What it gives of each layer: cls, the class token; mean, of the patch tokens; grid, these in their "
+        "places; patchwise, of a ConvNet; auto, class token and grid.",
+    )
+    batch: Plain[int | None] = Option(None, "Images that it takes at once.", least=1, usual="any number")
+    images: Paths = Option((), "Images to compare it with torch on.", usual="pictures of the mini suite")
+    weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
+    cache: Cache = cache_option("Folder of downloaded weights.")
 
 
 @command("export", ExportRequest)
 def export_command(request: ExportRequest) -> None:
-    """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub.
+    """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub; or a network as ONNX.
 
     - `latex`: tables with booktabs: the best layer of each backbone, with intervals, the best in bold, ties
       marked; the same with the layer chosen on held-out data; CKA between last blocks; costs. With
@@ -142,18 +171,22 @@ def export_command(request: ExportRequest) -> None:
     - `csv`: the numbers of every layer, as the leaderboard has them, with their digests in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
+    - `onnx`: the network of a backbone up to a layer, from uint8 RGB images of its input size to class tokens
+      and grids; it is compared with torch on images before it is kept. `run -b onnx:FILE` evaluates it.
 
-    Example: `layerboard export latex -o results --to paper/tables`
+    Examples:
+    - `layerboard export latex -o results --to paper/tables`
+    - `layerboard export onnx dino-b16 --layer 8 --pooling cls --to dino-b16-8.onnx`
     """
     with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
-        paths = export(**vars(request)).paths
-    for path in paths:
-        say(path)
+        result = export(**vars(request))
+    for line in (*result.paths, *result.notes):
+        say(line)
 
 
 @export_command.python
 def export(request: ExportRequest) -> Files:
-    """``paths`` are the files that were written, ``frame`` names them.
+    """``paths`` are the files that were written; ``frame`` names them, or the outputs of a network.
 
     Example:
         >>> import layerboard
@@ -164,14 +197,55 @@ def export(request: ExportRequest) -> Files:
 
     if request.benchmarks and request.form != "hub":
         raise InputError(f"--benchmarks is an option of hub, not of {request.form}")
+    make = FORMS[request.form]
+    if bool(request.name) != (make is None):
+        raise InputError(f"export {request.form} takes {'no backbone' if make else 'a backbone'} behind it")
+    if make is None:
+        return _network(request)
     records = chosen(records_of(request.output), request.backbones)
     folder = request.to or request.output / "export"
-    files = dict(FORMS[request.form](records, request))
+    files = dict(make(records, request))
     if not files:
         raise InputError("nothing to export: no backbone has a score of a task that ranks")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
     return files_of([folder / name for name in files], f"for {request.form}")
+
+
+def _network(request: ExportRequest) -> Files:
+    """Write the network of a backbone as ONNX."""
+    import pandas as pd
+    from PIL import Image
+
+    from layerboard.benchmark.engines.progress import reporter_for
+    from layerboard.benchmark.look import pictures_of
+    from layerboard.benchmark.plan.layers import select_layers
+    from layerboard.mini.render.sample import sample_image
+    from layerboard.zoo.load.onnx_export import write_onnx
+
+    path = request.to or request.output / "export" / f"{safe_name(request.name)}.onnx"
+    if path.is_dir():
+        raise InputError(f"--to takes the file of the network; {path} is a folder")
+    backbone, view = whole(
+        LoadRequest(request.name, weights=request.weights, cache=request.cache, device="cpu")
+    )
+    spec = backbone.spec
+    layers = select_layers(request.layer or str(spec.depth), spec)
+    if layers[0].index == 0:
+        raise InputError("layer 0 is what enters the first block: name blocks from 1 on")
+    if request.images:
+        images = [each.image for each in pictures_of(request.images, PICTURES, reporter_for(None))]
+    else:
+        images = [Image.fromarray(sample_image(seed).pixels) for seed in range(PICTURES)]
+    usual: tuple[Any, ...] = ("cls", "grid") if spec.has_cls else ("grid",)
+    outputs = list(product(layers, usual if request.pooling == "auto" else (request.pooling,)))
+    differences = write_onnx(backbone, outputs, images, view, request.batch, path)
+    notes = [
+        f"{name}: at most {largest:.1e} from torch, {share:.1e} of its largest number"
+        for name, largest, share in differences
+    ]
+    frame = pd.DataFrame(differences)
+    return Files(title=f"{spec.name} as ONNX", frame=frame, notes=tuple(notes), paths=(path,))
 
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":

@@ -11,6 +11,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
 
 if TYPE_CHECKING:
+    from layerboard.zoo.features.backbone import Backbone
     from layerboard.zoo.features.cut import CutBackbone
     from layerboard.zoo.view.views import View
 
@@ -70,18 +71,24 @@ def load(request: LoadRequest) -> "CutBackbone":
         >>> encode(Image.new("RGB", (80, 60), "green")).shape
         torch.Size([1, 96])
     """
-    from layerboard.benchmark.engines.choose import find_device
-    from layerboard.benchmark.plan.plan import view_for
     from layerboard.zoo.features.cut import CutBackbone, Pooled
-    from layerboard.zoo.load.backbone import load as load_whole
 
-    view, device = _view(request), find_device(request.device)
-    spec = _spec(request)
+    backbone, view = whole(request)
+    spec = backbone.spec
     text, asked = request.layer or str(spec.depth), request.pooling
     layer = Layer(spec.depth, "final") if text == "final" else Layer(int(text))
     pooling: Pooled = ("cls" if spec.has_cls else "mean") if asked == "auto" else asked
-    backbone = load_whole(spec, device=device, cache_dir=request.cache)
-    return CutBackbone(backbone, layer, pooling, view_for(spec, view))
+    return CutBackbone(backbone, layer, pooling, view)
+
+
+def whole(request: LoadRequest) -> "tuple[Backbone, View]":
+    """The backbone with all of its layers, and how it is shown images."""
+    from layerboard.benchmark.engines.choose import find_device
+    from layerboard.benchmark.plan.plan import view_for
+    from layerboard.zoo.load.backbone import load as load_backbone
+
+    view, device, spec = _view(request), find_device(request.device), _spec(request)
+    return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
 
 
 def _view(request: LoadRequest) -> "View":

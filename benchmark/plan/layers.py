@@ -51,6 +51,8 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
     if not chosen:
         lacks = "has no final norm, and so no layer 'final'" if "final" in text else f"has none of {text!r}"
         raise InputError(f"layers: {spec.name} {lacks}; its last block is {spec.depth}: give that number")
+    if chosen.isdisjoint(spec.layers):  # of a file of some layers
+        raise InputError(f"layers {text!r}: {spec.name} has {', '.join(map(str, spec.layers))} alone")
     return tuple(layer for layer in spec.layers if layer in chosen)
 
 

@@ -32,6 +32,28 @@ class _Reached(Exception):  # noqa: N818  # no error: the forward has done its w
     """Ends a forward at the layer that is wanted."""
 
 
+def pooled(features: LayerFeatures, pooling: Pooled, width: int) -> Tensor:
+    """What is read of a layer, [batch dim] or [batch rows columns dim], float32, no view of it.
+
+    The width is that of the backbone's last block.
+    """
+    if pooling == "mean":
+        return features.mean
+    if pooling == "patchwise":
+        return features.patchwise(width)
+    tokens = features.cls if pooling == "cls" else features.grid
+    assert tokens is not None
+    return tokens.to(torch.float32, copy=True)  # a view would keep the whole activation
+
+
+def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
+    """Raise InputError where a backbone's layers cannot be read so."""
+    if pooling == "cls" and not spec.has_cls:
+        raise InputError(f"{spec.name} has no class token; take the pooling 'mean' or 'grid'")
+    if pooling == "patchwise" and spec.has_cls:
+        raise InputError(f"{spec.name} has a class token; take the pooling 'cls', 'mean' or 'grid'")
+
+
 def _seen(image: ImageOrPath) -> Image.Image:
     if isinstance(image, Image.Image):
         return as_seen(image)
@@ -52,10 +74,7 @@ class CutBackbone:
         if reason := backbone.refusal([layer]):
             raise InputError(reason)
         self.spec: BackboneSpec = backbone.spec
-        if pooling == "cls" and not self.spec.has_cls:
-            raise InputError(f"{self.spec.name} has no class token; take the pooling 'mean' or 'grid'")
-        if pooling == "patchwise" and self.spec.has_cls:
-            raise InputError(f"{self.spec.name} has a class token; take the pooling 'cls', 'mean' or 'grid'")
+        require_pooling(self.spec, pooling)
         self.layer, self.pooling, self.view = layer, pooling, view
         self._backbone = backbone
         side = self.spec.input_size
@@ -102,13 +121,7 @@ class CutBackbone:
                     yield self._pooled(LayerFeatures(self.layer, None, grid[None]))
 
     def _pooled(self, features: LayerFeatures) -> Tensor:
-        if self.pooling == "mean":
-            return features.mean
-        if self.pooling == "patchwise":
-            return features.patchwise(self.spec.width)
-        tokens = features.cls if self.pooling == "cls" else features.grid
-        assert tokens is not None
-        return tokens.to(torch.float32, copy=True)  # a view would keep the whole activation
+        return pooled(features, self.pooling, self.spec.width)
 
     def _show(self, pixels: Tensor) -> LayerFeatures:
         """The layer's features of a batch; the forward ends there."""

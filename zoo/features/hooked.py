@@ -70,10 +70,10 @@ class HookedBackbone(Backbone):
     ) -> None:
         super().__init__(spec, identity, device)
         self._network = network
-        self._parts = [part for part in (network.body, network.final_norm) if part is not None]
+        self.parts = [part for part in (network.body, network.final_norm) if part is not None]  # all weights
         is_convolutional = set(network.layouts) == {"maps"}
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format
-        for part in self._parts:
+        for part in self.parts:
             part.to(device=device, dtype=self.dtype)
         network.body.to(memory_format=self._format)  # type: ignore[call-overload]  # missing in torch's stubs
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
@@ -90,7 +90,7 @@ class HookedBackbone(Backbone):
     def release(self, used: Collection[nn.Parameter]) -> None:
         """Give the memory of all weights back but of these; no forward may reach what reads the others."""
         needed = {id(weight) for weight in used}
-        for module in (module for part in self._parts for module in part.modules()):
+        for module in (module for part in self.parts for module in part.modules()):
             for name, weight in module.named_parameters(recurse=False):
                 if id(weight) not in needed:
                     setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
@@ -136,7 +136,7 @@ class HookedBackbone(Backbone):
 
         def show(layer: Layer, activation: Tensor | None) -> None:
             reached.append(layer)
-            shown = self._shown(layer, activation, len(images), cells)
+            shown = self._shown(layer, activation, images.shape[0], cells)
             with self._autocast(False):  # products are the network's, not the visitor's
                 visitor(shown)
 

@@ -119,7 +119,7 @@ def with_batch_first(stream: Tensor, layout: Layout) -> Tensor:
 
 def grid_of(tokens: Tensor, prefix: int, cells: Cells) -> Tensor:
     """Patch tokens in their places, [batch rows columns dim]: a view of [batch tokens dim]."""
-    return tokens[:, prefix:].view(len(tokens), *cells, tokens.shape[-1])
+    return tokens[:, prefix:].view(tokens.shape[0], *cells, tokens.shape[-1])
 
 
 def in_rows(tokens: Tensor, units: Cells) -> Tensor:

@@ -11,6 +11,7 @@ from layerboard.zoo.load.backbone import locate
 from layerboard.zoo.load.checkpoint import Checkpoint, in_directory, read_json
 from layerboard.zoo.load.config import read_network
 from layerboard.zoo.load.hub import fetch
+from layerboard.zoo.load.onnx_file import MARK, onnx_network
 from layerboard.zoo.load.timm_models import timm_network
 from layerboard.zoo.spec import BackboneSpec, Normalisation
 from layerboard.zoo.view.views import REFERENCE_SIZE
@@ -89,6 +90,11 @@ def _three(values: object, key: str, path: Path) -> tuple[float, float, float]:
 
 def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """One line about a spec that `zoo.load` inferred: its facts, and where each came from."""
+    if spec.repository.startswith(MARK):
+        network = onnx_network(spec.repository)
+        said = "as its metadata says" if "mean" in network.session.facts else "assumed, as for ImageNet"
+        normalised = "which it normalises itself" if network.session.takes_bytes else said
+        return f"{spec.name}: {_shape(spec)}, of {', '.join(network.used)}; {_images(spec)}, {normalised}"
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
     if spec.checkpoint == "timm":

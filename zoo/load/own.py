@@ -1,4 +1,4 @@
-"""Backbones that are anybody's own Python objects, named ``module:function``, and checked as they run."""
+"""Backbones that are Python objects of anybody's, ``module:function``, or ONNX files, checked as they run."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +15,7 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
+from layerboard.zoo.load.onnx_file import CPU, MARK, onnx_network
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
@@ -32,7 +33,7 @@ _ATTRIBUTES: dict[str, type] = {
 
 def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
     """The backbone of an entry; InputError where it runs elsewhere or in another dtype."""
-    backbone = make_own(spec.repository)
+    backbone = make_own(spec.repository, device)
     dtype = str(backbone.dtype).removeprefix("torch.")
     for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", dtype, spec.dtype)):
         if has != wants:
@@ -43,9 +44,14 @@ def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
     return OwnBackbone(spec, backbone)
 
 
+def make_own(reference: str, device: torch.device = CPU) -> features.Visitable:
+    """The backbone that a function ``module:function`` gives, as it is, or ``onnx:FILE`` on a device."""
+    return onnx_network(reference, device) if reference.startswith(MARK) else _given_by(reference)
+
+
 @lru_cache(maxsize=64)
-def make_own(reference: str) -> features.Visitable:
-    """The backbone that a function ``module:function`` gives, as it is.
+def _given_by(reference: str) -> features.Visitable:
+    """What the function gives.
 
     The module is looked for in the current directory and among those that are installed, the function is
     called without arguments, once in a process. Raises InputError where there is no such function, it fails,

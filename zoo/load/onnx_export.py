@@ -1,0 +1,154 @@
+"""A backbone that ends after some layers as an ONNX file, compared with torch before it is kept."""
+
+import json
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from layerboard.zoo.atomic import temporary_folder
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.cut import Pooled, pooled, require_pooling
+from layerboard.zoo.features.hooked import HookedBackbone
+from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.load.onnx_file import CPU, OnnxSession, library
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
+
+TOLERANCE = 1e-4  # how far from torch a file that is kept may be, as a share of an output's largest number
+
+Outputs = Sequence[tuple[Layer, Pooled]]  # in the order of a forward
+
+
+class Difference(NamedTuple):
+    """How far an output of a file is from torch's at most, and that as a share of its largest number."""
+
+    output: str
+    largest: float
+    share: float
+
+
+class _Reader(nn.Module):
+    """A backbone as a function from uint8 pixels [batch 3 height width] to what is read of some layers."""
+
+    def __init__(self, backbone: HookedBackbone, outputs: Outputs) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(backbone.parts)  # the exporter looks for weights among its modules
+        self.backbone, self.outputs = backbone, outputs
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, ...]:
+        read: list[Tensor] = []
+
+        def keep(shown: Shown) -> None:
+            assert isinstance(shown, LayerFeatures)
+            poolings = (pooling for layer, pooling in self.outputs if layer == shown.layer)
+            read.extend(pooled(shown, pooling, self.backbone.spec.width) for pooling in poolings)
+
+        self.backbone.visit(pixels, keep, [layer for layer, _ in self.outputs])
+        return tuple(read)
+
+
+def write_onnx(
+    backbone: Backbone,
+    outputs: Outputs,
+    images: Sequence[Image.Image],
+    view: View,
+    batch: int | None,
+    path: Path,
+) -> list[Difference]:
+    """Write an ONNX file with outputs such as ``8.cls`` and ``8.grid``, of layers and poolings.
+
+    It takes uint8 RGB [batch 3 height width] of the backbone's input size, ``batch`` images at once or any
+    number for None, and normalises them itself. Its metadata says what it was made of, and by which view
+    images come to that size. Outputs for the images are compared with torch's. Weights of 2 GB and more
+    stand in FILE.data beside it. Raises InputError, and leaves no file, where the backbone is no network of
+    torch, an operator has no like in ONNX, or an output differs by more than `TOLERANCE`.
+    """
+    spec = backbone.spec
+    if not isinstance(backbone, HookedBackbone):
+        raise InputError(f"{spec.name} is no network of torch that could be exported; name one that is.")
+    for _, pooling in outputs:
+        require_pooling(spec, pooling)
+    pixels = torch.cat([view.render(image) for image in images])
+    reader, names = _Reader(backbone, outputs), [f"{layer}.{pooling}" for layer, pooling in outputs]
+    program = _translated(reader, names, batch)
+    depth = max(layer.index for layer, _ in outputs)
+    facts = {
+        "backbone": spec.entry,
+        "revision": backbone.revision,
+        "blocks": depth,
+        "input_size": spec.input_size,
+        "view": view,
+        "mean": json.dumps(spec.mean),
+        "std": json.dumps(spec.std),
+        "pixels": "uint8 RGB; the network normalises them by mean and std",
+    }
+    program.model.metadata_props.update({name: str(fact) for name, fact in facts.items()})
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # lines of the source that each is of
+    with temporary_folder(path.parent) as folder:
+        program.save(folder / path.name)
+        differences = [*_differences(folder / path.name, reader, names, pixels)]
+        for each in differences:
+            if not each.share <= TOLERANCE:  # NaN, too
+                raise InputError(
+                    f"{spec.name}: as ONNX, {each.output} differs from torch by {each.largest:.2g}, which is "
+                    f"{each.share:.2g} of its largest number; {TOLERANCE:g} may be, so no file was kept."
+                )
+        for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
+            os.replace(file, path.with_name(file.name))
+    return differences
+
+
+def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any:  # noqa: ANN401  # torch.onnx.ONNXProgram
+    """The program of ONNX that a network is."""
+    for each in ("onnx", "onnxscript", "onnxruntime"):
+        library(each)
+    spec = reader.backbone.spec
+    example = torch.zeros(batch or 2, 3, spec.input_size, spec.input_size, dtype=torch.uint8)
+    any_batch = None if batch else ({0: torch.export.Dim.DYNAMIC},)
+    with _silent():
+        try:
+            graph = torch.export.export(reader, (example,), dynamic_shapes=any_batch, strict=False)
+            return torch.onnx.export(
+                graph, input_names=["pixels"], output_names=names, dynamo=True, verbose=False
+            )
+        except Exception as error:
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            reason = first_line(cause).rstrip(". ")
+            if "Constraints violated" in reason:
+                reason = "its code, such as len(images), fixes the number of images; give --batch N"
+            raise InputError(f"{spec.name} cannot be exported to ONNX: {reason}.") from error
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Inside, exporters give no advice, such as on libraries that are not needed."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(action="ignore"), quiet():
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[Difference]:
+    """Of all images together, and of the first one alone."""
+    session = OnnxSession(path, CPU)
+    rows = zip(names, reader(pixels), session(pixels), session(pixels[:1]), strict=True)
+    for name, expected, together, alone in rows:
+        largest = float(torch.cat((together - expected, alone - expected[:1])).abs().max())
+        yield Difference(name, largest, largest / max(float(expected.abs().max()), 1e-30))

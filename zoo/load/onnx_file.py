@@ -1,0 +1,247 @@
+"""Any network in an ONNX file that maps images to vectors or grids, as a backbone: ``onnx:FILE``."""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from math import isfinite, isqrt, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from layerboard.zoo.entries import SPECS
+from layerboard.zoo.errors import InputError, first_line, shortened
+from layerboard.zoo.features import LayerFeatures, Visitor
+from layerboard.zoo.features.layers import wanted_layers
+from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
+from layerboard.zoo.view.views import REFERENCE_SIZE
+
+CPU = torch.device("cpu")
+MARK = "onnx:"  # begins the names of such backbones
+_TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
+_OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # as an export calls its outputs
+# what a file has of the entry of the registry that its metadata names as ``backbone``
+_OF_ENTRY = ("family", "supervision", "data", "seen", "licence", "gated", "paper", "trained")
+
+
+def library(name: str) -> Any:  # noqa: ANN401  # a module
+    """One of the libraries of the extra ``onnx``; InputError where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(f"ONNX needs {name}; install it with: pip install 'layerboard[onnx]'") from error
+
+
+class OnnxSession:
+    """A network in a file of ONNX that onnxruntime runs on a device, as a function of images.
+
+    ``batch`` is the number of images that it takes at once and ``side`` theirs in pixels, each None where it
+    takes any; ``names`` are those of its floating-point outputs, ``facts`` its metadata. Raises InputError
+    where it is no network, does not run there, or takes anything but a batch of square RGB images.
+    """
+
+    def __init__(self, path: Path, device: torch.device) -> None:
+        self.path, self.device = path, device
+        self._session = _started(path, device)
+        self.facts: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
+        image, *others = self._session.get_inputs()
+        sizes = [size if isinstance(size, int) and size > 0 else None for size in image.shape]
+        self._channels_last = len(sizes) == 4 and sizes[3] == 3 != sizes[1]
+        batch, channels, *sides = [sizes[axis] for axis in (0, 3, 1, 2)] if self._channels_last else sizes
+        self._input, self._type = image.name, _TYPES.get(image.type)
+        if others or self._type is None or channels != 3 or len(sides) != 2 or sides[0] != sides[1]:
+            inputs = ", ".join(f"{each.name} {each.type} {each.shape}" for each in (image, *others))
+            raise InputError(
+                f"{path} should take nothing but square RGB images [batch 3 height width], not {inputs}."
+            )
+        self.batch, self.side = batch, sides[0]
+        self.mean, self.std = (self._three(name) for name in ("mean", "std"))
+        self.names = [each.name for each in self._session.get_outputs() if "float" in each.type]
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether it takes pixels as they are, and normalises them itself."""
+        return self._type == torch.uint8
+
+    def __call__(self, pixels: Tensor) -> list[Tensor]:
+        """Its outputs by `names`, float32, of images, uint8 [batch 3 height width]."""
+        images = pixels.cpu()
+        if not self.takes_bytes:
+            mean, std = (torch.tensor(each)[:, None, None] for each in (self.mean, self.std))
+            images = ((images.float() / 255 - mean) / std).to(self._type)
+        images = images.permute(0, 2, 3, 1) if self._channels_last else images
+        parts = [self._run(part.numpy()) for part in torch.split(images, self.batch or len(images))]
+        outputs = (torch.from_numpy(np.concatenate(each)) for each in zip(*parts, strict=True))
+        return [output.to(self.device, torch.float32) for output in outputs]
+
+    def _run(self, images: "np.ndarray[Any, Any]") -> list["np.ndarray[Any, Any]"]:
+        """Outputs of images, to which others are added where the file takes more at once."""
+        short = (self.batch or len(images)) - len(images)
+        filled = np.pad(images, ((0, short), (0, 0), (0, 0), (0, 0)))
+        try:
+            outputs = self._session.run(self.names, {self._input: filled})
+        except Exception as error:
+            if "allocat" in str(error).lower():
+                raise MemoryError(str(error)) from error
+            raise InputError(f"{self.path} fails on images {[*filled.shape]}: {_said(error)}.") from error
+        return [output[: len(images)] if output.ndim else output[None] for output in outputs]
+
+    def _three(self, name: str) -> tuple[float, float, float]:
+        """Three numbers of its metadata, a list in JSON; those of ImageNet where it has none."""
+        usual: tuple[float, float, float] = getattr(IMAGENET, name)
+        text = self.facts.get(name, json.dumps(usual))
+        try:
+            red, green, blue = map(float, json.loads(text))
+        except (ValueError, TypeError):
+            red = green = blue = nan
+        if not all(map(isfinite, (red, green, blue))) or (name == "std" and min(red, green, blue) <= 0):
+            raise InputError(f"{self.path} should give three numbers as {name}, not {shortened(text)}.")
+        return red, green, blue
+
+
+def _started(path: Path, device: torch.device) -> Any:  # noqa: ANN401  # of a library without types
+    """A session of onnxruntime, with as many threads as torch."""
+    runtime = library("onnxruntime")
+    options = runtime.SessionOptions()
+    providers: list[Any] = ["CPUExecutionProvider"]
+    options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 4
+    if device.type == "cuda":
+        if "CUDAExecutionProvider" not in runtime.get_available_providers():
+            raise InputError("this onnxruntime knows no CUDA; install onnxruntime-gpu, or give --device cpu.")
+        settings = {"device_id": device.index or 0, "use_tf32": 0}  # products of whole float32
+        providers.insert(0, ("CUDAExecutionProvider", settings))
+    try:
+        return runtime.InferenceSession(path, options, providers=providers)
+    except Exception as error:
+        raise InputError(f"{path} is no network that onnxruntime can run: {_said(error)}.") from error
+
+
+def _said(error: Exception) -> str:
+    """What onnxruntime says, without its codes."""
+    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", first_line(error)).rstrip(". ")
+
+
+class OnnxNetwork:
+    """A network in an ONNX file as a backbone (`zoo.features.Visitable`) of images of one size.
+
+    Outputs called ``8.cls``, ``8.mean``, ``8.patchwise``, ``8.grid`` or ``final.grid``, [batch dim] or [batch
+    rows columns dim], are of that layer. Those of any other file are its one layer: a vector [batch dim], a
+    grid [batch dim rows columns], [batch rows columns dim] or [batch tokens dim], whose last tokens are a
+    square, or one of each; all else is left out. Raises InputError where there is none, or more than that.
+    """
+
+    dtype = torch.float32
+
+    def __init__(self, reference: str, path: Path, device: torch.device) -> None:
+        self.session, self.device = OnnxSession(path, device), device
+        names, facts = self.session.names, self.session.facts
+        self._is_export = bool(names) and all(map(_OUTPUT.fullmatch, names))
+        size, depth = (facts.get(name, "") for name in ("input_size", "blocks"))
+        self._side = self.session.side or (int(size) if size.isdecimal() else REFERENCE_SIZE)
+        last = Layer(int(depth) if depth.isdecimal() else 1, "final")
+        batch = self.session.batch or 2
+        outputs = self.session(torch.zeros(batch, 3, self._side, self._side, dtype=torch.uint8))
+        self._numbers: dict[Layer, list[int]] = {}  # of the outputs of each layer
+        for number, (name, output) in enumerate(zip(names, outputs, strict=True)):
+            index = name.partition(".")[0] if self._is_export else "1"
+            if len(output) == batch and (output.ndim == 2 or self._cells(output)):
+                layer = last if index == "final" else Layer(int(index))
+                self._numbers.setdefault(layer, []).append(number)
+        shown = [self._shown(layer, outputs) for layer in sorted(self._numbers, key=lambda each: each.place)]
+        if not shown or None in shown:
+            shapes = (f"{name} {[*output.shape]}" for name, output in zip(names, outputs, strict=True))
+            raise InputError(
+                f"{path} should give a vector [batch dim], a square grid, or both of one width; it gives "
+                f"{', '.join(shapes) or 'no numbers'}; onnx.utils.extract_model keeps outputs that you want."
+            )
+        self.spec = self._spec(reference, [features for features in shown if features])
+        data = (path.with_name(f"{path.name}{end}") for end in (".data", "_data"))  # weights beside the file
+        self.revision = digest((path, *filter(Path.is_file, data)))
+        self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
+
+    @property
+    def used(self) -> list[str]:
+        """Names of the outputs that are layers."""
+        return [self.session.names[number] for numbers in self._numbers.values() for number in numbers]
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        outputs = self.session(pixels)
+        for layer in wanted_layers(self.spec, layers):
+            shown = self._shown(layer, outputs)
+            assert shown is not None
+            visitor(shown)
+
+    def _shown(self, layer: Layer, outputs: Sequence[Tensor]) -> LayerFeatures | None:
+        """A layer by its outputs; None where they are not those of one."""
+        given = [outputs[number] for number in self._numbers[layer]]
+        vectors = [output for output in given if output.ndim == 2]
+        grids = [grid for output in given if (grid := self._cells(output))]
+        if len(vectors) > 1 or len(grids) > 1:
+            return None
+        if not grids:  # a grid of one cell
+            return LayerFeatures(layer, None, vectors[0][:, None, None])
+        ((prefix, cells),) = grids
+        first = None if prefix is None else prefix[:, 0]
+        cls = vectors[0] if vectors else first
+        are_alike = cls is None or cls.shape[1] == cells.shape[3]
+        return LayerFeatures(layer, cls, cells, prefix) if are_alike else None
+
+    def _cells(self, output: Tensor) -> tuple[Tensor | None, Tensor] | None:
+        """An output as tokens before a square grid, [batch tokens dim], and this; None where it is none."""
+        prefix, cells = None, output
+        if output.ndim == 3:
+            rows = isqrt(output.shape[1])
+            before = output.shape[1] - rows * rows
+            prefix = output[:, :before] if before else None
+            cells = output[:, before:].reshape(len(output), rows, rows, -1)
+        elif output.ndim == 4 and output.shape[2] == output.shape[3] and not self._is_export:
+            cells = output.permute(0, 2, 3, 1)
+        is_grid = cells.ndim == 4 and cells.shape[1] == cells.shape[2] and self._side % cells.shape[1] == 0
+        return (prefix, cells) if is_grid else None
+
+    def _spec(self, reference: str, shown: Sequence[LayerFeatures]) -> BackboneSpec:
+        """What it is, of a forward that showed all of its layers."""
+        first, stages, before = shown[0], [], 0
+        for features in shown:
+            if features.layer.index > before:
+                rows, _, width = features.grid.shape[1:]
+                stages.append(Stage(features.layer.index - before, width, self._side // rows))
+            before = features.layer.index
+        name = self.session.facts.get("backbone")
+        known = next((spec for spec in SPECS if spec.name == name and not spec.is_floor), None)
+        facts: dict[str, Any] = {"family": "ONNX", "supervision": "unknown"}
+        return BackboneSpec(
+            name=reference,
+            repository=reference,
+            stages=tuple(stages),
+            heads=None,
+            prefix_tokens=int(first.cls is not None) if first.prefix is None else first.prefix.shape[1],
+            has_cls=first.cls is not None,
+            has_final=any(features.layer.tap == "final" for features in shown),
+            input_size=self._side,
+            fixed_size=True,
+            shown=tuple(features.layer for features in shown),
+            mean=self.session.mean,
+            std=self.session.std,
+            **({each: getattr(known, each) for each in _OF_ENTRY} if known else facts),
+        )
+
+
+def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
+    """The network of ``onnx:FILE`` on a device, read again once the file has changed."""
+    path = Path(reference.removeprefix(MARK))
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
+    return _opened(reference, path.absolute(), (status.st_size, status.st_mtime_ns), device)
+
+
+@lru_cache(maxsize=4)
+def _opened(reference: str, path: Path, state: tuple[int, int], device: torch.device) -> OnnxNetwork:
+    return OnnxNetwork(reference, path, device)
