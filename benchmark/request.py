@@ -30,7 +30,8 @@ IMAGES = (
 DATA = "Folder of the official datasets, or hf:PACK, a folder or Hub dataset that `data pack` wrote."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
-    "objects (module:function) or timm models (timm:NAME); from Python also results of from_module."
+    "objects (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also results "
+    "of from_module."
 )
 WEIGHTS = (
     "NAME=PATH: weights of a backbone, as a directory in Hugging Face format or the authors' checkpoint "

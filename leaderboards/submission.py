@@ -40,8 +40,8 @@ def public_results(folder: Path) -> list[Both]:
 
 def public_name(backbone: str) -> str:
     """The name of a backbone without the folders that it lies in; Hub ids keep their owner."""
-    path = re.match(r"(?:[/\\~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?([^/\\]+)[/\\]*$", backbone)
-    return path[1] if path else backbone
+    path = re.match(r"(onnx:|)(?:[/\\~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?([^/\\]+)[/\\]*$", backbone)
+    return path[1] + path[2] if path else backbone
 
 
 def _public(result: StoredResult) -> StoredResult:

@@ -135,7 +135,9 @@ class ExportRequest(Form, kw_only=False):
     form: Plain[str] = Option(
         ..., "LaTeX tables, CSV files, results for model cards, or a network.", choices=FORMS
     )
-    name: Option[Any, str] = Option("", "With onnx: the backbone.", parsers.backbone, positional=True)
+    name: Option[Any, str | None] = Option(
+        None, "With onnx: the backbone.", parsers.backbone, positional=True, usual="none"
+    )
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     to: OptionalPath = Option(
@@ -223,6 +225,7 @@ def _network(request: ExportRequest) -> Files:
     from layerboard.mini.render.sample import sample_image
     from layerboard.zoo.load.onnx_export import write_onnx
 
+    assert request.name is not None
     path = request.to or request.output / "export" / f"{safe_name(request.name)}.onnx"
     if path.is_dir():
         raise InputError(f"--to takes the file of the network; {path} is a folder")

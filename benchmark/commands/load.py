@@ -30,7 +30,7 @@ class LoadRequest(Form, kw_only=False):
     """Which backbone to load, where it ends, and what it gives."""
 
     name: Option[str | Path, str] = Option(
-        ..., "A name, a Hub id, a directory, or a Python object (module:function).", parsers.word
+        ..., "A name, a Hub id, a directory, onnx:FILE, or a Python object (module:function).", parsers.word
     )
     _: KW_ONLY
     layer: Option[int | str | None, str | None] = Option(

@@ -48,12 +48,11 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
             chosen.add(Layer(index))
     if spec.is_floor:  # its layers are draws, and all of them are the floor
         return _select_blocks("all", spec)
-    if not chosen:
+    layers = tuple(layer for layer in spec.layers if layer in chosen)
+    if not layers:
         lacks = "has no final norm, and so no layer 'final'" if "final" in text else f"has none of {text!r}"
         raise InputError(f"layers: {spec.name} {lacks}; its last block is {spec.depth}: give that number")
-    if chosen.isdisjoint(spec.layers):  # of a file of some layers
-        raise InputError(f"layers {text!r}: {spec.name} has {', '.join(map(str, spec.layers))} alone")
-    return tuple(layer for layer in spec.layers if layer in chosen)
+    return layers
 
 
 def kept_layers(spec: BackboneSpec, taps: tuple[Tap, ...]) -> frozenset[Layer]:

@@ -184,4 +184,4 @@ def test_an_export_is_a_function_and_a_row(
     assert said.code == 0, said.err
     assert (tmp_path / "toy.txt").read_text() == f"{len(toy_run.records)} records\n"
     wrong = runs.command(capsys, "export", "nothing", "-o", toy_run.output)
-    assert "latex, csv, hub or toy" in wrong.error
+    assert "latex, csv, hub, onnx or toy" in wrong.error

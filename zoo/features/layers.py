@@ -133,7 +133,7 @@ def in_rows(tokens: Tensor, units: Cells) -> Tensor:
     bits = isqrt(tokens.shape[1] // (rows * columns)).bit_length() - 1
     if bits < 1 or (1 << bits) ** 2 * rows * columns != tokens.shape[1]:
         return tokens
-    split = tokens.reshape(len(tokens), *(2, 2) * bits, rows, columns, tokens.shape[2])
+    split = tokens.reshape(tokens.shape[0], *(2, 2) * bits, rows, columns, tokens.shape[2])
     # The axes of a bit are those of its row and its column; the highest bits come last, before the unit's.
     of_rows = (1 + 2 * bits, *range(2 * bits - 1, 0, -2))
     of_columns = (2 + 2 * bits, *range(2 * bits, 0, -2))

@@ -78,6 +78,7 @@ def test_partial_data_are_refused_unless_it_is_said(capsys: Capture, out: Path, 
         ("C:\\nets\\b", "b"),
         ("facebook/dinov2-base", "facebook/dinov2-base"),
         ("timm:vit_small", "timm:vit_small"),
+        ("onnx:/home/me/net.onnx", "onnx:net.onnx"),
         ("mini-dino", "mini-dino"),
     ],
 )

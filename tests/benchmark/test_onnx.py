@@ -1,0 +1,110 @@
+"""Backbones as ONNX files: what is exported gives what torch gives, and is scored alike."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+import layerboard
+from layerboard.benchmark.commands.result import Files
+from layerboard.zoo.entries import mini
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load import onnx_export
+from layerboard.zoo.registry import find
+from tests.benchmark.runs import command, run
+from tests.zoo.load.module.networks import SIZE, Block, Vit
+from tests.zoo.reduced import pixels
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+BAR = 1e-5
+"""Largest difference from torch, of the largest number of a layer."""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Two layers of a network."""
+    file = tmp_path_factory.mktemp("onnx") / "net.onnx"
+    return layerboard.export("onnx", "mini-resnet", layer="2,12", to=file)
+
+
+def test_an_export_says_how_far_it_is_from_torch(exported: Files) -> None:
+    assert list(exported.frame["output"]) == ["2.grid", "12.grid"]
+    assert exported.frame["share"].between(0, BAR).all()
+    assert exported.notes[0].startswith("2.grid: at most ")
+    (path,) = exported.paths
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_anybody_can_run_it(exported: Files) -> None:
+    session = onnxruntime.InferenceSession(exported.paths[0], providers=["CPUExecutionProvider"])
+    facts = session.get_modelmeta().custom_metadata_map
+    (spec,) = find(["mini-resnet"])
+    assert (facts["backbone"], facts["input_size"], facts["mean"]) == ("mini-resnet", "64", str([*spec.mean]))
+    assert facts["view"] == "ResizeCrop(short=73, crop=64)"
+    images = pixels(3, 64, 64)
+    first, last = session.run(["2.grid", "12.grid"], {"pixels": images.numpy()})
+    encode = layerboard.load("mini-resnet", layer=12, pooling="grid")
+    torch.testing.assert_close(torch.from_numpy(last), encode(images), atol=1e-4, rtol=0)
+    assert first.shape == (3, 16, 16, 64)
+    nodes = onnx.load(exported.paths[0]).graph.node
+    assert not any(node.metadata_props for node in nodes)  # no lines of anybody's source
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_it_is_scored_as_the_backbone_is(exported: Files, data: Path, tmp_path: Path) -> None:
+    name = f"onnx:{exported.paths[0]}"
+    records = run(tmp_path, [name, "mini-resnet"], "knn", "spair", data=data, layers="2,12")
+    assert records.attrs["failures"] == []
+    rows = records[records["metric"].isin(["top-1", "PCK@0.1"]) & records["value"].notna()]
+    assert {*rows["layer"]} == {2, 12}
+    assert {*rows["depth"]} == {12}
+    columns = ["task", "layer", "pooling", "metric", "value"]
+    one, other = (rows[rows["backbone"] == each][columns].values.tolist() for each in (name, "mini-resnet"))
+    assert one == other
+    encode = layerboard.load(name)
+    assert encode(Image.new("RGB", (80, 60), "green")).shape == (1, 256)
+    with pytest.raises(InputError, match=r"layers: onnx:.* has none of '7'; its last block is 12"):
+        run(tmp_path, [name], "knn", data=data, layers="7")
+
+
+def test_what_cannot_be_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Bessel(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x) + torch.special.bessel_j0(x)
+
+    net = Vit()
+    net.blocks[1] = Bessel()
+    own = layerboard.from_module(net, blocks="blocks", image_size=SIZE, verbose=False)
+    to = tmp_path / "net.onnx"
+    with pytest.raises(InputError, match=r"Vit cannot be exported to ONNX: its code, .* give --batch N"):
+        layerboard.export("onnx", own, to=to)
+    with pytest.raises(InputError, match=r"cannot be exported to ONNX: No ONNX function .*bessel_j0"):
+        layerboard.export("onnx", own, to=to, batch=1)
+    monkeypatch.setattr(onnx_export, "TOLERANCE", -1)
+    with pytest.raises(InputError, match=r"as ONNX, 1\.cls differs from torch by .* no file was kept"):
+        layerboard.export("onnx", own, to=to, batch=2, layer=1, pooling="cls")
+    for words, said in (
+        (("onnx",), "export onnx takes a backbone behind it"),
+        (("csv", "mini-fs"), "export csv takes no backbone behind it"),
+        (("onnx", "mini-random"), "mini-random is no network of torch that could be exported"),
+        (("onnx", "mini-resnet", "--pooling", "cls"), "mini-resnet has no class token"),
+        (("onnx", "mini-resnet", "--layer", "0"), "name blocks from 1 on"),
+        (("onnx", "mini-fs", "--to", tmp_path), "--to takes the file of the network"),
+    ):
+        assert said in command(capsys, "export", *words, *(() if "--to" in words else ("--to", to))).error
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [spec.name for spec in mini.ENTRIES if spec.checkpoint == "packaged"])
+def test_every_layer_of_the_mini_backbones_is_that_of_torch(name: str, tmp_path: Path) -> None:
+    frame = layerboard.export("onnx", name, layer="all", to=tmp_path / "net.onnx").frame
+    assert frame["share"].between(0, BAR).all()
+    (spec,) = find([f"onnx:{tmp_path / 'net.onnx'}"])
+    assert spec.layers == find([name])[0].layers[1:]
