@@ -183,7 +183,7 @@ def test_help_shows_every_option(
     monkeypatch.setenv("COLUMNS", "200")
     said = " ".join(command(capsys, name, "--help").out.split())
     for option in declared(form, OF_PYTHON):
-        assert (option.flag if option.default is not ... else option.name) in said
+        assert (option.name if option.positional else option.flag) in said
         assert all(choice in said for choice in option.choices)
         if option.default not in (..., None, (), True, False) and not option.usual:
             assert f"[default: {option.default}]" in said

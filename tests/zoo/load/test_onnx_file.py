@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def write(
 def shown(name: str, images: Tensor) -> LayerFeatures:
     (spec,) = find([name])
     seen: list[Shown] = []
-    load(spec, device=CPU, dtype=torch.float32, cache_dir=Path()).visit(images, seen.append)
+    load(spec, device=CPU, cache_dir=Path()).visit(images, seen.append)
     (features,) = seen
     assert isinstance(features, LayerFeatures)
     return features
@@ -119,9 +120,9 @@ def test_images_are_given_as_the_file_takes_them(tmp_path: Path) -> None:
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     name = write(tmp_path / "net.onnx", MAPS, MAPS_OUT)
     (spec,) = find([name])
-    first = identify(spec, dtype=torch.float32, cache_dir=tmp_path)
+    first = identify(spec, cache_dir=tmp_path)
     assert find([write(tmp_path / "net.onnx", VECTOR, VECTOR_OUT)])[0].stages == (Stage(1, 3, 32),)
-    assert identify(spec, dtype=torch.float32, cache_dir=tmp_path) != first
+    assert identify(spec, cache_dir=tmp_path) != first
 
 
 def test_outputs_that_name_layers(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         find([name])
     (spec,) = find([write(tmp_path / "net.onnx", MAPS, MAPS_OUT)])
     with pytest.raises(InputError, match="runs with dtype float32, the run with bfloat16"):
-        load(spec, device=CPU, dtype=torch.bfloat16, cache_dir=tmp_path)
+        load(replace(spec, dtype="bfloat16"), device=CPU, cache_dir=tmp_path)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     onnx_file._opened.cache_clear()
     with pytest.raises(InputError, match=r"ONNX needs onnxruntime; .*'layerboard\[onnx\]'"):
