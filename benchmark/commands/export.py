@@ -174,11 +174,10 @@ def export_command(request: ExportRequest) -> None:
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
     - `onnx`: the network of a backbone up to a layer, from uint8 RGB images of its input size to class tokens
-      and grids; it is compared with torch on images before it is kept. `run -b onnx:FILE` evaluates it.
+      and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`; it is compared with torch on images
+      before it is kept. `run -b onnx:FILE` evaluates it.
 
-    Examples:
-    - `layerboard export latex -o results --to paper/tables`
-    - `layerboard export onnx dino-b16 --layer 8 --pooling cls --to dino-b16-8.onnx`
+    Example: `layerboard export latex -o results --to paper/tables`
     """
     with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
         result = export(**vars(request))

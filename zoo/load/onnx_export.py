@@ -29,7 +29,7 @@ TOLERANCE = 1e-4  # how far from torch a file that is kept may be, as a share of
 Outputs = Sequence[tuple[Layer, Pooled]]  # in the order of a forward
 
 
-class Difference(NamedTuple):
+class OutputError(NamedTuple):
     """How far an output of a file is from torch's at most, and that as a share of its largest number."""
 
     output: str
@@ -64,7 +64,7 @@ def write_onnx(
     view: View,
     batch: int | None,
     path: Path,
-) -> list[Difference]:
+) -> list[OutputError]:
     """Write an ONNX file with outputs such as ``8.cls`` and ``8.grid``, of layers and poolings.
 
     It takes uint8 RGB [batch 3 height width] of the backbone's input size, ``batch`` images at once or any
@@ -145,10 +145,10 @@ def _silent() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[Difference]:
+def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[OutputError]:
     """Of all images together, and of the first one alone."""
     session = OnnxSession(path, CPU)
     rows = zip(names, reader(pixels), session(pixels), session(pixels[:1]), strict=True)
     for name, expected, together, alone in rows:
         largest = float(torch.cat((together - expected, alone - expected[:1])).abs().max())
-        yield Difference(name, largest, largest / max(float(expected.abs().max()), 1e-30))
+        yield OutputError(name, largest, largest / max(float(expected.abs().max()), 1e-30))
