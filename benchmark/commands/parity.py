@@ -97,9 +97,9 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
 
     same = {name: getattr(request, name) for name in ("images", "dtype", "device", "cache")}
     asked = Request((request.first, request.second), floor=False, examples=False, **same)
-    specs = _alike(find_backbones(asked, SUITES[0], Silent()))
+    specs = find_backbones(asked, SUITES[0], Silent())
+    layers = ",".join(map(str, _shared(specs)))
     tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if _has_classes(request.images) else [])]
-    layers = f"0-{specs[0].depth},final"
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)
         whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")
@@ -112,14 +112,21 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
         return _said(specs, rows, summary.board)
 
 
-def _alike(specs: Sequence[BackboneSpec]) -> Sequence[BackboneSpec]:
-    """The two backbones; raises InputError where they are not two of one shape."""
+def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
+    """The layers of two backbones; raises InputError where they are not two of one shape."""
     if len(specs) != 2:
         raise InputError(f"parity takes two backbones, found {', '.join(spec.name for spec in specs)}")
-    if specs[0].stages != specs[1].stages:
-        shapes = (f"{spec.name} has {spec.depth} blocks, {spec.width} channels wide" for spec in specs)
+    first, second = specs
+    layers = [layer for layer in first.layers if second.has(layer)]
+    stages, others = ([replace(spec.stage_of(layer), blocks=1) for layer in layers] for spec in specs)
+    are_whole = first.shown is second.shown is None  # a file may have some layers, and end before the other
+    if not layers or stages != others or (are_whole and first.stages != second.stages):
+        shapes = (
+            f"{spec.name} has {spec.depth} blocks, {spec.width} channels wide, cells of {spec.patch_size} px"
+            for spec in specs
+        )
         raise InputError(f"parity compares layer by layer: {', '.join(shapes)}")
-    return specs
+    return layers
 
 
 def _has_classes(images: Sequence[str]) -> bool:

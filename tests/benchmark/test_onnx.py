@@ -71,6 +71,16 @@ def test_it_is_scored_as_the_backbone_is(exported: Files, data: Path, tmp_path: 
         run(tmp_path, [name], "knn", data=data, layers="7")
 
 
+def test_parity_finds_no_layer_at_which_a_file_parts(exported: Files, data: Path) -> None:
+    where = data / "imagenet" / "val"
+    parity = layerboard.parity("mini-resnet", f"onnx:{exported.paths[0]}", images=str(where))
+    assert list(parity.frame["layer"]) == ["2", "12"]
+    assert parity.frame["drift_max"].max() < BAR
+    assert parity.parts_at is None
+    with pytest.raises(InputError, match="parity compares layer by layer: mini-fs has 12 blocks, 96"):
+        layerboard.parity("mini-fs", f"onnx:{exported.paths[0]}", images=str(where))
+
+
 def test_what_cannot_be_exported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

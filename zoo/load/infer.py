@@ -6,7 +6,7 @@ from math import isclose, isfinite
 from pathlib import Path
 
 from layerboard.zoo.architecture import Architecture
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.load.backbone import locate
 from layerboard.zoo.load.checkpoint import Checkpoint, in_directory, read_json
 from layerboard.zoo.load.config import read_network
@@ -94,7 +94,7 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
         network = onnx_network(spec.repository)
         said = "as its metadata says" if "mean" in network.session.facts else "assumed, as for ImageNet"
         normalised = "which it normalises itself" if network.session.takes_bytes else said
-        return f"{spec.name}: {_shape(spec)}, of {', '.join(network.used)}; {_images(spec)}, {normalised}"
+        return f"{spec.name}: {_shape(spec)}, of {some(network.used)}; {_images(spec)}, {normalised}"
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
     if spec.checkpoint == "timm":

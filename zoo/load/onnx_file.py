@@ -206,11 +206,11 @@ class OnnxNetwork:
 
     def _spec(self, reference: str, shown: Sequence[LayerFeatures]) -> BackboneSpec:
         """What it is, of a forward that showed all of its layers."""
-        first, stages, before = shown[0], [], 0
+        first, stages, before = shown[0], dict[tuple[int, int], int](), 0
         for features in shown:
-            if features.layer.index > before:
-                rows, _, width = features.grid.shape[1:]
-                stages.append(Stage(features.layer.index - before, width, self._side // rows))
+            rows, _, width = features.grid.shape[1:]
+            kind = width, self._side // rows
+            stages[kind] = stages.get(kind, 0) + features.layer.index - before
             before = features.layer.index
         name = self.session.facts.get("backbone")
         known = next((spec for spec in SPECS if spec.name == name and not spec.is_floor), None)
@@ -218,7 +218,7 @@ class OnnxNetwork:
         return BackboneSpec(
             name=reference,
             repository=reference,
-            stages=tuple(stages),
+            stages=tuple(Stage(blocks, *kind) for kind, blocks in stages.items()),
             heads=None,
             prefix_tokens=int(first.cls is not None) if first.prefix is None else first.prefix.shape[1],
             has_cls=first.cls is not None,
