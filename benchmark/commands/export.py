@@ -246,7 +246,7 @@ def _network(request: ExportRequest) -> Files:
         f"{name}: at most {largest:.1e} from torch, {share:.1e} of its largest number"
         for name, largest, share in differences
     ]
-    frame = pd.DataFrame(differences)
+    frame = pd.DataFrame(differences, columns=["output", "largest", "share"])
     return Files(title=f"{spec.name} as ONNX", frame=frame, notes=tuple(notes), paths=(path,))
 
 

@@ -5,9 +5,8 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from PIL import Image
@@ -19,7 +18,6 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.cut import Pooled, pooled, require_pooling
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.onnx_file import CPU, OnnxSession, library
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
@@ -27,14 +25,8 @@ from layerboard.zoo.view.views import View
 TOLERANCE = 1e-4  # how far from torch a file that is kept may be, as a share of an output's largest number
 
 Outputs = Sequence[tuple[Layer, Pooled]]  # in the order of a forward
-
-
-class OutputError(NamedTuple):
-    """How far an output of a file is from torch's at most, and that as a share of its largest number."""
-
-    output: str
-    largest: float
-    share: float
+# of an output how far the file is from torch at most, and that as a share of the output's largest number
+Misfit = tuple[str, float, float]
 
 
 class _Reader(nn.Module):
@@ -64,18 +56,20 @@ def write_onnx(
     view: View,
     batch: int | None,
     path: Path,
-) -> list[OutputError]:
+) -> list[Misfit]:
     """Write an ONNX file with outputs such as ``8.cls`` and ``8.grid``, of layers and poolings.
 
     It takes uint8 RGB [batch 3 height width] of the backbone's input size, ``batch`` images at once or any
     number for None, and normalises them itself. Its metadata says what it was made of, and by which view
     images come to that size. Outputs for the images are compared with torch's. Weights of 2 GB and more
     stand in FILE.data beside it. Raises InputError, and leaves no file, where the backbone is no network of
-    torch, an operator has no like in ONNX, or an output differs by more than `TOLERANCE`.
+    torch in float32, an operator has no like in ONNX, or an output differs by more than `TOLERANCE`.
     """
     spec = backbone.spec
     if not isinstance(backbone, HookedBackbone):
         raise InputError(f"{spec.name} is no network of torch that could be exported; name one that is.")
+    if spec.dtype != "float32":
+        raise InputError(f"{spec.name} computes in {spec.dtype}; networks are exported in float32.")
     for _, pooling in outputs:
         require_pooling(spec, pooling)
     pixels = torch.cat([view.render(image) for image in images])
@@ -98,11 +92,11 @@ def write_onnx(
     with temporary_folder(path.parent) as folder:
         program.save(folder / path.name)
         differences = [*_differences(folder / path.name, reader, names, pixels)]
-        for each in differences:
-            if not each.share <= TOLERANCE:  # NaN, too
+        for output, largest, share in differences:
+            if not share <= TOLERANCE:  # NaN, too
                 raise InputError(
-                    f"{spec.name}: as ONNX, {each.output} differs from torch by {each.largest:.2g}, which is "
-                    f"{each.share:.2g} of its largest number; {TOLERANCE:g} may be, so no file was kept."
+                    f"{spec.name}: as ONNX, {output} differs from torch by {largest:.2g}, {share:.2g} of "
+                    f"its largest number; {TOLERANCE:g} may be, so no file was kept."
                 )
         for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
             os.replace(file, path.with_name(file.name))
@@ -116,39 +110,29 @@ def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any
     spec = reader.backbone.spec
     example = torch.zeros(batch or 2, 3, spec.input_size, spec.input_size, dtype=torch.uint8)
     any_batch = None if batch else ({0: torch.export.Dim.DYNAMIC},)
-    with _silent():
-        try:
+    logging.disable(logging.WARNING)  # the exporter's advice, such as on libraries that are not needed
+    try:
+        with warnings.catch_warnings(action="ignore"):
             graph = torch.export.export(reader, (example,), dynamic_shapes=any_batch, strict=False)
             return torch.onnx.export(
                 graph, input_names=["pixels"], output_names=names, dynamo=True, verbose=False
             )
-        except Exception as error:
-            cause: BaseException = error
-            while cause.__cause__ is not None:
-                cause = cause.__cause__
-            reason = first_line(cause).rstrip(". ")
-            if "Constraints violated" in reason:
-                reason = "its code, such as len(images), fixes the number of images; give --batch N"
-            raise InputError(f"{spec.name} cannot be exported to ONNX: {reason}.") from error
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Inside, exporters give no advice, such as on libraries that are not needed."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings(action="ignore"), quiet():
-            yield
+    except Exception as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        reason = first_line(cause).rstrip(". ")
+        if "Constraints violated" in reason:
+            reason = "its code, such as len(images), fixes the number of images; give --batch N"
+        raise InputError(f"{spec.name} cannot be exported to ONNX: {reason}.") from error
     finally:
-        log.setLevel(level)
+        logging.disable(logging.NOTSET)
 
 
-def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[OutputError]:
+def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[Misfit]:
     """Of all images together, and of the first one alone."""
     session = OnnxSession(path, CPU)
     rows = zip(names, reader(pixels), session(pixels), session(pixels[:1]), strict=True)
     for name, expected, together, alone in rows:
         largest = float(torch.cat((together - expected, alone - expected[:1])).abs().max())
-        yield OutputError(name, largest, largest / max(float(expected.abs().max()), 1e-30))
+        yield (name, largest, largest / max(float(expected.abs().max()), 1e-30))

@@ -41,32 +41,31 @@ class OnnxSession:
     """A network in a file of ONNX that onnxruntime runs on a device, as a function of images.
 
     ``batch`` is the number of images that it takes at once and ``side`` theirs in pixels, each None where it
-    takes any; ``names`` are those of its floating-point outputs, ``facts`` its metadata. Raises InputError
-    where it is no network, does not run there, or takes anything but a batch of square RGB images.
+    takes any; ``takes_bytes`` says that it normalises uint8 pixels itself. ``names`` are those of its
+    floating-point outputs, ``facts`` its metadata. Raises InputError where it is no network, does not run
+    there, or takes anything but a batch of square RGB images.
     """
 
     def __init__(self, path: Path, device: torch.device) -> None:
         self.path, self.device = path, device
         self._session = _started(path, device)
         self.facts: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
-        image, *others = self._session.get_inputs()
-        sizes = [size if isinstance(size, int) and size > 0 else None for size in image.shape]
-        self._channels_last = len(sizes) == 4 and sizes[3] == 3 != sizes[1]
+        inputs = self._session.get_inputs()
+        shape = inputs[0].shape if len(inputs) == 1 and len(inputs[0].shape) == 4 else [0] * 4
+        sizes = [size if isinstance(size, int) and size > 0 else None for size in shape]
+        self._channels_last = sizes[3] == 3 != sizes[1]
         batch, channels, *sides = [sizes[axis] for axis in (0, 3, 1, 2)] if self._channels_last else sizes
-        self._input, self._type = image.name, _TYPES.get(image.type)
-        if others or self._type is None or channels != 3 or len(sides) != 2 or sides[0] != sides[1]:
-            inputs = ", ".join(f"{each.name} {each.type} {each.shape}" for each in (image, *others))
+        if channels != 3 or sides[0] != sides[1] or inputs[0].type not in _TYPES:
+            listed = ", ".join(f"{each.name} {each.type} {each.shape}" for each in inputs)
             raise InputError(
-                f"{path} should take nothing but square RGB images [batch 3 height width], not {inputs}."
+                f"{path} should take nothing but square RGB images [batch 3 height width], not "
+                f"{listed or 'nothing'}."
             )
+        self._input, self._type = inputs[0].name, _TYPES[inputs[0].type]
+        self.takes_bytes = self._type == torch.uint8
         self.batch, self.side = batch, sides[0]
         self.mean, self.std = (self._three(name) for name in ("mean", "std"))
         self.names = [each.name for each in self._session.get_outputs() if "float" in each.type]
-
-    @property
-    def takes_bytes(self) -> bool:
-        """Whether it takes pixels as they are, and normalises them itself."""
-        return self._type == torch.uint8
 
     def __call__(self, pixels: Tensor) -> list[Tensor]:
         """Its outputs by `names`, float32, of images, uint8 [batch 3 height width]."""
@@ -212,9 +211,10 @@ class OnnxNetwork:
             kind = width, self._side // rows
             stages[kind] = stages.get(kind, 0) + features.layer.index - before
             before = features.layer.index
-        name = self.session.facts.get("backbone")
-        known = next((spec for spec in SPECS if spec.name == name and not spec.is_floor), None)
         facts: dict[str, Any] = {"family": "ONNX", "supervision": "unknown"}
+        for known in SPECS:
+            if known.name == self.session.facts.get("backbone") and not known.is_floor:
+                facts = {name: getattr(known, name) for name in _OF_ENTRY}
         return BackboneSpec(
             name=reference,
             repository=reference,
@@ -228,7 +228,7 @@ class OnnxNetwork:
             shown=tuple(features.layer for features in shown),
             mean=self.session.mean,
             std=self.session.std,
-            **({each: getattr(known, each) for each in _OF_ENTRY} if known else facts),
+            **facts,
         )
 
 

@@ -144,6 +144,8 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
     [
         (MAPS, MAPS_OUT, "float[N, 3, 32, 32] images, float[1] scale", "nothing but square RGB images"),
         (MAPS, "float[N, 1, 4, 4] maps", "float[N, 1, 32, 32] images", r"not images .*\['N', 1, 32, 32\]"),
+        ("copy = Identity (images)", "float[N] copy", "float[N] images", r"not images .*\['N'\]"),
+        ("zero = Constant <value = float[1, 3] {0.0, 0.0, 0.0}> ()", "float[1, 3] zero", "", "not nothing"),
         (MAPS, "float[N, 3, 4, 8] maps", "float[N, 3, 32, 64] images", "square RGB images"),
         ("copy = Identity (images)", "int64[N, 3, 32, 32] copy", "int64[N, 3, 32, 32] images", "square RGB"),
         (f"{MAPS}\nmost = ReduceMax (maps)", "float[1, 1, 1, 1] most", IMAGES,
@@ -187,4 +189,4 @@ def test_one_of_each_architecture_is_exported(
     image = Image.fromarray(pixels(1, 90, 80)[0].permute(1, 2, 0).numpy())
     outputs: Outputs = [(Layer(spec.depth // 2), "mean"), (spec.layers[-1], "grid")]
     differences = write_onnx(backbone, outputs, [image, image], ResizeCrop(*[spec.input_size] * 2), None, to)
-    assert max(each.share for each in differences) < 1e-5
+    assert max(share for _, _, share in differences) < 1e-5
