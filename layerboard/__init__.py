@@ -17,7 +17,7 @@ from layerboard.benchmark.commands.export import export
 from layerboard.benchmark.commands.features import features
 from layerboard.benchmark.commands.from_module import from_module
 from layerboard.benchmark.commands.list import list_backbones
-from layerboard.benchmark.commands.load import load
+from layerboard.benchmark.commands.load import compression, load
 from layerboard.benchmark.commands.look import look
 from layerboard.benchmark.commands.merge import merge
 from layerboard.benchmark.commands.parity import parity
@@ -40,6 +40,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "cka",
     "forecast",
     "load",
+    "compression",
     "from_module",
     "list_backbones",
     "features",

@@ -8,30 +8,36 @@ import pandas as pd
 from layerboard.leaderboards.display import score_text
 from layerboard.leaderboards.facts import UNKNOWN, Facts, fits_licence
 from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.costs import UP_TO
+from layerboard.leaderboards.scores.costs import UP_TO, VECTOR, Vector, bytes_of
 from layerboard.leaderboards.scores.frames import candidates, half_widths, is_floor
+from layerboard.tasks.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half", "n", "unit"),
-    *("ms", "parameters", "gflops", "dim", "licence", "other_poolings"),
+    *("ms", "parameters", "gflops", "dim", "licence", "other_poolings", "transform", "bytes"),
 ]
 LOADED = ("cls", "mean")  # poolings that any vectors can be loaded in, beside the one of the tables
 MOST_NAMED = 5  # backbones that a sentence names one by one
 
 
 def candidates_of(
-    columns: Iterable[Column], costs: pd.DataFrame, facts: Mapping[str, Facts]
+    columns: Iterable[Column],
+    costs: pd.DataFrame,
+    facts: Mapping[str, Facts],
+    compressed: pd.DataFrame | None = None,
 ) -> dict[Column, pd.DataFrame]:
     """Blocks of trained and untrained backbones with a score, each in its best pooling, and what they cost.
 
     Weights are those up to the layer where they were measured of all candidates. Otherwise they are those of
     whole networks for all, by the facts or else by the deepest layer that was measured, since the two do not
     compare. Costs have the columns `leaderboards.scores.costs.LAYER_COSTS`, facts are by name of the entry;
-    the frames have the columns `CANDIDATE`.
+    the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are candidates, too.
     """
     costs = costs.astype({"layer": int, "input_size": int})
-    by_column = {column: _with_costs(_best_poolings(column), costs, facts) for column in columns}
+    sizes = {} if compressed is None else bytes_of(compressed)
+    every = {column: _best_poolings(column, compressed) for column in columns}
+    by_column = {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
     if any(rows["parameters"].isna().any() for rows in by_column.values()):
         measured = costs.groupby("backbone")["parameters"].max()
         for rows in by_column.values():
@@ -44,18 +50,23 @@ def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
     return facts.get(entry_name(name), UNKNOWN)
 
 
-def _best_poolings(column: Column) -> pd.DataFrame:
+def _best_poolings(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
     """The scored blocks of a column, each in its best pooling; the scores of others stand beside it."""
-    rows = candidates(column.scored[~is_floor(column.scored)])
+    others = [] if compressed is None else [column.select(compressed)]
+    rows = pd.concat([column.scored, *(each[each["metric"] == column.metric] for each in others)])
+    rows = candidates(rows[~is_floor(rows)]).reset_index(drop=True)
     rows = rows[rows["primary"].astype(bool) | rows["pooling"].isin(LOADED)]
     rows = rows.sort_values(["value", "primary"], ascending=False, kind="stable")
     texts = rows["pooling"] + " " + rows["value"].map(score_text)
-    others = texts.groupby([rows["backbone"], rows["layer"]]).transform(lambda own: ", ".join(own[1:]))
+    keys = ["backbone", "layer", "transform"]
+    others = texts.groupby([rows[key] for key in keys]).transform(lambda own: ", ".join(own[1:]))
     rows = rows.assign(half=half_widths(rows), other_poolings=others)
-    return rows.drop_duplicates(["backbone", "layer"]).sort_index()
+    return rows.drop_duplicates(keys).sort_index()
 
 
-def _with_costs(rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts]) -> pd.DataFrame:
+def _with_costs(
+    rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts], sizes: Mapping[Vector, float]
+) -> pd.DataFrame:
     keys = ["backbone", "input_size", "layer"]
     rows = rows.astype({"layer": int, "input_size": int}).merge(costs, on=keys, how="left")
     known = [_known(name, facts) for name in rows["backbone"]]
@@ -63,7 +74,9 @@ def _with_costs(rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Fac
     widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
     rows = rows.astype(dict.fromkeys(UP_TO, float))
     rows = rows.assign(licence=[each.licence or "unknown" for each in known])
-    return rows.assign(dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)))[CANDIDATE]
+    rows = rows.assign(dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)))
+    vectors = zip(*(rows[name].tolist() for name in (*VECTOR, "dim")), strict=True)
+    return rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])[CANDIDATE]
 
 
 def within(
@@ -72,10 +85,10 @@ def within(
     """The candidates that no limit refuses, and what each limit alone leaves out, in a sentence each.
 
     Ceilings are by column, None is no limit; what is not known is beyond each. A licence must be known to
-    allow commercial use where that is asked for.
+    allow commercial use where that is asked for. Of a layer the best vectors are left, the smallest of equal.
     """
     refused = {
-        f"--max-{name} {most:{'' if name == 'parameters' else 'g'}}": ~(rows[name] <= most)
+        f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}": ~(rows[name] <= most)
         for name, most in ceilings.items()
         if most is not None
     }
@@ -93,4 +106,5 @@ def within(
             sentences.append(f"{words} leaves out all {len(rows)} layers")
         elif beyond.any():
             sentences.append(f"{words} leaves out {beyond.sum()} of {len(rows)} layers{all_of}")
-    return rows[keep].reset_index(drop=True), sentences
+    rows = rows[keep].sort_values(["value", "bytes"], ascending=[False, True], kind="stable")
+    return rows.drop_duplicates(["backbone", "layer"]).sort_index().reset_index(drop=True), sentences

@@ -16,7 +16,7 @@ from layerboard.leaderboards.scores.differences import differences_of, sides_of
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
     *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
-    *("other_layers", "reason"),
+    *("compression", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
@@ -76,11 +76,12 @@ def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -
     order = ["value", "layer", "backbone"]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
     top = rows.iloc[0]
-    (best,) = sides_of(rows[:1], top["backbone"])
+    (best,) = sides_of(rows[:1], top["backbone"], top["transform"])
     rows = rows.assign(difference=rows["value"] - top["value"], loss=math.nan)
-    for name, part in rows[rows["difference"] >= -may_lose].groupby("backbone", sort=True):
+    near = rows[rows["difference"] >= -may_lose]
+    for (name, transform), part in near.groupby(["backbone", "transform"], sort=True):
         part = part.sort_values("layer", kind="stable")
-        differences = differences_of(column, sides_of(part, str(name)), best, items)
+        differences = differences_of(column, sides_of(part, str(name), str(transform)), best, items)
         rows.loc[part.index, "difference"] = [each.value for each in differences]
         seen = [each.low < each.high or math.isnan(each.low) for each in differences]
         losses = zip(differences, seen, part["n"], strict=True)
@@ -101,6 +102,12 @@ class Pick:
     @property
     def layers(self) -> tuple[int, ...]:
         return tuple(sorted({int(row["layer"]) for row in self.rows.values()}))
+
+    @property
+    def compressions(self) -> tuple[str, ...]:
+        """How its vectors are compressed, without those that are not."""
+        names = (str(row["transform"]) for row in self.rows.values())
+        return tuple(dict.fromkeys(filter(None, names)))
 
     @property
     def deepest(self) -> pd.Series:
@@ -171,8 +178,9 @@ class Recommendation:
             {
                 "rank": rank,
                 **_layer_fields(column, row),
-                "bytes": float(4 * row["dim"]),
+                "bytes": float(row["bytes"]),
                 "licence": row["licence"],
+                "compression": row["transform"],
                 "other_layers": list(pick.others),
                 "reason": self.reason(pick),
             }
@@ -202,10 +210,11 @@ class Recommendation:
     def _compared(self, pick: Pick, column: Column) -> str:
         best, row = self.columns[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
-            return f"scores best, {_score(best)}"
+            return f"scores best{_compression(best)}, {_score(best)}"
         lost = f"loses at most {fixed(row['loss'], 1)} points against"
         lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
-        return f"{lost} {best['backbone']} layer {best['layer']} ({_score(best)}), {_saving(row, best)}"
+        place = f"{best['backbone']} layer {best['layer']}{_compression(best)}"
+        return f"{lost} {place} ({_score(best)}), {_saving(row, best)}"
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
@@ -217,9 +226,13 @@ def _saving(row: pd.Series, best: pd.Series) -> str:
     return f"layer {row['layer']} of {row['depth']}"
 
 
+def _compression(row: pd.Series) -> str:
+    return f" by {row['transform']}" if row["transform"] else ""
+
+
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
-    """The picks as text."""
-    return pd.DataFrame(
+    """The picks as text; a column of compressions only where there are some."""
+    table = pd.DataFrame(
         {
             "backbone": pick.backbone,
             "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
@@ -229,13 +242,15 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
             "ms": ms_text(row["ms"]),
             "weights": count_text(row["parameters"]),
             "dim": fixed(row["dim"], 0),
-            "GB per million vectors": fixed(4 * row["dim"] / 1000, 2),
+            "compression": ", ".join(pick.compressions),
+            "GB per million vectors": fixed(max(layer["bytes"] for layer in pick.rows.values()) / 1000, 2),
             "licence": str(row["licence"]),
             "other layers": ", ".join(map(str, pick.others)),
         }
         for pick in recommendation.picks
         for row in [pick.deepest]
     )
+    return table if table["compression"].any() else table.drop(columns="compression")
 
 
 def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame:

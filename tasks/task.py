@@ -334,7 +334,7 @@ class VectorTask(Task):
         """Scores of stored vectors as the task takes them; of compressed ones with their `BYTES`, too."""
         if not is_compression(self.transform):
             return self.score(self.changed(vectors), device)
-        images, dim = known_rows(vectors, [source.name for source in self.fitted_on]).shape
+        images, dim = known_rows([vectors[source.name] for source in self.fitted_on]).shape
         if reason := misfit(self.transform, images, dim):
             return Outcome((), empty=reason)
         outcome = self.score(self.changed(vectors), device)

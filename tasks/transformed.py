@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +24,34 @@ class TransformConfig:
 STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
 
 
-def known_rows(vectors: Vectors, names: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of the images that could be read, of sources of some names, [n dim]."""
-    every = np.concatenate([vectors[name] for name in names])
+def known_rows(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The vectors of all images that could be read, [n dim]."""
+    every = np.concatenate(vectors)
     known: NDArray[np.float32] = every[~np.isnan(every).any(axis=1)]
     return known
 
 
-def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:
-    """The vectors of one layer, by the steps of a transform fitted on those of sources of some names.
+def fit(transform: str, known: Sequence[NDArray[np.float32]]) -> compression.Change:
+    """A transform of vectors, fitted on vectors [n dim], step by step.
 
-    Rows of images that could not be read are NaN: nothing is fitted on them, and they stay so. All sources
-    are moved, scaled and compressed alike, also those that nothing may be fitted on.
+    Rows of images that could not be read are NaN: nothing is fitted on them, and they stay so.
     """
+    changes: list[compression.Change] = []
     for step in transform.split("+"):
+        known = [changes[-1](each) for each in known] if changes else known
         if step in WAYS:
-            known = [vectors[name] for name in fitted_on]
             spread = whitening(known, STANDARD.shrinkage) if step == "whiten" else zscore(known)
-            vectors = {name: spread.of(each) for name, each in vectors.items()}
+            changes.append(spread.of)
         else:
-            change = compression.fitted(*step_of(step), known_rows(vectors, fitted_on))
-            vectors = {name: compression.applied(change, each) for name, each in vectors.items()}
-    return vectors
+            change = compression.fitted(*step_of(step), known_rows(known))
+            changes.append(partial(compression.applied, change))
+    return lambda vectors: reduce(lambda before, change: change(before), changes, vectors)
+
+
+def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:
+    """The vectors of one layer, by a transform fitted on those of sources of some names.
+
+    All sources are moved, scaled and compressed alike, also those that nothing may be fitted on.
+    """
+    change = fit(transform, [vectors[name] for name in fitted_on])
+    return {name: change(each) for name, each in vectors.items()}

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark import parsers
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain, called_with
 from layerboard.benchmark.request import Cache, InterpolationChoice, cache_option
+from layerboard.tasks.transforms import misfit, parse_compression
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
     from layerboard.zoo.features.backbone import Backbone
     from layerboard.zoo.features.cut import CutBackbone
     from layerboard.zoo.view.views import View
@@ -89,6 +95,33 @@ def whole(request: LoadRequest) -> "tuple[Backbone, View]":
 
     view, device, spec = _view(request), find_device(request.device), _spec(request)
     return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
+
+
+def compression(name: str, known: "ArrayLike") -> "Callable[[ArrayLike], NDArray[np.float32]]":
+    """Fit a compression, such as ``pca:128+int8``, on vectors [n dim] that are known before queries come.
+
+    Gives a function from vectors [m dim] to what is read back of compressed ones, float32 [m numbers], as
+    ``run --compress`` scores them. Raises InputError for a name or for vectors that do not fit it.
+
+    Example:
+        >>> import layerboard
+        >>> import numpy as np
+        >>> vectors = np.random.default_rng(0).standard_normal((300, 96), np.float32)
+        >>> layerboard.compression("pca:32+int8", vectors)(vectors[:5]).shape
+        (5, 32)
+    """
+    import numpy as np
+
+    from layerboard.tasks.transformed import fit
+
+    vectors = np.asarray(known, np.float32)
+    if vectors.ndim != 2 or not np.isfinite(vectors).all() or not len(vectors):
+        raise InputError(f"expected vectors [n dim] of finite numbers, found an array of {vectors.shape}")
+    chain = parse_compression(name)
+    if reason := misfit(chain, *vectors.shape):
+        raise InputError(reason)
+    change = fit(chain, [vectors])
+    return lambda asked: change(np.asarray(asked, np.float32))
 
 
 def _view(request: LoadRequest) -> "View":

@@ -41,6 +41,11 @@ class RecommendRequest(Form, kw_only=False):
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
     max_dim: Plain[int | None] = Option(None, "Maximum dimension of a vector.", least=1)
+    max_bytes: Plain[int | None] = Option(
+        None,
+        "Maximum bytes of a stored vector; compressed ones (run --compress) are candidates, too.",
+        least=1,
+    )
     max_parameters: Option[int | str | None, int | None] = Option(
         None, "Maximum number of parameters up to the chosen layer, such as 100M.", parsers.count
     )
@@ -141,11 +146,14 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     columns = _columns(board, request.tasks)
     device = find_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
-    every = candidates_of(columns, costs, facts)
+    compressed = None if request.max_bytes is None else board.compressed
+    every = candidates_of(columns, costs, facts, compressed)
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
     candidates, left_out = _within(every, request)
+    if compressed is not None and compressed.empty:
+        left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
     items, may_lose = request.output / "items", request.may_lose
     compared_columns = {key: compared(rows, key, items, may_lose) for key, rows in candidates.items()}
@@ -174,7 +182,7 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
     """The candidates within the limits, of which there must be some, and what each limit leaves out."""
     from layerboard.leaderboards.limits import within
 
-    ceilings = {"ms": request.max_ms, "dim": request.max_dim, "parameters": request.max_parameters}
+    ceilings = {name: getattr(request, f"max_{name}") for name in ("ms", "dim", "parameters", "bytes")}
     candidates, left_out = {}, []
     for column, rows in every.items():
         if rows.empty:
@@ -209,7 +217,8 @@ def _notes(
         )
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
-        if choice := column.by_best_pooling.honest.get(name):
+        choice = column.by_best_pooling.honest.get(name)
+        if choice and not comparison.best["transform"]:
             yield (
                 f"{column.heading}: the best layer of {name} was chosen on the test data, which is "
                 f"optimistic; chosen on half of it and scored on the rest: {score_text(choice.score)}."
@@ -242,20 +251,23 @@ def code_of(pick: "Pick") -> str:
     """Lines of Python that load a pick, cut after its layers, and give the vectors of ``images``."""
     import pandas as pd
 
-    calls: dict[str, list[Column]] = {}
+    calls: dict[tuple[str, str], list[Column]] = {}
     for column, row in pick.rows.items():
-        calls.setdefault(_call(pick.backbone, column, row), []).append(column)
+        calls.setdefault((_call(pick.backbone, column, row), row["transform"]), []).append(column)
     lines = ["import layerboard", ""]
-    for number, (call, columns) in enumerate(calls.items(), start=1):
+    for number, ((call, transform), columns) in enumerate(calls.items(), start=1):
         ending = f"_{number}" if len(calls) > 1 else ""
         row = pick.rows[columns[0]]
         shape = "images rows columns" if row["pooling"] == "grid" else "images"
-        shape += "" if pd.isna(row["dim"]) else f" {row['dim']:.0f}"
+        shape += "]" if pd.isna(row["dim"]) else f" {row['dim']:.0f}]"
         named = ", ".join(dict.fromkeys(column.task for column in columns))
-        lines += [
-            f"encode{ending} = {call}  # for {named}",
-            f"vectors{ending} = encode{ending}(images)  # images of Pillow to float32 [{shape}]",
-        ]
+        made = f"encode{ending}(images)"
+        lines += [f"encode{ending} = {call}  # for {named}"]
+        if transform:
+            fit = f'compress{ending} = layerboard.compression("{transform}", encode{ending}(known))'
+            lines += [f"{fit}  # images that are there before queries come"]
+            made, shape = (f"compress{ending}({made})", f"images numbers], {row['bytes']:.0f} bytes each")
+        lines += [f"vectors{ending} = {made}  # images of Pillow to float32 [{shape}"]
     return "\n".join(lines)
 
 

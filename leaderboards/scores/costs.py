@@ -5,6 +5,7 @@ import shlex
 import pandas as pd
 
 from layerboard.tasks.analyses.cost import DISTURBED
+from layerboard.tasks.transforms import BYTES
 from layerboard.zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # numbers of a layer that a choice looks at
@@ -12,6 +13,8 @@ DISTURBANCE = (
     "Other work on the machine disturbed the times of {names} on {device}, which are too long: `{again}` "
     "measures them again, best while nothing else runs."
 )
+VECTOR = ["backbone", "layer", "pooling", "transform"]  # what tells a vector; no transform is float32
+Vector = tuple[str, int, str, str]
 LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
 
 
@@ -36,6 +39,14 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
         return pd.DataFrame(columns=LAYER_COSTS)
     wide = rows.pivot_table(index=LAYER_COSTS[:3], columns="metric", values="value")
     return wide.reindex(columns=list(UP_TO)).reset_index()[LAYER_COSTS]
+
+
+def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
+    """Bytes of the vectors of a board's records of compressed vectors, and of the same in float32."""
+    packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
+    rows = pd.concat([packed, whole.assign(transform="")])
+    keys = zip(*(rows[name].tolist() for name in VECTOR), strict=True)
+    return dict(zip(keys, rows["value"].astype(float), strict=True))
 
 
 def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, signed_text
 from layerboard.leaderboards.scores.column import Side
+from layerboard.leaderboards.scores.costs import Vector, bytes_of
 from layerboard.leaderboards.sections.transforms import (
     Gain,
     difference_text,
@@ -17,9 +18,6 @@ from layerboard.leaderboards.sections.transforms import (
     side_text,
 )
 from layerboard.tasks.blocks import Block, Heading, Plot, said
-from layerboard.tasks.transforms import BYTES
-
-Vector = tuple[str, int, str, str]  # backbone, layer, pooling and compression of a vector, "" for float32
 
 NOTE = """\
 Scores of compressed vectors beside those of float32, of the same forward passes. A compression is fitted
@@ -66,14 +64,6 @@ def compression_blocks(board: Board) -> list[Block]:
         *([_plot(board, gains, sizes)] if gains else []),
         *missing_blocks(board, board.compressed),
     ]
-
-
-def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
-    """Bytes of the vectors of a board's records of compressed vectors, and of the same in float32."""
-    packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
-    rows = pd.concat([packed, whole.assign(transform="")])
-    keys = zip(*(rows[name].tolist() for name in ("backbone", "layer", "pooling", "transform")), strict=True)
-    return dict(zip(keys, rows["value"].astype(float), strict=True))
 
 
 def _vector(side: Side, transform: str | None = None) -> Vector:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import layerboard
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
@@ -151,6 +152,19 @@ def test_the_price_of_a_vector_has_a_section(made: Transformed) -> None:
     assert "with rp:97, " in after
     assert "**Scores against the bytes of a vector**" in after
     assert "binary" not in (made.place / "out/tables/standard.csv").read_text()
+
+
+def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made: Transformed) -> None:
+    found = layerboard.recommend("knn", output=made.place / "out", max_bytes=100, may_lose=50)
+    row = found.frame.iloc[0]
+    assert row["compression"] in ("first:32+int8", "binary")
+    assert row["bytes"] == {"first:32+int8": 32, "binary": 12}[row["compression"]]
+    assert f"scores best by {row['compression']}" in found.notes[0]
+    assert f'compress = layerboard.compression("{row["compression"]}", encode(known))' in found.code[0]
+    whole = layerboard.recommend("knn", output=made.place / "out").frame
+    assert (set(whole["compression"]), set(whole["bytes"])) == ({""}, {384.0})
+    failed = command(capsys, "recommend", "-o", made.place / "out", "-t", "spair", "--max-bytes", "100")
+    assert "nothing is within the limits for spair PCK@0.1" in failed.error
 
 
 def test_what_makes_no_sense_is_one_sentence(

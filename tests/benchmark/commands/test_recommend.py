@@ -133,7 +133,7 @@ DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
 def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> None:
     (task,) = find_tasks([column.task])
     pooling = "grid" if task.role in DENSE else "cls"
-    row = pd.Series({"layer": 2, "pooling": pooling, "input_size": 64, "dim": 96.0})
+    row = pd.Series({"layer": 2, "pooling": pooling, "input_size": 64, "dim": 96.0, "transform": ""})
     names: dict[str, object] = {"images": photos()[:1]}
     exec(code_of(Pick("mini-fs", {column: row})), names)
     vectors = names["vectors"]
@@ -143,7 +143,7 @@ def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> 
 
 def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
     column = Column("my-task", "images", "standard", metric="score", heading="my-task", partial=False)
-    row = pd.Series({"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0})
+    row = pd.Series({"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0, "transform": ""})
     names: dict[str, object] = {"images": photos()[:1]}
     exec(code_of(Pick("mini-fs", {column: row})), names)
     assert isinstance(names["vectors"], torch.Tensor)
@@ -185,6 +185,7 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
         (("--max-ms", "nan"), "--max-ms takes a finite number"),
         (("--max-parameters", "many"), "--max-parameters takes a number such as 100M or 1.2G; found 'many'"),
         (("--max-dim", "0"), "--max-dim"),
+        (("--max-bytes", "3"), "--max-bytes 3 leaves out all"),
         (("--licence", "free"), "--licence takes any or commercial; found 'free'"),
         (("--device", "tpu"), "no cost was measured on 'tpu'; it was on Fast CPU, 2 threads"),
     ],

@@ -42,6 +42,8 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "n": 400,
         "unit": "images",
         "other_poolings": "",
+        "transform": "",
+        "bytes": 384.0,
     } | facts
     body = [
         {"backbone": name, "layer": layer, "value": value, "ms": ms, **usual}
