@@ -213,8 +213,8 @@ class Recommendation:
             return f"scores best{_compression(best)}, {_score(best)}"
         lost = f"loses at most {fixed(row['loss'], 1)} points against"
         lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
-        place = f"{best['backbone']} layer {best['layer']}{_compression(best)}"
-        return f"{lost} {place} ({_score(best)}), {_saving(row, best)}"
+        reference = f"{best['backbone']} layer {best['layer']}{_compression(best)}"
+        return f"{lost} {reference} ({_score(best)}), {_saving(row, best)}"
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
