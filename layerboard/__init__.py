@@ -13,6 +13,7 @@ from textwrap import fill, indent
 from layerboard.benchmark.commands.check import check
 from layerboard.benchmark.commands.cka import cka
 from layerboard.benchmark.commands.compare import compare
+from layerboard.benchmark.commands.cost import cost
 from layerboard.benchmark.commands.export import export
 from layerboard.benchmark.commands.features import features
 from layerboard.benchmark.commands.from_module import from_module
@@ -43,6 +44,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "compression",
     "from_module",
     "list_backbones",
+    "cost",
     "features",
     "merge",
     "submit",

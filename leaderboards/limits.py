@@ -52,9 +52,11 @@ def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
 
 def _best_poolings(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
     """The scored blocks of a column, each in its best pooling; the scores of others stand beside it."""
-    others = [] if compressed is None else [column.select(compressed)]
-    rows = pd.concat([column.scored, *(each[each["metric"] == column.metric] for each in others)])
-    rows = candidates(rows[~is_floor(rows)]).reset_index(drop=True)
+    rows = column.scored
+    if compressed is not None:
+        also = column.select(compressed)
+        rows = pd.concat([rows, also[also["metric"] == column.metric]], ignore_index=True)
+    rows = candidates(rows[~is_floor(rows)])
     rows = rows[rows["primary"].astype(bool) | rows["pooling"].isin(LOADED)]
     rows = rows.sort_values(["value", "primary"], ascending=False, kind="stable")
     texts = rows["pooling"] + " " + rows["value"].map(score_text)

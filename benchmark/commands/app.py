@@ -20,7 +20,7 @@ from layerboard.zoo.errors import InputError, shortened
 # each a file of its own with a command, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
-    *("look", "recommend", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
+    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),

@@ -1,5 +1,6 @@
 """Runs with transforms of the features: beside the plain records, of the same forwards, never among them."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -217,3 +218,20 @@ def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path:
     (images,) = tally.rows.values()
     opened = {key for _, _, key in tally.opened}
     assert images <= len(opened) + 2  # each once, and a black one for each protocol
+
+
+def test_indexes_of_vectors_are_measured(
+    capsys: pytest.CaptureFixture[str], made: Transformed, data: Path
+) -> None:
+    place = "--cache", made.place / "cache", "-o", made.place / "indexes", "--data", data
+    found = command(capsys, "cost", "--index", "-b", "mini-fs", "--vectors", "40", "--json", *place)
+    assert found.code == 0, found.err
+    rows = json.loads(found.out)
+    assert [(row["index"], row["vectors"]) for row in rows] == [
+        (name, size) for size in (12, 40) for name in ("flat", "HNSW", "IVF")
+    ]
+    assert {row["layer"] for row in rows} == {"12.cls"}
+    assert rows[0]["recall@10"] == 100
+    assert rows[0]["bytes"] > 384
+    refused = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "spair", *place)
+    assert "takes no stored vectors" in refused.error

@@ -1,0 +1,122 @@
+"""What backbones and indexes of their vectors cost: the command `cost` and `layerboard.cost`."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, rows_of, say, say_json
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.commands.run import RunForm, run, run_command
+from layerboard.benchmark.option import Option, Plain
+from layerboard.benchmark.request import Request
+from layerboard.zoo.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from layerboard.benchmark.engines.progress import Reporter
+
+MOST_QUERIES = 200  # that an index is asked, the first ones
+DATABASE, ASKED = ("train", "database", "features"), ("test", "queries", "features")  # in files of vectors
+TABLE = ["backbone", "vectors of", "layer", "index", "vectors", "recall@10", "ms", "bytes", "build, s"]
+
+
+class CostRequest(Request):
+    """Which backbones, on which data, and whether indexes of their vectors are measured."""
+
+    index: Plain[bool] = Option(False, "Build flat, HNSW and IVF indexes of the vectors by faiss.")
+    vectors: Plain[int] = Option(
+        100_000, "With --index: grow the database to so many vectors, repeated with noise.", least=1
+    )
+    json: Plain[bool] = Option(False, "With --index: print JSON.")
+
+
+@command("cost", CostRequest)
+def cost_command(request: CostRequest) -> int:
+    """Measure time, memory and size of backbones; with --index what searching their vectors costs.
+
+    An index is asked for the 10 nearest vectors by cosine, one query at a time on one thread: recall against
+    exact search, milliseconds a query, bytes a vector, and seconds to build it. HNSW has M 32 and ef 64, IVF
+    4 times the root of the vectors as cells, of which 16 are searched. Vectors are those of `features`: of
+    each backbone the last block, or those of --layers.
+
+    Example: `layerboard cost --index -b dino-b16 -t knn --images MY_PHOTOS --vectors 1000000`
+    """
+    if not request.index:
+        return run_command.carry_out(RunForm(**_run_options(request))) or 0
+    with ended_by_signals("interrupted; nothing was kept") as report:
+        found, code = _indexes(request, report)
+    if request.json:
+        say_json(rows_of(found.frame))
+    else:
+        say(found.text())
+    return code
+
+
+@cost_command.python
+def cost(request: CostRequest) -> Result:
+    """With ``index`` the frame has one row an index, with the columns of ``cost.TABLE``; else it is a run's.
+
+    Example:
+        >>> import layerboard
+        >>> found = layerboard.cost("mini-dino", "knn", images="photos", index=True, vectors=500)
+        >>> found.frame["index"].tolist()
+        ['flat', 'HNSW', 'IVF', 'flat', 'HNSW', 'IVF']
+    """
+    from layerboard.benchmark.engines.progress import reporter_for
+
+    return _indexes(request, reporter_for(None))[0] if request.index else run(**_run_options(request))
+
+
+def _run_options(request: CostRequest) -> dict[str, object]:
+    return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": ("cost",)}
+
+
+def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
+    """What indexes cost, and the code with which the command ends; InputError where there are no vectors."""
+    import sys
+
+    import pandas as pd
+
+    from layerboard.benchmark.vectors import write_vectors
+    from layerboard.tasks.metrics.search_index import index_costs
+
+    if sys.platform == "darwin":
+        raise InputError("--index needs faiss, whose wheels do not go with those of torch on macOS")
+    files, done = write_vectors(replace(request.request, tasks=request.tasks or ("knn",)), report)
+    rows = []
+    for path in _chosen([path for _, path in files], every=request.layers != "all"):
+        database, queries = _read(path)
+        sizes = tuple(dict.fromkeys((len(database), max(len(database), request.vectors))))
+        with report.bar(f"{path.parts[-3]}  indexing", 3 * len(sizes), "indexes") as advance:
+            for each in index_costs(database, queries, sizes):
+                rows.append([*path.parts[-3:-1], path.stem, *asdict(each).values()])
+                advance(1)
+    failures = tuple(f"Failed: {failure}" for failure in done.failures)
+    if not rows:
+        raise InputError("no vectors to index: " + ("; ".join(failures) or "none are finite"))
+    frame = pd.DataFrame(rows, columns=TABLE)
+    note = "ms: of one query on one thread of this machine; bytes: of a vector in the index."
+    return Result(title="Indexes by cosine", frame=frame, notes=(note, *failures)), exit_code(done.failures)
+
+
+def _chosen(paths: list[Path], *, every: bool) -> Iterator[Path]:
+    """Files of vectors, ``LAYER.POOLING.npz``: all, or of each folder the last block's in one pooling."""
+    for _, files in groupby(paths, key=lambda path: path.parent):
+        blocks = [path for path in files if every or path.name.split(".")[0].isdecimal()]
+        if not every:  # the class token's come first
+            blocks = sorted(blocks, key=lambda path: (-int(path.name.split(".")[0]), path.name))[:1]
+        yield from blocks
+
+
+def _read(path: Path) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
+    """Database and queries of a file of vectors."""
+    import numpy as np
+
+    with np.load(path) as arrays:
+        names = [next(name for name in kinds if name in arrays) for kinds in (DATABASE, ASKED)]
+        database, queries = (arrays[name] for name in names)
+    return database, queries[:MOST_QUERIES]

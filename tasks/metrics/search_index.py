@@ -1,0 +1,116 @@
+"""What an index of vectors costs: neighbours that it misses, milliseconds a query, bytes a vector.
+
+Sources: Malkov and Yashunin, TPAMI 2020 (HNSW); Jégou et al., TPAMI 2011 (inverted files). By faiss.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from layerboard.tasks.metrics.neighbours import Vectors, unit_vectors
+
+NEIGHBOURS = 10
+LINKS, BREADTH = 32, 64  # of HNSW: M, and ef of the search
+PROBES = 16  # cells of an inverted file that are searched
+LISTS = 4  # cells, times the root of the number of vectors
+LEAST_IN_LIST = 39  # vectors of a cell on average, below which faiss warns
+NOISE = 0.5  # of repeated vectors, in standard deviations of each channel
+TIE = 1e-6  # cosines this far apart are the same neighbour to a recall
+SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCost:
+    """One index over so many vectors."""
+
+    index: str
+    vectors: int
+    recall: float  # percent of the exact `NEIGHBOURS` nearest that are found; ties count as found
+    ms: float  # a query, one at a time on one thread
+    bytes: float  # a vector, of the index as a file
+    seconds: float  # to build it, on all threads
+
+
+def index_costs(database: Vectors, queries: Vectors, sizes: tuple[int, ...]) -> Iterator[IndexCost]:
+    """Flat, HNSW and IVF indexes by cosine over so many vectors [n dim], asked by queries [m dim].
+
+    Beyond n the vectors are repeated with Gaussian noise. Raises ValueError where a value is not finite.
+    """
+    if not (np.isfinite(database).all() and np.isfinite(queries).all()):
+        raise ValueError("vectors must not hold NaN or infinite values")
+    asked = unit_vectors(queries)
+    for size in sizes:
+        stored = unit_vectors(repeated(database, size))
+        least: NDArray[np.float32] | None = None
+        for name, make in _KINDS.items():
+            begin = perf_counter()
+            index = make(stored)
+            index.add(stored)
+            seconds = perf_counter() - begin
+            cosines, ms = _searched(index, asked, min(NEIGHBOURS, size))
+            least = cosines[:, -1:] - TIE if least is None else least  # of the flat one, which is exact
+            recall = 100 * float((cosines >= least).mean())
+            yield IndexCost(name, size, recall, ms, _file_bytes(index) / size, seconds)
+
+
+def repeated(database: Vectors, size: int) -> Vectors:
+    """The first vectors, or all and copies of them with noise: [size dim]."""
+    copies = np.resize(database, (size, database.shape[1]))
+    noise = np.random.default_rng(SEED).standard_normal(copies[len(database) :].shape, np.float32)
+    copies[len(database) :] += NOISE * database.std(axis=0) * noise
+    return copies
+
+
+def _searched(index: Any, queries: Vectors, k: int) -> tuple[Vectors, float]:  # noqa: ANN401 - of faiss
+    """Cosines of what is found [queries k], and milliseconds a query in the faster of two rounds."""
+    rounds = []
+    with threadpool_limits(limits=1):
+        for _ in range(2):
+            begin = perf_counter()
+            cosines = [index.search(query[None], k)[0] for query in queries]
+            rounds.append(perf_counter() - begin)
+    return np.concatenate(cosines), 1000 * min(rounds) / len(queries)
+
+
+def _file_bytes(index: Any) -> int:  # noqa: ANN401
+    import faiss
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "index"
+        faiss.write_index(index, str(file))
+        return file.stat().st_size
+
+
+def _flat(stored: Vectors) -> Any:  # noqa: ANN401
+    import faiss
+
+    return faiss.IndexFlatIP(stored.shape[1])
+
+
+def _graph(stored: Vectors) -> Any:  # noqa: ANN401
+    import faiss
+
+    index = faiss.IndexHNSWFlat(stored.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efSearch = BREADTH
+    return index
+
+
+def _inverted(stored: Vectors) -> Any:  # noqa: ANN401
+    import faiss
+
+    lists = max(1, min(int(LISTS * len(stored) ** 0.5), len(stored) // LEAST_IN_LIST))
+    index = faiss.IndexIVFFlat(_flat(stored), stored.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+    index.nprobe, index.cp.min_points_per_centroid = min(PROBES, lists), 1
+    index.train(stored)
+    return index
+
+
+# the exact one first
+_KINDS: dict[str, Callable[[Vectors], Any]] = {"flat": _flat, "HNSW": _graph, "IVF": _inverted}
