@@ -48,11 +48,11 @@ def cost_command(request: CostRequest) -> int:
     if not request.index:
         return run_command.carry_out(RunForm(**_run_options(request))) or 0
     with ended_by_signals("interrupted; nothing was kept") as report:
-        found, code = _indexes(request, report)
+        result, code = _indexes(request, report)
     if request.json:
-        say_json(rows_of(found.frame))
+        say_json(rows_of(result.frame))
     else:
-        say(found.text())
+        say(result.text())
     return code
 
 
