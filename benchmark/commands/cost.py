@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
@@ -71,7 +71,7 @@ def cost(request: CostRequest) -> Result:
     return _indexes(request, reporter_for(None))[0] if request.index else run(**_run_options(request))
 
 
-def _run_options(request: CostRequest) -> dict[str, object]:
+def _run_options(request: CostRequest) -> dict[str, Any]:
     return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": ("cost",)}
 
 
