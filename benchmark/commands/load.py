@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain, called_with
@@ -97,8 +97,16 @@ def whole(request: LoadRequest) -> "tuple[Backbone, View]":
     return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
 
 
-def compression(name: str, known: "ArrayLike") -> "Callable[[ArrayLike], NDArray[np.float32]]":
-    """Fit a compression, such as ``pca:128+int8``, on vectors [n dim] that are known before queries come.
+class CompressionCall(Form, kw_only=False):
+    """Which compression, and what it is fitted on."""
+
+    name: Plain[str] = Option(..., "Such as pca:128+int8, as run --compress takes them.", parse_compression)
+    known: Plain[Any] = Option(..., "Vectors [n dim] that are there before queries come.")
+
+
+@called_with(CompressionCall)
+def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.float32]]":
+    """Fit a compression of vectors.
 
     Gives a function from vectors [m dim] to what is read back of compressed ones, float32 [m numbers], as
     ``run --compress`` scores them. Raises InputError for a name or for vectors that do not fit it.
@@ -114,13 +122,12 @@ def compression(name: str, known: "ArrayLike") -> "Callable[[ArrayLike], NDArray
 
     from layerboard.tasks.transformed import fit
 
-    vectors = np.asarray(known, np.float32)
+    vectors = np.asarray(call.known, np.float32)
     if vectors.ndim != 2 or not np.isfinite(vectors).all() or not len(vectors):
         raise InputError(f"expected vectors [n dim] of finite numbers, found an array of {vectors.shape}")
-    chain = parse_compression(name)
-    if reason := misfit(chain, *vectors.shape):
+    if reason := misfit(call.name, *vectors.shape):
         raise InputError(reason)
-    change = fit(chain, [vectors])
+    change = fit(call.name, [vectors])
     return lambda asked: change(np.asarray(asked, np.float32))
 
 
