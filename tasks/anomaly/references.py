@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -10,9 +11,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.tasks.base import FINITE, Measurements
-from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.metrics import anomaly
 from layerboard.tasks.metrics.cell_labels import cell_draws
+from layerboard.tasks.remembered import ComparingMeasurer
+from layerboard.tasks.sets import members_of
 from layerboard.tasks.stored import LayerMeasurements
 from layerboard.zoo.spec import Layer
 
@@ -90,8 +92,12 @@ class Memory:
     every: Tensor
     images: tuple[Tensor, ...]
 
+    def of(self, images: Sequence[int] | None) -> Tensor:
+        """The rows of single images, or of all where None."""
+        return self.every if images is None else torch.cat([self.images[number] for number in images])
+
     @classmethod
-    def of(cls, groups: Sequence[Measurements], whole: int, device: torch.device) -> "Memory":
+    def read(cls, groups: Sequence[Measurements], whole: int, device: torch.device) -> "Memory":
         rows, image, drawn = (
             np.concatenate([np.asarray(group[name]) for group in groups])
             for name in ("rows", "image", "drawn")
@@ -138,7 +144,7 @@ class ProductMemories:
         for group in self._groups[product]:
             for layer, arrays in self._measured.of_group(group).items():
                 parts.setdefault(layer, []).append(arrays)
-        return {layer: Memory.of(every, self._whole, device) for layer, every in parts.items()}
+        return {layer: Memory.read(every, self._whole, device) for layer, every in parts.items()}
 
 
 def _size(layers: Mapping[Layer, Memory]) -> int:
@@ -146,7 +152,7 @@ def _size(layers: Mapping[Layer, Memory]) -> int:
     return max((len(memory.every) for memory in layers.values()), default=0)
 
 
-class DistanceMeasurer:
+class DistanceMeasurer(ComparingMeasurer[Memory]):
     """Distances of all patches of a few images of one product from the nearest good ones, on the device.
 
     It keeps ``distances`` [images height width] from all reference images, and ``scores`` [images draws] of
@@ -154,38 +160,51 @@ class DistanceMeasurer:
     """
 
     def __init__(
-        self, product: str, draws: Mapping[str, range | None], k: int, memories: ProductMemories
+        self,
+        product: str,
+        draws: Mapping[str, range | None],
+        k: int,
+        memories: ProductMemories,
+        sets: Sequence[Layer] = (),
     ) -> None:
-        self._product, self._draws, self._k, self._memories = product, draws, k, memories
+        super().__init__(partial(memories.of, product), sets)
+        self._draws, self._k = draws, k
         self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
-        self._flags = LayerFlags()
-        self._reasons: dict[Layer, str] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._flags.see(layer, grids)
-        try:
-            memory = self._memories.of(self._product, layer, grids.device)
-        except ValueError as error:
-            self._reasons[layer] = str(error)
-            return
-        patches = grids.flatten(0, 2)
-        distances = anomaly.patch_distances(patches, memory.every, self._k).view(grids.shape[:3])
-        scores = [anomaly.image_scores(distances.flatten(1))]
-        scores += [self._score(patches, memory, images, len(grids)) for images in self._draws.values()]
-        kept = {"distances": distances, "scores": torch.stack(scores, dim=1)}
-        self._kept.setdefault(layer, []).append(kept)
+    def compare(
+        self,
+        sets: Sequence[Layer],
+        positions: Sequence[int],
+        shown: Mapping[Layer, Tensor],
+        memory: Mapping[Layer, Memory],
+    ) -> None:
+        patches = {member: shown[member].flatten(0, 2) for member in members_of(sets)}
+        named = {each: each.members for each in sets}
+        groups = [None, *(tuple(images or ()) for images in self._draws.values())]
+        distances = [self._distances(patches, memory, images, named) for images in groups]
+        for each in sets:
+            size = shown[each.members[0]].shape[:3]
+            none = torch.full(size[:1], torch.nan, device=patches[each.members[0]].device)
+            scores = [
+                anomaly.image_scores(part[each].view(size[0], -1)) if part else none for part in distances
+            ]
+            kept = {"distances": distances[0][each].view(size), "scores": torch.stack(scores, dim=1)}
+            self._kept.setdefault(each, []).append(kept)
 
-    def _score(self, patches: Tensor, memory: Memory, images: range | None, count: int) -> Tensor:
-        """Scores of images by the reference images of a draw, [images]."""
-        if images is None:
-            return torch.full((count,), torch.nan, device=patches.device)
-        rows = torch.cat([memory.images[number] for number in images])
-        return anomaly.image_scores(anomaly.patch_distances(patches, rows, self._k).view(count, -1))
+    def _distances(
+        self,
+        patches: Mapping[Layer, Tensor],
+        memory: Mapping[Layer, Memory],
+        images: Sequence[int] | None,
+        sets: Mapping[Layer, Sequence[Layer]],
+    ) -> dict[Layer, Tensor]:
+        """Distances of patches from those of some reference images, or of all; nothing of none."""
+        if images == ():
+            return {}
+        rows = {layer: memory[layer].of(images) for layer in patches}
+        return anomaly.patch_distances_of_sets(patches, rows, sets, self._k)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        if layer in self._reasons:
-            raise ValueError(self._reasons[layer])
+        flags = self.flags(layer)
         every = self._kept.pop(layer)
-        return {name: torch.cat([part[name] for part in every]) for name in every[0]} | self._flags.arrays(
-            layer
-        )
+        return {name: torch.cat([part[name] for part in every]) for name in every[0]} | flags

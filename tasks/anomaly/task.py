@@ -111,6 +111,7 @@ class AnomalyTask(MeasuredTask):
     config: AnomalyConfig
     memories: ProductMemories | None = None
     split = "train, test"
+    sets_refusal = ""
     keeps_examples = True
     takes_shots = True
     configs: ClassVar[Mapping[str, AnomalyConfig]] = {
@@ -151,13 +152,16 @@ class AnomalyTask(MeasuredTask):
         return replace(self, memories=kept)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        return self.measure_sets(group, view, ())
+
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         name = _product_of(group)
         count = next(len(each.references) for each in self.data.products if each.name == name)
         drawn = self.config.draws.of(count)
         draws = {draw: drawn.get(draw) for draw in self.config.draws.names}
-        return DistanceMeasurer(name, draws, self.config.k, self.memories)
+        return DistanceMeasurer(name, draws, self.config.k, self.memories, sets)
 
     @cached_property
     def _defective(self) -> dict[str, Mask]:
@@ -185,7 +189,8 @@ class AnomalyTask(MeasuredTask):
         share = np.mean([self.memory.share(each, height * width) for each in self.data.products])
         remembered = Score("memory", 100 * float(share), result.scores[0].n, "images")
         every = (*result.scores, remembered)
-        return replace(result, scores=every, predicted=self._predicted(products))
+        predicted = {} if self.sets else self._predicted(products)
+        return replace(result, scores=every, predicted=predicted)
 
     def _products(self, measurements: Sequence[Measurements]) -> Iterator[scores.ScoredProduct]:
         """What the groups say of each product."""

@@ -5,7 +5,7 @@ that of Bergmann et al., The MVTec Anomaly Detection Dataset, IJCV 2021. Where a
 code gives a number all the same; here it is NaN.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +18,8 @@ from torch.nn import functional
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.bilinear import image_places
 from layerboard.tasks.metrics.counted_pixels import CountedPixels
-from layerboard.tasks.metrics.label_vote import most_similar
+from layerboard.tasks.metrics.label_vote import most_similar_of_sets
+from layerboard.tasks.metrics.neighbours import Key, mean_of
 
 TOP = 100  # an image is scored by one of so many of its patches, those farthest from the good ones
 SIGMA = 4.0  # pixels of the image by which its map is smoothed
@@ -36,13 +37,33 @@ def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
     Exact, float32, 0 to 2: half the squared distance of the unit vectors. A vector of zeros stays one, at 0.5
     from every unit vector. Values are not looked at. Raises ValueError where the memory has fewer rows.
     """
-    if len(memory) < k:
-        raise ValueError(f"expected a memory of at least {k} patches, found {len(memory)}")
-    asked, known = (functional.normalize(rows.float(), dim=-1) for rows in (patches, memory))
-    length = known.square().sum(1, keepdim=True)
+    return patch_distances_of_sets({0: patches}, {0: memory}, {0: (0,)}, k)[0]
+
+
+def patch_distances_of_sets(
+    patches: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int = 1
+) -> dict[Key, Tensor]:
+    """Distances as of `patch_distances` for each set of layers: the mean over its layers of 1 - cosine.
+
+    Patches [patches dim] and memory [rows dim] are of each layer, rows in one order; sets name their layers.
+    """
+    rows = len(next(iter(memory.values())))
+    if rows < k:
+        raise ValueError(f"expected a memory of at least {k} patches, found {rows}")
+    asked, known = (
+        {layer: functional.normalize(vectors.float(), dim=-1) for layer, vectors in part.items()}
+        for part in (patches, memory)
+    )
     # the row of the largest inner product less half the row's squared length is the nearest one
-    nearest = most_similar(functional.pad(asked, (0, 1), value=1.0), torch.cat([known, -length / 2], 1), k)
-    return (asked.square().sum(1) / 2 - nearest.similarity.mean(1)).clamp_min(0)
+    lengths = {layer: vectors.square().sum(1, keepdim=True) for layer, vectors in known.items()}
+    ranked = {layer: torch.cat([vectors, -lengths[layer] / 2], 1) for layer, vectors in known.items()}
+    padded = {layer: functional.pad(vectors, (0, 1), value=1.0) for layer, vectors in asked.items()}
+    halves = {layer: vectors.square().sum(1) / 2 for layer, vectors in asked.items()}
+    nearest = most_similar_of_sets(padded, ranked, sets, k)
+    return {
+        name: (mean_of([halves[layer] for layer in sets[name]]) - voters.similarity.mean(1)).clamp_min(0)
+        for name, voters in nearest.items()
+    }
 
 
 def image_scores(distances: Tensor) -> Tensor:

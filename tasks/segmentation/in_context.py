@@ -13,14 +13,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.tasks.base import FINITE, Measurements
-from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.examples import small_mask
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote
 from layerboard.tasks.metrics.overlaps import confusion
-from layerboard.tasks.sets import MIXED, Gathered, members_of, of_one_grid
+from layerboard.tasks.remembered import ComparingMeasurer
+from layerboard.tasks.sets import members_of
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
@@ -134,11 +134,9 @@ def unit_rows(scene: Scene, grid: Tensor, cells: Tensor, pixels: Tensor) -> dict
     return {"rows": rows, "pixels": pixels, FINITE: rows.isfinite().all()[None]}
 
 
-class QueryMeasurer:
+class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
     """Labels the cells of a few images on the device, and their pixels on the host when all were seen.
 
-    It labels by each layer, or, if there are any, by sets of layers, of which it is fed each layer: images
-    wait then until all layers have shown them. Layers of one grid remember the same cells, row by row.
     ``examples`` are the places of images whose labels are kept, small.
     """
 
@@ -153,55 +151,34 @@ class QueryMeasurer:
         memories: Memories[tuple[Tensor, Tensor]],
         sets: Sequence[Layer] = (),
     ) -> None:
+        super().__init__(memories.of, sets)
         self._read = read
         self._classes = classes
         self._scenes = scenes
         self._temperature = config.temperature
         self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # how many, by name
-        self._memories = memories
-        self._sets = sets
-        self._gathered = Gathered(members_of(sets))
         self._given: dict[Layer, dict[str, Tensor]] = {}
-        self._flags = LayerFlags()
-        self._reasons: dict[Layer, str] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._flags.see(layer, grids)
-        done = self._gathered.add(layer, positions, grids)
-        if not done:
-            return
-        shown = {each: torch.stack([images[each] for images in done.values()]) for each in done[min(done)]}
-        memory = self._remembered(shown)
-        shapes = {each: (stacked.shape[1], stacked.shape[2]) for each, stacked in shown.items()}
-        usable = [each for each in self._sets or [layer] if {*each.members} <= {*memory}]
-        most = max(self._voters.values())
-        for size, sets in of_one_grid(usable, shapes).items():
-            queries = {member: unit_vectors(shown[member]) for member in members_of(sets)}
-            rows = {member: memory[member][0] for member in queries}
-            named = {each: each.members for each in sets}
-            for each, voters in most_similar_of_sets(queries, rows, named, most).items():
-                given, labels = self._given.setdefault(each, {}), memory[each.members[0]][1]
-                for name, k in self._voters.items():
-                    by_image = vote(voters.first(k), labels, self._temperature).view(len(done), *size, -1)
-                    given |= zip([f"{name} {position}" for position in done], by_image, strict=True)
+    def compare(
+        self,
+        sets: Sequence[Layer],
+        positions: Sequence[int],
+        shown: Mapping[Layer, Tensor],
+        memory: Mapping[Layer, tuple[Tensor, Tensor]],
+    ) -> None:
+        queries = {member: unit_vectors(shown[member]) for member in members_of(sets)}
+        rows = {member: memory[member][0] for member in queries}
+        named = {each: each.members for each in sets}
+        for each, voters in most_similar_of_sets(queries, rows, named, max(self._voters.values())).items():
+            given, (first, *_) = self._given.setdefault(each, {}), each.members
+            for name, k in self._voters.items():
+                votes = vote(voters.first(k), memory[first][1], self._temperature)
+                by_image = votes.view(*shown[first].shape[:3], -1)
+                given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        for member in layer.members:
-            if member in self._reasons:
-                raise ValueError(self._reasons[member])
-        if layer not in self._given:
-            raise ValueError(MIXED)
-        return self._given.pop(layer) | self._flags.arrays(layer)
-
-    def _remembered(self, shown: Mapping[Layer, Tensor]) -> dict[Layer, tuple[Tensor, Tensor]]:
-        """Unit vectors and label vectors of the layers that remember something."""
-        memory = {}
-        for layer, grids in shown.items():
-            try:
-                memory[layer] = self._memories.of(layer, grids.device)
-            except ValueError as error:
-                self._reasons[layer] = str(error)
-        return memory
+        flags = self.flags(layer)
+        return self._given.pop(layer) | flags
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """Confusion matrices of all images, as of `joined`."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from layerboard.tasks.anomaly import scores as scoring
 from layerboard.tasks.anomaly.references import Draws, ProductMemories
@@ -301,6 +302,26 @@ def test_without_masks_only_images_are_scored(tmp_path: Path) -> None:
     assert by_metric(result)["AUROC"] == pytest.approx(100)
     assert result.missing == {"pixel AUROC": NO_MASKS, "AU-PRO": NO_MASKS}
     assert not any("pixel" in metric for metric in by_metric(result))
+
+
+def test_a_set_of_layers_is_as_their_unit_vectors_side_by_side(tmp_path: Path) -> None:
+    data = products(tmp_path, {"nut": corners(6, 3), "bolt": corners(5, 2)}, references=4, memory=40)
+    task, both = AnomalyTask(data, CONFIG), (Layer(1), Layer(2))
+    layers = {layer: drawn(data, 2.0, seed) for seed, layer in enumerate(both)}
+    joined = {
+        key: torch.cat([normalize(layers[layer][key], dim=-1) for layer in both], dim=-1) / 2**0.5
+        for key in layers[LAYER]
+    }
+    memory = {layer: measured(task.memory, grids) for layer, grids in layers.items()}
+    together = task.remembering(Planted(memory), {})
+    expected, chosen = measured(ready(task, joined), joined), Layer(2, fused=(1,))
+    for group, plain in zip(task.source.groups, expected, strict=True):
+        measurer = together.measure_sets(group, Stretch(8), [chosen])
+        for layer, grids in layers.items():
+            live = torch.stack([grids[sample.key] for sample in group.samples])
+            measurer.update(layer, range(len(live)), live)
+        for name, value in measurer.finish(chosen).items():
+            np.testing.assert_allclose(value.numpy(), plain[name], atol=2e-3)  # memories are float16
 
 
 def test_a_layer_without_a_memory_says_why(tmp_path: Path) -> None:
