@@ -27,6 +27,7 @@ from layerboard.tasks.metrics.locality import HeadSubsets, subsets_of
 from layerboard.tasks.metrics.similarity import gather
 from layerboard.tasks.sources import ANY_SIZE, ProbedImages
 from layerboard.tasks.stored import StoredBackbone
+from layerboard.tasks.task import FedTask
 from layerboard.zoo.features import AttentionMaps, LayerFeatures
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from layerboard.zoo.view.views import View
@@ -45,7 +46,7 @@ class LocalityConfig:
     blocks: int  # how many of the first blocks of a ConvNet they are compared with
 
 
-class Locality(ComparisonTask):
+class Locality(ComparisonTask, FedTask):
     """Rank correlation, over windows of heads, of how far they look and how like a ConvNet they are.
 
     The Gram matrix of heads side by side is the sum of theirs, so Gram matrices are plain under every
