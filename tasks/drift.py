@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -26,16 +26,11 @@ class DriftTask(ComparisonTask):
     """
 
     data: ProbedImages
-    config: tuple[str, ...]  # poolings
-    configs: ClassVar = {"standard": ("cls", "mean")}
+    poolings = ("cls", "mean")
 
     @property
     def fingerprint(self) -> str:
-        return digest("drift", 1, self.config)
-
-    @property
-    def poolings(self) -> tuple[str, ...]:
-        return self.config
+        return digest("drift", 1, self.poolings)
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         same = (first.entry, first.input_size) == (second.entry, second.input_size)

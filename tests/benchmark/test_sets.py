@@ -135,7 +135,17 @@ def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
     every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {task.entry.name for task in every if not task.sets_refusal}
-    assert takes == {"knn", "fewshot", "linear", "retrieval", "instances", "davis", "spair", "segment"}
+    assert takes == {
+        "knn",
+        "fewshot",
+        "linear",
+        "retrieval",
+        "instances",
+        "davis",
+        "spair",
+        "segment",
+        "anomaly",
+    }
 
 
 def test_transformed_features_are_taken_together(data: Path, tmp_path: Path) -> None:

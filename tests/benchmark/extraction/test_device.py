@@ -159,7 +159,7 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
     there = {task for one in left for task in one.arrays}
     unasked = OF_ATTENTION if backbone.spec.heads is None else ()
     fused = {task.listener for task in plan.tasks.needing("passes") if task.sets and task.measured}
-    assert len(fused) == (3 if sets else 0)
+    assert len(fused) == (4 if sets else 0)
     assert {name.partition(" ")[0] for name in there - fused} == {"vectors", *MEASURED} - {*unasked}
     assert fused <= there
     for task, arrays in (each for one in left for each in one.arrays.items()):
