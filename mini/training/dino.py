@@ -16,9 +16,9 @@ from layerboard.mini.training.network import Prototypes, fresh, initialise, spre
 from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine, follow
 from layerboard.zoo.spec import BackboneSpec
 
-# Milder in colour than the paper's: with grey, blurred and solarised views, a linear probe on rendered images
-# of 96 px found 22 % of the classes after 500 steps; with these, 24 %.
-_LARGE = TrainingView(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.4, hue=0.03)
+# As MoCo-v3's here: views of 16 patches and of 4, strongly changed in colour. With larger views and milder
+# colours (48 and 24 pixels, no grey, no blur), 10,000 steps taught k-NN 28 % of the classes.
+_LARGE = TrainingView(side=32, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +29,15 @@ class DinoRecipe:
         learning_rate=2e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0
     )
     first: TrainingView = _LARGE
-    second: TrainingView = _LARGE
-    small: TrainingView = replace(_LARGE, side=24, scale=(0.1, 0.4))
+    second: TrainingView = replace(_LARGE, blur=0.1, solarise=0.2)
+    small: TrainingView = replace(_LARGE, side=16, scale=(0.08, 0.3), blur=0.1)
     small_views: int = 4
     hidden: int = 512  # channels inside the head
     bottleneck: int = 128  # channels before the prototypes
     outputs: int = 256  # prototypes
     student_temperature: float = 0.1  # of the student's soft-max
     # of the teacher's soft-max, at first and after `teacher_warmup`
-    teacher_temperature: tuple[float, float] = (0.03, 0.04)
+    teacher_temperature: tuple[float, float] = (0.04, 0.04)
     teacher_warmup: float = 0.3  # share of the steps over which it rises linearly
     momentum: float = 0.99  # of the teacher at first; it rises to 1 on a cosine
     centre_momentum: float = 0.9  # of the average of the teacher's outputs

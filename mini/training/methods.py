@@ -44,7 +44,7 @@ class Method:
 METHODS: tuple[Method, ...] = (
     Method("fs", fs.SupervisedRecipe(), fs.Supervised, "class labels", 3000),
     Method("clip", clip.ClipRecipe(), clip.ImageText, "captions", 3000),
-    Method("dino", dino.DinoRecipe(), dino.SelfDistillation, "images alone", 10_000),
+    Method("dino", dino.DinoRecipe(), dino.SelfDistillation, "images alone", 20_000),
     Method("moco", moco.MocoRecipe(), moco.MomentumContrast, "images alone", 20_000),
     Method("mae", mae.MaeRecipe(), mae.MaskedAutoencoder, "images alone", 3500),
     Method("beit", beit.BeitRecipe(), beit.MaskedTokens, "images alone", 6000),
