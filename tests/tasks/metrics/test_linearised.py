@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from sklearn.metrics import average_precision_score, f1_score, r2_score, roc_auc_score
+from sklearn.metrics import average_precision_score, precision_recall_curve, r2_score, roc_auc_score
 
 from layerboard.tasks.metrics import linearised
 from layerboard.tasks.metrics.anomaly import placements
@@ -15,8 +15,8 @@ Metric = Callable[[Floats, Floats], Floats]
 
 
 def largest_f1(truth: Floats, scores: Floats) -> float:
-    relevant = truth > 0
-    return max(f1_score(relevant, scores >= threshold) for threshold in scores)
+    precision, recall, _ = precision_recall_curve(truth > 0, scores)
+    return float((2 * precision * recall / np.maximum(precision + recall, 1e-12)).max())
 
 
 METRICS: dict[str, tuple[Metric, Callable[..., float]]] = {
