@@ -110,7 +110,7 @@ Over = Literal[
 """What a score is taken over: all items alike; all items by each of several random draws (of the images that
 a probe learns from); clusters, each the mean of its items; strata, each the mean of its items; ranks, as
 strata, where the mean of each is the percent of pairs that are ranked right (AUROC: items of one stratum are
-paired with those of another); shares, as ranks, where an item stands for many trials (its pixels); a
+paired with those of another); shares, as ranks, where an item stands for many trials (its pixels or pairs); a
 partition of the items, of which it is no mean; classes of pixels, each the ratio of two sums over the items,
 be they those that the truth shows, those that it or the prediction shows, or all; or all pixels, as one such
 ratio."""

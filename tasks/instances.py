@@ -82,6 +82,15 @@ def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float
     return {metric: value for metric, value in values.items() if metric not in missing}, missing
 
 
+def pair_columns(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
+    """How each query moves metrics of pairs with its thing, in percent: [queries], mean 0."""
+    pairs = retrieved.pairs
+    slopes = {"ROC AUC": pairs.roc_auc_slopes()} if pairs.different else {}
+    for rate in filter(pairs.enough, config.rates):
+        slopes[f"TAR at FAR {rate:g}"] = pairs.accepted_slopes(rate)
+    return {metric: 100.0 * retrieved.shared(each) for metric, each in slopes.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class InstancesTask(VectorTask):
     """Retrieval of the other images of a query's thing, and thresholds that tell same from different."""
@@ -133,16 +142,18 @@ class InstancesTask(VectorTask):
         if reason := unusable(features):
             return Outcome((), empty=reason)
         rows, retrieved = retrieve_things(features, *_facts(images), device)
-        counted = ~np.isnan(retrieved.wrong)
-        if not counted.any():
+        counted = np.flatnonzero(~np.isnan(retrieved.wrong))
+        if not len(counted):
             return Outcome((), empty=ALONE)
-        asked, values = [images[row] for row in rows[counted]], query_metrics(retrieved, self.config)
-        items = _items(asked, {metric: column[counted] for metric, column in values.items()})
-        known = {metric: column[~np.isnan(column)] for metric, column in items.values.items()}
+        pairs, missing = pair_metrics(retrieved.pairs, self.config)
+        moved = {name: pairs[name] + each for name, each in pair_columns(retrieved, self.config).items()}
+        asked, values = [images[row] for row in rows], query_metrics(retrieved, self.config)
+        items = _items(asked, values, moved).only(counted)
+        known = {metric: items.values[metric] for metric in items.statistics if metric not in moved}
+        known = {metric: column[~np.isnan(column)] for metric, column in known.items()}
         scores = [
             Score(metric, float(column.mean()), len(column), "queries") for metric, column in known.items()
         ]
-        pairs, missing = pair_metrics(retrieved.pairs, self.config)
         number = len(retrieved.pairs.same) + retrieved.pairs.different
         scores += [Score(metric, value, number, "pairs") for metric, value in pairs.items()]
         precision = dict(zip(items.keys, items.values["mAP"], strict=True))
@@ -226,12 +237,17 @@ def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts, Texts]:
     return things, parts, groups
 
 
-def _items(asked: Sequence[Instance], values: Mapping[str, Floats]) -> Items:
-    """What each query is worth, and as one of its kind of copy; a thing is sampled with all its queries."""
+def _items(asked: Sequence[Instance], values: Mapping[str, Floats], moved: Mapping[str, Floats]) -> Items:
+    """What each query is worth, also as a copy of its kind, and how it moves metrics of pairs.
+
+    A thing is sampled with all its queries.
+    """
     kinds = np.array([image.kind for image in asked])
+    counted = {*kinds[~np.isnan(values["mAP"])].tolist()}
     columns = dict(values)
-    for kind in (kind for kind in COPIES if kind in kinds):
+    for kind in (kind for kind in COPIES if kind in counted):
         columns |= {f"{name} {kind}": np.where(kinds == kind, values[name], np.nan) for name in OF_KINDS}
     keys, things = tuple(image.sample.key for image in asked), tuple(image.thing for image in asked)
     statistics = {metric: Statistic(metric) for metric in columns}
-    return Items("queries", keys, things, ("",) * len(keys), columns, statistics)
+    statistics |= {metric: Statistic(metric, "shares") for metric in moved}
+    return Items("queries", keys, things, ("",) * len(keys), {**columns, **moved}, statistics)

@@ -4,8 +4,9 @@ An image of another thing that is exactly as similar as one of the same counts a
 so that no score depends on the order of the images.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,10 +17,23 @@ from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers
 from layerboard.tasks.metrics.neighbours import chunks
 
 NEGATIVES = 10  # pairs of different things that a rate of false acceptance must stand for at least
+LEVELS = 200  # cosines between which pairs are counted for each thing, which errors alone need
+NEAR = 0.5  # share by which a rate is made smaller and larger to see what more acceptances it gains
 NONE = -1  # thing of an image that shows none, and place of what is not in the database
 LEFT_OUT = np.float32(-np.inf)  # cosine of what is not ranked
 
 Similarities = NDArray[np.float32]
+
+
+class Side(NamedTuple):
+    """Images that are paired with others."""
+
+    units: Tensor  # vectors of length 1, [images dim]
+    shown: Integers  # the thing on each
+    groups: Integers
+
+    def of(self, places: Integers) -> "Side":
+        return Side(self.units[places], self.shown[places], self.groups[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +44,11 @@ class Pairs:
     above: Integers  # pairs of different things that are more similar than each of these, [pairs]
     reached: Integers  # pairs of different things that are at least as similar, [pairs]
     different: int  # number of all pairs of different things
+    thing: Integers  # number of the thing of each of `same`, [pairs]
+    levels: Similarities  # some of `same`, rising, [levels]
+    beside: (
+        Integers  # of each thing, its pairs with others below, between and from these, [things levels + 1]
+    )
 
     @property
     def roc_auc(self) -> float:
@@ -54,6 +73,34 @@ class Pairs:
             return float("nan")
         return float((self.reached <= rate * self.different).mean())
 
+    def roc_auc_slopes(self) -> Floats:
+        """How much `roc_auc` rises with the weight of each thing and all its pairs, linearised: [things]."""
+        above, reached = (np.searchsorted(self.same, self.levels, side) for side in ("right", "left"))
+        lost = np.append(0, above) + np.append(reached, len(self.same))
+        return self._slopes(1 - (self.above + self.reached) / 2 / self.different, -lost / 2 / len(self.same))
+
+    def accepted_slopes(self, rate: float) -> Floats:
+        """How much `accepted` rises with the weight of each thing, also as the cosine moves: [things].
+
+        The cosine is that of the rate. What it gains is the slope of the ROC curve around it.
+
+        Source: Hsieh and Turnbull, Annals of Statistics 24, 1996 (variance of an empirical ROC curve).
+        """
+        taken = self.reached <= rate * self.different
+        ends = [(self.reached <= rate * end * self.different).mean() for end in (1 - NEAR, 1 + NEAR)]
+        gained = (ends[1] - ends[0]) / (2 * NEAR * rate)
+        below = np.count_nonzero(self.levels < self.same[taken].min(initial=np.inf))
+        return self._slopes(taken.astype(np.float64), -gained * (np.arange(len(self.levels) + 1) > below))
+
+    def _slopes(self, same: Floats, different: Floats) -> Floats:
+        """Slopes [things] of a mean of values of pairs of one thing [pairs], and of others by their level.
+
+        A pair of two things moves with the weight of either.
+        """
+        own = np.bincount(self.thing, same - same.mean(), len(self.beside)) / len(same)
+        mean = self.beside.sum(axis=0) @ different / self.beside.sum()
+        return np.asarray(own + self.beside @ (different - mean) / self.different, np.float64)
+
     def threshold(self, precision: float) -> tuple[float, float]:
         """The lowest cosine of a pair of one thing from which on that share of the pairs are, and the recall.
 
@@ -74,6 +121,15 @@ class Retrieved:
     r_precision: Floats  # share of its thing among the first, as many as there are images of it, 0 to 1
     wrong: Floats  # images of other things that come before the first of its own
     pairs: Pairs
+    shown: Integers  # the thing that each shows
+
+    def shared(self, slopes: Floats) -> Floats:
+        """Slopes of things [things] times all queries, in equal parts on those of each: [queries], mean 0."""
+        counted = ~np.isnan(self.wrong)
+        thing = self.shown[counted]
+        values = np.full(len(counted), np.nan)
+        values[counted] = len(thing) * (slopes[thing] / np.bincount(thing)[thing])
+        return values - np.nanmean(values)
 
     def recall(self, k: int) -> Floats:
         """Whether an image of its thing is among the k most similar, 1 or 0: [queries]."""
@@ -106,37 +162,46 @@ def retrieve(
     _check(features, shown, asks, ranked, groups)
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # where in the database a query itself is
-    units = _unit(features[rows], device), _unit(features[places], device)
-    groups, asking = groups[places], groups[rows]
-    own = {
-        row: (others[apart], cosines[apart])
-        for row, others, cosines in _own(*units, shown[rows], shown[places])
-        if (apart := groups[others] != asking[row]).any()
-    }
+    queries, database = (
+        Side(_unit(features[each], device), shown[each], groups[each]) for each in (rows, places)
+    )
+    own = {row: (others, cosines) for row, others, cosines in _own(queries, database)}
+    counted = np.array(sorted(own), np.int64)
     both = np.zeros(len(places), np.bool_)  # images of the database that are such queries themselves
-    both[[at[row] for row in own if at[row] != NONE]] = True
-    once = (cosines[~both[others] | (others > at[row])] for row, (others, cosines) in own.items())
-    pairs = _CountedPairs(np.concatenate([np.empty(0, np.float32), *once]))
-    scores, counted = np.full((len(rows), 3), np.nan), np.array(sorted(own), np.int64)
+    both[at[counted][at[counted] != NONE]] = True
+    once = {row: cosines[~both[others] | (others > at[row])] for row, (others, cosines) in own.items()}
+    pairs = _CountedPairs(once, queries.shown)
+    scores = np.full((len(rows), 3), np.nan)
     for chunk in chunks(len(counted), len(places)):
-        every = _cosines(units[0][counted[chunk]], units[1])
-        every[asking[counted[chunk], None] == groups] = LEFT_OUT
+        every = _cosines(queries.units[counted[chunk]], database.units)
+        every[queries.groups[counted[chunk], None] == database.groups] = LEFT_OUT
         for row, cosines in zip(counted[chunk].tolist(), every, strict=True):
             cosines[own[row][0]] = LEFT_OUT
-            scores[row] = _ranked(np.sort(own[row][1])[::-1], np.sort(cosines))
+            others = np.sort(cosines)
+            scores[row] = _ranked(np.sort(own[row][1])[::-1], others)
+            pairs.add_beside(queries.shown[row], others)
             before = max(int(at[row]), 0)
             cosines[:before][both[:before]] = LEFT_OUT  # pairs that stand in the other image's row
         pairs.add(every)
-    return Retrieved(scores[:, 0], scores[:, 1], scores[:, 2], pairs.all())
+    # images that are no such queries move their pairs with their thing, too
+    rest = np.flatnonzero(~both & np.isin(database.shown, queries.shown[counted]))
+    pairs.add_sides(database.of(rest), queries.of(counted))
+    return Retrieved(*scores.T, pairs.all(), queries.shown)
 
 
 class _CountedPairs:
     """Pairs of one thing, and how many pairs of different things come before each."""
 
-    def __init__(self, same: Similarities) -> None:
-        self._same = np.sort(same)
-        self._before = np.zeros((2, len(same)), np.int64)
+    def __init__(self, same: Mapping[int, Similarities], shown: Integers) -> None:
+        """Start with the cosines of the pairs of each query, which show these things, [queries]."""
+        every = np.concatenate([np.empty(0, np.float32), *same.values()])
+        order = np.argsort(every, kind="stable")
+        self._same = every[order]
+        self._thing = np.repeat(shown[np.array([*same], np.int64)], [*map(len, same.values())])[order]
+        self._before = np.zeros((2, len(every)), np.int64)
         self._different = 0
+        self._levels = np.unique(self._same[:: max(1, len(every) // LEVELS)])
+        self._beside = np.zeros((int(shown.max(initial=0)) + 1, len(self._levels) + 1), np.int32)
 
     def add(self, different: Similarities) -> None:
         ranked = np.sort(different, axis=None)
@@ -144,18 +209,33 @@ class _CountedPairs:
         self._before += len(ranked) - np.stack(ends)
         self._different += len(ranked) - int(np.searchsorted(ranked, LEFT_OUT, "right"))
 
+    def add_beside(self, thing: int, ranked: Similarities) -> None:
+        """Count the pairs of an image of a thing with images of others, by cosines that rise."""
+        first = np.searchsorted(ranked, LEFT_OUT, "right")
+        self._beside[thing] += np.diff([first, *np.searchsorted(ranked, self._levels), len(ranked)])
+
+    def add_sides(self, images: Side, queries: Side) -> None:
+        """Count the pairs of images with queries for the things of the images."""
+        for chunk in chunks(len(images.shown), len(queries.shown)):
+            every = _cosines(images.units[chunk], queries.units)
+            every[images.shown[chunk, None] == queries.shown] = LEFT_OUT
+            every[images.groups[chunk, None] == queries.groups] = LEFT_OUT
+            for thing, cosines in zip(images.shown[chunk], np.sort(every), strict=True):
+                self.add_beside(thing, cosines)
+
     def all(self) -> Pairs:
-        return Pairs(self._same, self._before[0], self._before[1], self._different)
+        return Pairs(self._same, *self._before, self._different, self._thing, self._levels, self._beside)
 
 
-def _own(
-    queries: Tensor, database: Tensor, asked: Integers, shown: Integers
-) -> Iterator[tuple[int, Integers, Similarities]]:
-    """Of each query its number, and places and cosines of the images of its thing."""
-    for thing in np.unique(asked[asked != NONE]):
-        asking, there = np.flatnonzero(asked == thing), np.flatnonzero(shown == thing)
-        for row, cosines in zip(asking.tolist(), _cosines(queries[asking], database[there]), strict=True):
-            yield row, there, cosines
+def _own(queries: Side, database: Side) -> Iterator[tuple[int, Integers, Similarities]]:
+    """Of each query with images to be found its number, and places and cosines of these."""
+    for thing in np.unique(queries.shown[queries.shown != NONE]):
+        asking, there = (np.flatnonzero(side.shown == thing) for side in (queries, database))
+        every = _cosines(queries.units[asking], database.units[there])
+        apart = queries.groups[asking, None] != database.groups[there]
+        for row, cosines, mask in zip(asking.tolist(), every, apart, strict=True):
+            if mask.any():
+                yield row, there[mask], cosines[mask]
 
 
 def _ranked(own: Similarities, others: Similarities) -> tuple[float, float, int]:

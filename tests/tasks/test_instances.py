@@ -72,7 +72,8 @@ def test_scores_follow_from_items_and_have_intervals() -> None:
     result = task.score(drawn(task, 1.0))
     assert result.items is not None
     values, ends = by_metric(result), intervals_of([result.items])
-    assert {*ends} == {"recall@1", "recall@5", "recall@10", "mAP", "R-precision"}
+    of_queries = {"recall@1", "recall@5", "recall@10", "mAP", "R-precision"}
+    assert {*ends} == {*of_queries, "ROC AUC", "TAR at FAR 0.01"}  # a cosine at a precision has none
     for metric, ((low, high),) in ends.items():
         assert score_of(result.items, metric) == pytest.approx(values[metric], abs=1e-9)
         assert low < values[metric] < high

@@ -1,5 +1,7 @@
 """Rankings of images of the same thing, against scikit-learn and a walk through one image at a time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -126,9 +128,10 @@ def test_neither_the_order_nor_the_chunks_matter(monkeypatch: pytest.MonkeyPatch
 
 def test_rates_need_ten_pairs_of_different_things() -> None:
     same, none = np.array([0.5], np.float32), np.zeros(1, np.int64)
-    assert np.isnan(Pairs(same, none, none, 999).accepted(1e-2))
-    assert Pairs(same, none, none, 1000).accepted(1e-2) == 1
-    assert np.isnan(Pairs(same, none, none, 1000).accepted(1e-3))
+    pairs = Pairs(same, none, none, 1000, none, same, np.zeros((1, 2), np.int32))
+    assert np.isnan(replace(pairs, different=999).accepted(1e-2))
+    assert pairs.accepted(1e-2) == 1
+    assert np.isnan(pairs.accepted(1e-3))
 
 
 @pytest.mark.parametrize("seed", RNG_SEEDS)
@@ -148,6 +151,31 @@ def test_images_of_a_group_do_not_look_for_each_other(seed: int) -> None:
             pairs |= {frozenset((row, other)): is_same for other, is_same in zip(others, same, strict=True)}
     assert len(found.pairs.same) == sum(pairs.values())
     assert found.pairs.different == len(pairs) - sum(pairs.values())
+
+
+@pytest.mark.parametrize("layout", ["all", "apart", "mixed"])
+def test_errors_of_pairs_are_those_of_leaving_out_each_thing(layout: str) -> None:
+    rng = np.random.default_rng(5)
+    shown = np.repeat(np.arange(50), 4)
+    vectors = (rng.standard_normal((50, 6))[shown] + 0.7 * rng.standard_normal((200, 6))).astype(np.float32)
+    first = np.arange(200) % 4 == 0
+    asks = {"all": np.ones(200, np.bool_), "apart": first, "mixed": rng.random(200) < 0.6}[layout]
+    ranked = {"all": asks, "apart": ~first, "mixed": ~asks | (rng.random(200) < 0.6)}[layout]
+    shown[-12:] = NONE  # and distractors
+
+    def retrieved(kept: NDArray[np.bool_]) -> Retrieved:
+        return retrieve(vectors[kept], shown[kept], (asks & (shown != NONE))[kept], ranked[kept])
+
+    found = retrieved(shown < 50)
+    without = [retrieved(shown != thing).pairs for thing in range(47)]
+    for of_all, values, near in (
+        (found.pairs.roc_auc_slopes(), [pairs.roc_auc for pairs in without], 0.05),
+        (found.pairs.accepted_slopes(1e-2), [pairs.accepted(1e-2) for pairs in without], 0.35),
+    ):
+        slopes = found.shared(of_all)[:, None] * (found.shown[:, None] == np.arange(47))
+        slopes = np.nansum(slopes, axis=0)
+        error = np.sqrt((slopes**2).sum()) / len(found.shown)
+        assert error == pytest.approx(np.sqrt(46 * np.var(values)), rel=near)
 
 
 def test_shapes_and_values_are_checked() -> None:
