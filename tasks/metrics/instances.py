@@ -25,15 +25,15 @@ LEFT_OUT = np.float32(-np.inf)  # cosine of what is not ranked
 Similarities = NDArray[np.float32]
 
 
-class Side(NamedTuple):
+class PairedImages(NamedTuple):
     """Images that are paired with others."""
 
     units: Tensor  # vectors of length 1, [images dim]
     shown: Integers  # the thing on each
     groups: Integers
 
-    def of(self, places: Integers) -> "Side":
-        return Side(self.units[places], self.shown[places], self.groups[places])
+    def of(self, places: Integers) -> "PairedImages":
+        return PairedImages(self.units[places], self.shown[places], self.groups[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def retrieve(
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # where in the database a query itself is
     queries, database = (
-        Side(_unit(features[each], device), shown[each], groups[each]) for each in (rows, places)
+        PairedImages(_unit(features[each], device), shown[each], groups[each]) for each in (rows, places)
     )
     own = {row: (others, cosines) for row, others, cosines in _own(queries, database)}
     counted = np.array(sorted(own), np.int64)
@@ -214,7 +214,7 @@ class _CountedPairs:
         first = np.searchsorted(ranked, LEFT_OUT, "right")
         self._beside[thing] += np.diff([first, *np.searchsorted(ranked, self._levels), len(ranked)])
 
-    def add_sides(self, images: Side, queries: Side) -> None:
+    def add_sides(self, images: PairedImages, queries: PairedImages) -> None:
         """Count the pairs of images with queries for the things of the images."""
         for chunk in chunks(len(images.shown), len(queries.shown)):
             every = _cosines(images.units[chunk], queries.units)
@@ -227,7 +227,7 @@ class _CountedPairs:
         return Pairs(self._same, *self._before, self._different, self._thing, self._levels, self._beside)
 
 
-def _own(queries: Side, database: Side) -> Iterator[tuple[int, Integers, Similarities]]:
+def _own(queries: PairedImages, database: PairedImages) -> Iterator[tuple[int, Integers, Similarities]]:
     """Of each query with images to be found its number, and places and cosines of these."""
     for thing in np.unique(queries.shown[queries.shown != NONE]):
         asking, there = (np.flatnonzero(side.shown == thing) for side in (queries, database))
