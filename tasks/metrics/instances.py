@@ -129,7 +129,7 @@ class Retrieved:
         thing = self.shown[counted]
         values = np.full(len(counted), np.nan)
         values[counted] = len(thing) * (slopes[thing] / np.bincount(thing)[thing])
-        return values - np.nanmean(values)
+        return np.asarray(values - np.nanmean(values), np.float64)
 
     def recall(self, k: int) -> Floats:
         """Whether an image of its thing is among the k most similar, 1 or 0: [queries]."""
@@ -186,7 +186,8 @@ def retrieve(
     # images that are no such queries move their pairs with their thing, too
     rest = np.flatnonzero(~both & np.isin(database.shown, queries.shown[counted]))
     pairs.add_sides(database.of(rest), queries.of(counted))
-    return Retrieved(*scores.T, pairs.all(), queries.shown)
+    precision, first, wrong = scores.T
+    return Retrieved(precision, first, wrong, pairs.all(), queries.shown)
 
 
 class _CountedPairs:
@@ -224,7 +225,8 @@ class _CountedPairs:
                 self.add_beside(thing, cosines)
 
     def all(self) -> Pairs:
-        return Pairs(self._same, *self._before, self._different, self._thing, self._levels, self._beside)
+        above, reached = self._before
+        return Pairs(self._same, above, reached, self._different, self._thing, self._levels, self._beside)
 
 
 def _own(queries: PairedImages, database: PairedImages) -> Iterator[tuple[int, Integers, Similarities]]:
