@@ -46,9 +46,8 @@ class Pairs:
     different: int  # number of all pairs of different things
     thing: Integers  # number of the thing of each of `same`, [pairs]
     levels: Similarities  # some of `same`, rising, [levels]
-    beside: (
-        Integers  # of each thing, its pairs with others below, between and from these, [things levels + 1]
-    )
+    # for each thing its pairs with others below, between and from these, [things levels + 1]
+    beside: NDArray[np.int32]
 
     @property
     def roc_auc(self) -> float:
