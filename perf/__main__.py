@@ -25,6 +25,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Dtype
 from perf.board import board_rows
 from perf.commands import command_rows, engine_rows, mini_rows
+from perf.decode import decode_rows
 from perf.grids import keypoint_rows, region_rows, video_rows
 from perf.measuring import Machine, Row, Setting, as_data, as_table, this_machine
 from perf.memory import memory_rows
@@ -55,6 +56,7 @@ TOPICS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "throughput": throughput_rows,
     "attention": attention_rows,
     "memory": memory_rows,
+    "decode": decode_rows,
     "gram": gram_matrix_rows,
     "cka": cka_rows,
     "davis": video_rows,

@@ -1,0 +1,153 @@
+"""From the bytes of a JPEG to the pixels of a view: which decoders are faster, and what each part costs.
+
+Images are drawn, of 500 x 375 pixels, quality 90 and all three samplings of colour in turn, so that they are
+the same anywhere. Decoders that are not installed are named in the note.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from layerboard.mini.render.sample import sample_image
+from layerboard.zoo.view.photos import as_seen, open_file
+from layerboard.zoo.view.views import ResizeCrop, to_tensor
+from perf.measuring import Budget, Row, Setting, processors, take_turns
+
+Decoder = Callable[[bytes], NDArray[np.uint8]]  # bytes of a JPEG to RGB [height width 3]
+
+SIZE = (500, 375)
+OURS = "Pillow (ours)"
+OTHERS = ("simplejpeg", "OpenCV", "pyvips", "torchcodec")
+
+
+def decode_rows(setting: Setting) -> Iterator[Row]:
+    """Our decoder beside the others, the parts of a view, and two and four threads beside one."""
+    with TemporaryDirectory() as folder:
+        paths = write_jpegs(Path(folder), 2 if setting.quick else 32)
+        yield decoder_row(setting, [path.read_bytes() for path in paths])
+        yield parts_row(setting, paths)
+        yield threads_row(setting, paths)
+
+
+def write_jpegs(folder: Path, count: int) -> list[Path]:
+    """So many drawn images in JPEG files."""
+    paths = [folder / f"{number}.jpg" for number in range(count)]
+    for seed, path in enumerate(paths):
+        image = Image.fromarray(sample_image(seed, size=SIZE).pixels)
+        image.save(path, quality=90, subsampling=seed % 3)  # 4:4:4, 4:2:2, 4:2:0
+    return paths
+
+
+def decoders() -> Mapping[str, Decoder]:
+    """Those that are installed, by name; each in its default way, on one thread."""
+    found: dict[str, Decoder] = {OURS: lambda data: np.asarray(as_seen(open_file(io.BytesIO(data))))}
+    with suppress(ImportError):
+        import simplejpeg
+
+        found["simplejpeg"] = simplejpeg.decode_jpeg
+    with suppress(ImportError):
+        import cv2
+
+        cv2.setNumThreads(1)
+        found["OpenCV"] = lambda data: cv2.cvtColor(
+            cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB
+        )
+    with suppress(ImportError):
+        import pyvips
+
+        found["pyvips"] = lambda data: pyvips.Image.new_from_buffer(data, "").numpy()
+    with suppress(
+        ImportError, OSError, RuntimeError
+    ):  # its wheels are of CUDA, and load beside its libraries
+        from torchcodec.decoders import decode_jpeg
+
+        found["torchcodec"] = lambda data: (
+            decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8)).permute(1, 2, 0).numpy()
+        )
+    return found
+
+
+def decoder_row(setting: Setting, files: list[bytes]) -> Row:
+    """Ours over the fastest that gives the same pixels; all of them in milliseconds of so many images."""
+    found = decoders()
+    expected = [found[OURS](data) for data in files]
+    apart = {name: _largest_difference(decode, files, expected) for name, decode in found.items()}
+    rounds = take_turns(setting, {name: partial(_each, decode, files) for name, decode in found.items()})
+    equal = [name for name, levels in apart.items() if not levels]
+    best = min(equal, key=rounds.milliseconds)
+    said = [f"{len(files)} images, one thread", f"the fastest of the same pixels is {best}"]
+    said += [
+        f"{name} is up to {levels} grey levels apart" for name, levels in apart.items() if name not in equal
+    ]
+    said += [f"{name} is not here" for name in OTHERS if name not in found]
+    note = "; ".join(said)
+    return rounds.row(
+        "decoding a JPEG, over the fastest that keeps its pixels", (OURS, best), Budget(1.5), note
+    )
+
+
+def _largest_difference(decode: Decoder, files: list[bytes], expected: list[NDArray[np.uint8]]) -> int:
+    pairs = zip(map(decode, files), expected, strict=True)
+    return max(int(np.abs(found.astype(int) - pixels).max()) for found, pixels in pairs)
+
+
+def _each(function: Callable[[bytes], object], files: list[bytes]) -> None:
+    for data in files:
+        function(data)
+
+
+def parts_row(setting: Setting, paths: list[Path]) -> Row:
+    """What reading, decoding, resizing and normalising cost alone; the value is an image's whole way."""
+    view = ResizeCrop(256, 224)
+    files = [path.read_bytes() for path in paths]
+    images = [as_seen(open_file(io.BytesIO(data))) for data in files]
+    pixels = torch.stack([view.render(image) for image in images])
+
+    def resize_whole() -> None:
+        for image in images:
+            scale = 256 / min(image.size)
+            size = round(image.width * scale), round(image.height * scale)
+            to_tensor(image.resize(size, Image.Resampling.BICUBIC))
+
+    parts = {
+        "all": lambda: [_view(view, path) for path in paths],
+        "read": lambda: [path.read_bytes() for path in paths],
+        "decode": lambda: [as_seen(open_file(io.BytesIO(data))) for data in files],
+        "resize and crop": lambda: [view.render(image) for image in images],
+        "resize of the whole": resize_whole,
+        "normalise, once a batch": lambda: (pixels / 255 - 0.45) / 0.225,
+    }
+    rounds = take_turns(setting, parts)
+    figures = {name: rounds.milliseconds(name) / len(paths) for name in parts}
+    note = f"an image of {SIZE[0]} x {SIZE[1]} to 224 x 224, one thread"
+    return Row(
+        "from a JPEG file to the pixels of a view", figures.pop("all"), "ms", figures=figures, note=note
+    )
+
+
+def _view(view: ResizeCrop, path: Path) -> torch.Tensor:
+    with open_file(path) as image:
+        return view.render(as_seen(image))
+
+
+def threads_row(setting: Setting, paths: list[Path]) -> Row:
+    """How much faster two and four threads are than one."""
+    view = ResizeCrop(256, 224)
+
+    def with_threads(count: int) -> None:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(partial(_view, view), paths))
+
+    rounds = take_turns(setting, {f"{count} threads": partial(with_threads, count) for count in (1, 2, 4)})
+    note = f"{len(paths)} JPEG files to views, on {processors()} processors"
+    budget = Budget(1.6, at_least=True) if processors() > 1 and not setting.quick else None
+    return rounds.row("two threads, over one", ("1 threads", "2 threads"), budget, note)
