@@ -49,46 +49,46 @@ def write_jpegs(folder: Path, count: int) -> list[Path]:
 
 def decoders() -> Mapping[str, Decoder]:
     """Those that are installed, by name; each in its default way, on one thread."""
-    found: dict[str, Decoder] = {OURS: lambda data: np.asarray(as_seen(open_file(io.BytesIO(data))))}
+    installed: dict[str, Decoder] = {OURS: lambda data: np.asarray(as_seen(open_file(io.BytesIO(data))))}
     with suppress(ImportError):
         import simplejpeg
 
-        found["simplejpeg"] = simplejpeg.decode_jpeg
+        installed["simplejpeg"] = simplejpeg.decode_jpeg
     with suppress(ImportError):
         import cv2
 
         cv2.setNumThreads(1)
-        found["OpenCV"] = lambda data: cv2.cvtColor(
+        installed["OpenCV"] = lambda data: cv2.cvtColor(
             cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB
         )
     with suppress(ImportError):
         import pyvips
 
-        found["pyvips"] = lambda data: pyvips.Image.new_from_buffer(data, "").numpy()
+        installed["pyvips"] = lambda data: pyvips.Image.new_from_buffer(data, "").numpy()
     with suppress(
         ImportError, OSError, RuntimeError
     ):  # its wheels are of CUDA, and load beside its libraries
         from torchcodec.decoders import decode_jpeg
 
-        found["torchcodec"] = lambda data: (
+        installed["torchcodec"] = lambda data: (
             decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8)).permute(1, 2, 0).numpy()
         )
-    return found
+    return installed
 
 
 def decoder_row(setting: Setting, files: list[bytes]) -> Row:
     """Ours over the fastest that gives the same pixels; all of them in milliseconds of so many images."""
-    found = decoders()
-    expected = [found[OURS](data) for data in files]
-    apart = {name: _largest_difference(decode, files, expected) for name, decode in found.items()}
-    rounds = take_turns(setting, {name: partial(_each, decode, files) for name, decode in found.items()})
+    installed = decoders()
+    expected = [installed[OURS](data) for data in files]
+    apart = {name: _largest_difference(decode, files, expected) for name, decode in installed.items()}
+    rounds = take_turns(setting, {name: partial(_each, decode, files) for name, decode in installed.items()})
     equal = [name for name, levels in apart.items() if not levels]
     best = min(equal, key=rounds.milliseconds)
     said = [f"{len(files)} images, one thread", f"the fastest of the same pixels is {best}"]
     said += [
         f"{name} is up to {levels} grey levels apart" for name, levels in apart.items() if name not in equal
     ]
-    said += [f"{name} is not here" for name in OTHERS if name not in found]
+    said += [f"{name} is not here" for name in OTHERS if name not in installed]
     note = "; ".join(said)
     return rounds.row(
         "decoding a JPEG, over the fastest that keeps its pixels", (OURS, best), Budget(1.5), note
@@ -97,7 +97,7 @@ def decoder_row(setting: Setting, files: list[bytes]) -> Row:
 
 def _largest_difference(decode: Decoder, files: list[bytes], expected: list[NDArray[np.uint8]]) -> int:
     pairs = zip(map(decode, files), expected, strict=True)
-    return max(int(np.abs(found.astype(int) - pixels).max()) for found, pixels in pairs)
+    return max(int(np.abs(decoded.astype(int) - pixels).max()) for decoded, pixels in pairs)
 
 
 def _each(function: Callable[[bytes], object], files: list[bytes]) -> None:

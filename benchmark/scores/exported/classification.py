@@ -1,6 +1,6 @@
 """Classification of exported features: by their neighbours, and by linear probes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,14 +16,14 @@ from layerboard.benchmark.scores.exported.arrays import (
     as_labels,
     read_archive,
 )
-from layerboard.benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
+from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.folds import stratified_folds
 from layerboard.tasks.metrics.leave_out import nearest_outside
-from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
+from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote, vote_share
 from layerboard.tasks.metrics.softmax import fit_softmax, held_out, standardised
-from layerboard.tasks.probes import metric_of, too_few
+from layerboard.tasks.probes import ECE, Answers, metric_of, too_few
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError
@@ -59,12 +59,12 @@ class LabelledFeatures:
         self,
         corner: str,
         parameters: Mapping[str, Json],
+        columns: tuple[str, ...],
+        rows: Mapping[str, Sequence[float | None]],
         scores: Mapping[str, Json],
-        rows: Mapping[str, Sequence[Cell]],
         details: Mapping[str, Json] | None = None,
     ) -> ScoreReport:
-        """The report of a scorer, whose table has a column for each of ``TOPS`` that rows have a cell of."""
-        columns = tuple(f"top-{top}" for top in TOPS)[: max(map(len, rows.values()))]
+        """The report of a scorer, with the rows and columns of its table."""
         counts = {"train_items": len(self.train), "classes": self.classes, "dimensions": self.train.shape[1]}
         return ScoreReport(
             parameters={"features": str(self.path), **parameters},
@@ -76,9 +76,27 @@ class LabelledFeatures:
             notes=self.notes,
         )
 
+    def of_probes(
+        self,
+        parameters: Mapping[str, Json],
+        answered: Mapping[str, Answers],
+        details: Mapping[str, Json],
+        metrics: Iterable[str],
+    ) -> ScoreReport:
+        """The report of what probes answered, means of their draws; a metric without answers has no score."""
+        scores: dict[str, float | None] = {}
+        rows: dict[str, tuple[float | None, float | None]] = {}
+        for metric in metrics:
+            score = error = None
+            if answers := answered.get(metric):
+                score = 100.0 * float(np.mean(answers.given == self.truth))
+                error = answers.calibration(self.truth)[0]
+            rows[metric], scores[metric], scores[ECE + metric] = (score, error), score, error
+        return self.report("probe", parameters, ("top-1", f"{ECE}top-1"), rows, scores, details)
+
 
 def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = None) -> ScoreReport:
-    """Top-1 and top-5 in percent of a vote of neighbours for every k, from one search; raises InputError.
+    """Top-1, top-5 and calibration error of a vote of neighbours for every k, in percent; raises InputError.
 
     The archive has train [n dim], train_labels [n], test [m dim] and test_labels [m]; labels are any whole
     numbers. Votes are exp(cos / temperature); what is not given is the protocol's.
@@ -95,9 +113,15 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
     for k in ks:
         most = min(k, neighbours.index.shape[1])
         ranked = vote(neighbours, given.labels, most, given.classes, temperature)
-        rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, given.truth, top).mean()) for top in TOPS)
-    scores = {f"top-{top} {k}": row[i] for k, row in rows.items() for i, top in enumerate(TOPS)}
-    return given.report("neighbours", {"k": ks, "temperature": temperature}, scores, rows)
+        first = ranked[:, 0]
+        answers = Answers(first, vote_share(neighbours, given.labels, first, most, temperature))
+        tops = (100.0 * float(top_k_correct(ranked, given.truth, top).mean()) for top in TOPS)
+        rows[f"k={k}"] = (*tops, answers.calibration(given.truth)[0])
+    columns = (*(f"top-{top}" for top in TOPS), f"{ECE}top-1")
+    scores = {
+        f"{column} {k}": score for k, row in rows.items() for column, score in zip(columns, row, strict=True)
+    }
+    return given.report("neighbours", {"k": ks, "temperature": temperature}, columns, rows, scores)
 
 
 def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
@@ -114,22 +138,22 @@ def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None =
     classes, parts = int(given.labels.max()) + 1, given.parts
     fewest = min(int(np.bincount(given.labels[known], minlength=classes).min()) for known, _ in parts)
     _check_counts("--shots", rule.shots, fewest, "the items of the smallest train class", least_alone=True)
-    scores: dict[str, float | None] = {metric_of(number): None for number in rule.shots}
+    answered: dict[str, Answers] = {}
     penalties: dict[str, Sequence[float]] = {}
     beyond = [number for number in rule.shots if number > fewest]
     for number in (number for number in rule.shots if number <= fewest):
-        right, chosen = np.zeros((len(rule.seeds), len(given.truth)), np.bool_), []
+        answers, chosen = Answers.none(len(rule.seeds), len(given.truth)), []
         for (known, asked), (row, seed) in product(parts, enumerate(rule.seeds)):
             train, labels = given.train[known], given.labels[known]
             probe = fit_few_shot(as_tensor(train[draw_shots(labels, classes, number, seed)]), rule)
-            right[row, asked] = probe.correct(as_tensor(given.test[asked]), as_tensor(given.truth[asked]))
+            test = as_tensor(given.test[asked])
+            answers.given[row, asked], answers.confidence[row, asked] = probe.classified(test)
             chosen.append(probe.penalty)
-        scores[metric_of(number)] = 100.0 * float(np.mean(right.mean(axis=1)))
+        answered[metric_of(number)] = answers
         penalties[metric_of(number)] = chosen
     how = "chosen on held-out shots" if rule.penalties else rule.penalty
     parameters: dict[str, Json] = {"shots": rule.shots, "seeds": rule.seeds, "penalty": how}
-    rows = {metric: (score,) for metric, score in scores.items()}
-    report = given.report("probe", parameters, scores, rows, {"penalties": penalties})
+    report = given.of_probes(parameters, answered, {"penalties": penalties}, map(metric_of, rule.shots))
     return replace(report, reason=f"{too_few(beyond[0], fewest)}." if beyond else "")
 
 
@@ -143,20 +167,18 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     changes = {name: value for name, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
     rule = replace(config_of(STANDARD, "linear"), **changes)
     classes, rates = int(given.labels.max()) + 1, dict[str, list[float]](top1=[], **{"top1-bn": []})
-    right = {metric: np.zeros(len(given.truth), np.bool_) for metric in rates}
+    answered = {metric: Answers.none(len(given.truth)) for metric in rates}
     for known, asked in given.parts:
-        labels, truth = as_tensor(given.labels[known]), as_tensor(given.truth[asked])
+        labels = as_tensor(given.labels[known])
         held = as_tensor(held_out(given.labels[known], classes, rule))
         train, test = (as_tensor(x.astype(np.float32)) for x in (given.train[known], given.test[asked]))
         for metric, (items, new) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
-            probe = fit_softmax(items, labels, held, classes, rule)
-            right[metric][asked] = probe.correct(new, truth)
+            probe, answers = fit_softmax(items, labels, held, classes, rule), answered[metric]
+            answers.given[asked], answers.confidence[asked] = probe.classified(new)
             rates[metric].append(probe.rate)
-    scores = {metric: 100.0 * float(each.mean()) for metric, each in right.items()}
     parameters = {name: getattr(rule, name) for name in ("epochs", "batch", "momentum", "rates", "seed")}
-    rows = {metric: (score,) for metric, score in scores.items()}
     chosen = {metric: each if given.groups is not None else each[0] for metric, each in rates.items()}
-    return given.report("probe", parameters, scores, rows, {"rates": chosen})
+    return given.of_probes(parameters, answered, {"rates": chosen}, answered)
 
 
 def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:

@@ -55,7 +55,9 @@ def test_default_k_other_types_and_strangers(scores, archive):
         "--temperature",
         "0.01",
     )
-    assert found["scores"] == {"top-1 k=20": 75.0, "top-5 k=20": 75.0}
+    # the neighbours are sure of the class that is right in three cases of four
+    surely = pytest.approx(25, abs=1e-3)
+    assert found["scores"] == {"top-1 k=20": 75.0, "top-5 k=20": 75.0, "ECE top-1 k=20": surely}
     assert found["parameters"]["k"] == [20]
     assert found["notes"] == ["1 of 4 test items have a class that no train item has"]
 
