@@ -4,14 +4,14 @@
     python -m tests.simulate_uncertainty --only rows    one of the parts
     python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
 
-Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, and of few
-shots; what the cheapest layer loses that is shown to lose at most two points; how often a row of layers or a
-column of backbones loses one that is as good as the best, also where their clusters are those of k-means; and
-how often truly worse layers and backbones are told apart. Every sample of every cell of rows and tables has a
-seed of its own. Items are hits where a normal number lies below a bound, which makes the share exact; numbers
-of the items of a cluster are correlated by 0.3, and those of different layers of one item by 0.8, or by 0.5
-where power of backbones is asked. Shots and k-means see the 1,797 images of handwritten digits that
-scikit-learn brings, with noise of each layer's own.
+Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, of
+metrics of predictions, and of few shots; what the cheapest layer loses that is shown to lose at most two
+points; how often a row of layers or a column of backbones loses one that is as good as the best, also where
+their clusters are those of k-means; and how often truly worse layers and backbones are told apart. Every
+sample of every cell of rows and tables has a seed of its own. Items are hits where a normal number lies
+below a bound, which makes the share exact; numbers of the items of a cluster are correlated by 0.3, and
+those of different layers of one item by 0.8, or by 0.5 where power of backbones is asked. Shots and k-means
+see the 1,797 images of handwritten digits that scikit-learn brings, with noise of each layer's own.
 """
 
 import argparse
@@ -24,24 +24,33 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_digits
 
-from layerboard.tasks.base import Items, Statistic
+from layerboard.tasks.base import Items, Over, Statistic
+from layerboard.tasks.instances import InstancesConfig, pair_columns, pair_metrics, retrieve_things
+from layerboard.tasks.metrics import linearised
 from layerboard.tasks.metrics.anomaly import placements
-from layerboard.tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
 from layerboard.tasks.metrics.best_set import best_set
+from layerboard.tasks.metrics.calibration import calibration_gaps
 from layerboard.tasks.metrics.clustering import kmeans_starts
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.uncertainty import differences, intervals
 from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
-from layerboard.tasks.uncertainty import intervals_of
+from layerboard.tasks.protocols import STANDARD
+from layerboard.tasks.registry import config_of
+from layerboard.tasks.targets import FEW_LABELS
+from layerboard.tasks.uncertainty import intervals_of, score_of
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
-Part = Literal["coverage", "means", "ranks", "shots", "losses", "rows", "kmeans", "tables", "powers"]
+Part = Literal[
+    "coverage", "means", "ranks", "predictions", "shots", "losses", "rows", "kmeans", "tables", "powers"
+]
 PARTS: tuple[Part, ...] = (
     "coverage",
     "means",
     "ranks",
+    "predictions",
     "shots",
     "losses",
     "rows",
@@ -49,12 +58,15 @@ PARTS: tuple[Part, ...] = (
     "tables",
     "powers",
 )
+Draw = Callable[[np.random.Generator, int, float], Items]  # items of so many images, predicted so well
 STRATA = 5
 DRAWS = 1_000  # in each confidence set
 VIDEOS = (2, 3, 4, 6, 8, 12, 30)
 LANDMARKS = ((11, 0.2), (11, 0.5), (12, 0.2), (12, 0.5))  # groups of queries, and their correlation
 IMAGES = ((10, 10), (12, 16), (30, 30), (20, 60), (100, 100))  # good and defective ones
 AUROCS = (0.6, 0.76, 0.9, 0.97, 0.99)
+PREDICTED = (20, 50, 200)  # images whose numbers, labels, confidence or things are predicted
+GOODNESS = (0.3, 0.7, 0.95)  # of predictions: a correlation, or what plays its part
 SHOTS = (1, 5, 10)
 NOISES = (0.3, 0.8)  # of the images of digits that few shots are of; pixels are 0 to 1
 TESTED = 200  # test images of few shots
@@ -352,6 +364,74 @@ def of_ranks(samples: int, good: int, bad: int, auroc: float) -> float:
     return held / samples
 
 
+def _of_numbers(metric: Callable[[Floats, Floats], Floats]) -> Draw:
+    """A metric of normal numbers and predictions that are correlated with them."""
+
+    def draw(random: np.random.Generator, count: int, good: float) -> Items:
+        truth, other = random.standard_normal((2, count))
+        return _of_images(100 * metric(truth, good * (good * truth + np.sqrt(1 - good**2) * other)))
+
+    return draw
+
+
+def _of_labels(metric: Callable[[Mask, Floats], Floats], labels: int) -> Draw:
+    """The mean of a metric over labels that a fifth of the images have; scores are correlated by 0.3."""
+
+    def draw(random: np.random.Generator, count: int, good: float) -> Items:
+        common, columns = random.standard_normal(count), []
+        while len(columns) < labels:
+            has = random.random(count) < 0.2
+            scores = 2 * good * has + np.sqrt(0.3) * common + np.sqrt(0.7) * random.standard_normal(count)
+            if 0 < has.sum() < count:
+                columns.append(metric(has, scores))
+        return _of_images(100 * np.mean(columns, axis=0), "ranks" if labels <= FEW_LABELS else "items")
+
+    return draw
+
+
+def _of_confidence(random: np.random.Generator, count: int, good: float) -> Items:
+    """The calibration error of answers that are right less often than they are sure."""
+    sure = random.uniform(0.2, 1, count)
+    return _of_images(100 * calibration_gaps(sure, random.random(count) < sure - 0.2 * (1 - good)))
+
+
+def _of_pairs(random: np.random.Generator, count: int, good: float) -> Items:
+    """ROC AUC of pairs of images, four of each thing, in 16 dimensions."""
+    thing = np.arange(count) // 4
+    features = 0.6 * good * random.standard_normal((count, 16))[thing] + random.standard_normal((count, 16))
+    nothing = np.full(count, "")
+    rows, retrieved = retrieve_things(features.astype(np.float32), thing.astype(str), nothing, nothing)
+    rule: InstancesConfig = config_of(STANDARD, "instances")
+    column = pair_metrics(retrieved.pairs, rule)[0]["ROC AUC"] + pair_columns(retrieved, rule)["ROC AUC"]
+    return _of_images(column, "shares", tuple(thing[rows].astype(str)))
+
+
+def _of_images(column: Floats, over: Over = "items", clusters: tuple[str, ...] = ()) -> Items:
+    names = tuple(str(number) for number in range(len(column)))
+    kinds, statistics = ("",) * len(names), {"": Statistic("", over)}
+    return Items("images", names, clusters or names, kinds, {"": column}, statistics)
+
+
+PREDICTIONS: dict[str, Draw] = {
+    "R2": _of_numbers(linearised.explained),
+    "rho": _of_numbers(linearised.rank_correlation),
+    "macro AP of 8 labels": _of_labels(linearised.average_precision, 8),
+    "macro AUROC of 8 labels": _of_labels(linearised.area_under_roc, 8),
+    "macro AP of 2 labels": _of_labels(linearised.average_precision, 2),
+    "macro AUROC of 2 labels": _of_labels(linearised.area_under_roc, 2),
+    "calibration error": _of_confidence,
+    "ROC AUC of pairs": _of_pairs,
+}
+
+
+def of_predictions(samples: int, draw: Draw, count: int, good: float) -> float:
+    """Share of the intervals of a metric of so many images that hold what it is on average."""
+    every = [draw(np.random.default_rng((seed, count)), count, good) for seed in range(samples)]
+    expected = np.mean([score_of(items, "") for items in every])
+    ends = np.array([intervals_of([items])[""][0] for items in every])
+    return float(np.mean((ends[:, 0] <= expected) & (expected <= ends[:, 1])))
+
+
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Lines of a Markdown table, shares as percent."""
     yield "| " + " | ".join(map(str, head)) + " |"
@@ -367,8 +447,13 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[
 
 def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
+    yield from _coverages(size, parts)
+    yield from _choices(size, parts)
+
+
+def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
+    """How often intervals hold the truth."""
     rows: list[list[object]]
-    heads = [f"{rivals} equal" for rivals in size.rivals]
     if "coverage" in parts:
         yield f"Coverage of 95 % intervals of hits, in percent ({size.samples:,} samples a cell):\n"
         rows = [
@@ -395,6 +480,14 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
         yield f"Coverage of 95 % intervals of AUROC, in percent ({size.samples:,} samples a cell):\n"
         rows = [[*images, *(of_ranks(size.samples, *images, auroc) for auroc in AUROCS)] for images in IMAGES]
         yield from table(["good", "defective", *(f"{auroc:g}" for auroc in AUROCS)], rows)
+    if "predictions" in parts:
+        yield f"Coverage of 95 % intervals of predictions, in percent ({size.samples:,} samples a cell):\n"
+        rows = [
+            [name, count, *(of_predictions(size.samples, draw, count, good) for good in GOODNESS)]
+            for name, draw in PREDICTIONS.items()
+            for count in PREDICTED
+        ]
+        yield from table(["metric", "images", *(f"{good:g}" for good in GOODNESS)], rows)
     if "shots" in parts:
         yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
         rows = [
@@ -403,6 +496,12 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
             for shots in SHOTS
         ]
         yield from table(["shots", "noise", "covered", "difference covered"], rows)
+
+
+def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
+    """What is lost, and what is found, where the best is chosen."""
+    rows: list[list[object]]
+    heads = [f"{rivals} equal" for rivals in size.rivals]
     if "losses" in parts:
         yield f"The cheapest layer shown to lose at most 2 points ({size.samples:,} samples a cell):\n"
         rows = [

@@ -10,7 +10,7 @@ from layerboard.tasks.examples import VERSION as EXAMPLES
 from layerboard.tasks.task import Task
 
 FORMAT = 2  # changes when stored features, measurements or scores would for the same input
-SCORING = 5  # changes when scores, intervals or ties would for the same features
+SCORING = 6  # changes when scores, intervals or ties would for the same features
 DEBIAS = 1  # changes when tokens without their position would for the same tokens
 
 

@@ -1,9 +1,13 @@
 """Metrics of predictions as one value an image, whose mean is the metric and which vary as it does.
 
-A value is the metric and, times the number of images, how much it rises with the weight of the image. So
-intervals, paired tests and groups of images that belong together follow as for any mean, to first order.
+A value is the metric and, times the number of images but one, how much it falls where the image is left
+out, less the mean of that (the jackknife). So intervals, paired tests and groups of images that belong
+together follow as for any mean. Rho has no such sum that is fast, and F1 jumps: of these a value is the
+metric and, times the number of images, how much it rises with the weight of the image (linearisation),
+whose intervals are a little narrower.
 
-Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
+Sources: Efron and Stein, Annals of Statistics 9, 1981 (jackknife); Särndal, Swensson and Wretman, Model
+Assisted Survey Sampling, 1992, section 5.5 (linearisation).
 """
 
 import numpy as np
@@ -21,8 +25,11 @@ def explained(truth: Floats, predicted: Floats) -> Floats:
     errors, spread = (truth - predicted) ** 2, (truth - truth.mean()) ** 2
     if not spread.any():
         return np.full(len(truth), np.nan)
-    left = errors.sum() / spread.sum()
-    return np.asarray(1 - left + (left * spread - errors) / spread.mean(), np.float64)
+    errors, spread = errors / spread.sum(), spread / spread.sum()
+    # the mean of the truth moves, too, where an image is left out
+    rest = 1 - spread * len(truth) / (len(truth) - 1)
+    value = 1 - float(errors.sum())
+    return _left_out(value, _quotient(rest - errors.sum() + errors, rest, value))
 
 
 def rank_correlation(truth: Floats, predicted: Floats) -> Floats:
@@ -55,12 +62,15 @@ def average_precision(relevant: Mask, scores: Floats) -> Floats:
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
     new = np.bincount(step, relevant, len(every))  # relevant ones of each step
     shown, hit = np.cumsum(every), np.cumsum(new)
-    precision = hit / shown
-    value = (new * precision).sum() / hits
-    # an image changes the precision of its own step and of all later ones
-    gained, lost = (np.cumsum((new * each)[::-1])[::-1] for each in (1 / shown, precision / shown))
-    slope = relevant * (precision[step] - value + gained[step]) - lost[step]
-    return np.asarray(value + len(relevant) * slope / hits, np.float64)
+    steps = new * hit / shown
+    before, others = np.cumsum(steps) - steps, np.maximum(shown - 1, 1)
+    # an image changes the precision of its own step and of all later ones, and a relevant one their number
+    lost, gained = ((new * each / others)[::-1].cumsum()[::-1] for each in (hit, hit - 1))
+    without = np.where(
+        relevant, before[step] + (gained - (hit - 1) / others)[step], before[step] + lost[step]
+    )
+    value = steps.sum() / hits
+    return _left_out(value, _quotient(without, hits - relevant, value))
 
 
 def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
@@ -71,8 +81,9 @@ def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
     placed = placements(scores, relevant)
     if not placed.value.size:
         return np.full(len(relevant), np.nan)
-    share = np.where(relevant, relevant.mean(), 1 - relevant.mean())
-    return np.asarray(placed.auroc + (placed.value - placed.auroc) / share, np.float64)
+    of_kind = np.where(relevant, relevant.sum(), (~relevant).sum())
+    without = _quotient(of_kind * placed.auroc - placed.value, of_kind - 1.0, placed.auroc)
+    return _left_out(placed.auroc, without)
 
 
 def f1_max(relevant: Mask, scores: Floats) -> Floats:
@@ -97,6 +108,19 @@ def of_either_kind(value: float, values: Floats, relevant: Mask) -> Floats:
     for kind in (relevant, ~relevant):
         apart[kind] = value + 2 * kind.mean() * (values[kind] - values[kind].mean())
     return apart
+
+
+def _left_out(value: float, without: Floats) -> Floats:
+    """Values [images] of a metric that has a value, and others without each image."""
+    falls = (len(without) - 1) * (value - without)
+    return np.asarray(value + falls - falls.mean(), np.float64)
+
+
+def _quotient(top: Floats, below: Floats, undefined: float) -> Floats:
+    """Quotients, and what stands for one by 0: of an image without which there is no metric."""
+    quotients = np.full(len(top), undefined)
+    np.divide(top, below, out=quotients, where=np.abs(below) > 1e-12)
+    return quotients
 
 
 def _centred_ranks(values: Floats) -> tuple[Floats, Integers]:

@@ -44,7 +44,27 @@ def test_the_mean_is_what_the_library_says(name: str, seed: int) -> None:
     assert metric(truth, predicted).mean() == pytest.approx(library(truth, predicted), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["R2", "AP", "AUROC"])
+def test_a_value_is_how_much_the_metric_falls_without_an_image(name: str, seed: int) -> None:
+    metric, library = METRICS[name]
+    truth, predicted = pairs(name, 25, seed)
+    every = [np.arange(25) != image for image in range(25)]
+    falls = 24 * (
+        library(truth, predicted) - np.array([library(truth[rows], predicted[rows]) for rows in every])
+    )
+    values = metric(truth, predicted)
+    assert values - values.mean() == pytest.approx(falls - falls.mean(), abs=1e-9)
+
+
+def test_the_only_image_of_a_kind_cannot_be_left_out() -> None:
+    alone, scores = np.arange(12) == 5, np.arange(12.0)
+    for metric in (linearised.average_precision, linearised.area_under_roc):
+        assert np.isfinite(metric(alone, scores)).all()
+    assert np.isfinite(linearised.explained(alone.astype(float), scores)).all()
+
+
+@pytest.mark.parametrize("name", ["rho", "F1"])
 def test_a_value_is_how_much_the_metric_rises_with_the_weight_of_an_image(name: str) -> None:
     metric, library = METRICS[name]
     truth, predicted = pairs(name, 25, 0)
@@ -66,11 +86,13 @@ def test_ranks_of_predictions_that_are_all_alike_say_nothing() -> None:
 
 
 def test_images_of_either_kind_vary_apart() -> None:
-    """The values of AUROC are then those of DeLong."""
+    """The values of AUROC are then those of DeLong, but for what an image less of its kind makes of it."""
     truth, scores = pairs("AUROC", 60, 3)
     values, relevant = linearised.area_under_roc(truth > 0, scores), truth > 0
     apart = linearised.of_either_kind(float(values.mean()), values, relevant)
-    assert apart == pytest.approx(placements(scores, relevant).pseudo_values)
+    delong, mean = placements(scores, relevant).pseudo_values, values.mean()
+    counts = np.where(relevant, relevant.sum(), (~relevant).sum())
+    assert apart - mean == pytest.approx((delong - mean) * counts / (counts - 1) * 59 / 60)
     for kind in (relevant, ~relevant):
         assert apart[kind].mean() == pytest.approx(values.mean())
 
