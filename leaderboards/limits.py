@@ -97,6 +97,8 @@ def within(
     if commercial:
         fits = [fits_licence(name, "commercial") for name in rows["licence"]]
         refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
+    several = rows.duplicated(["backbone", "layer"]).any()  # as they are, and compressed
+    what = "pairs of a layer and a compression" if several else "layers"
     keep, sentences = pd.Series(data=True, index=rows.index), []
     for words, beyond in refused.items():
         keep &= ~beyond
@@ -105,8 +107,8 @@ def within(
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         all_of = f", all of {', '.join([*names[:MOST_NAMED], *more])}" if names else ""
         if beyond.all() and len(rows):
-            sentences.append(f"{words} leaves out all {len(rows)} layers")
+            sentences.append(f"{words} leaves out all {len(rows)} {what}")
         elif beyond.any():
-            sentences.append(f"{words} leaves out {beyond.sum()} of {len(rows)} layers{all_of}")
+            sentences.append(f"{words} leaves out {beyond.sum()} of {len(rows)} {what}{all_of}")
     rows = rows[keep].sort_values(["value", "bytes"], ascending=[False, True], kind="stable")
     return rows.drop_duplicates(["backbone", "layer"]).sort_index().reset_index(drop=True), sentences

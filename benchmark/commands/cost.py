@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
 
 MOST_QUERIES = 200  # that an index is asked, the first ones
-DATABASE, ASKED = ("train", "database", "features"), ("test", "queries", "features")  # in files of vectors
+DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # in files of vectors
+HELD_OUT = 5  # of so many vectors one asks for the others, where a file has no queries
 TABLE = ["backbone", "vectors of", "layer", "index", "vectors", "recall@10", "ms", "bytes", "build, s"]
 
 
@@ -82,18 +83,22 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
     import pandas as pd
 
     from layerboard.benchmark.vectors import write_vectors
+    from layerboard.leaderboards.records.files import safe_name
     from layerboard.tasks.metrics.search_index import index_costs
 
     if sys.platform == "darwin":
         raise InputError("--index needs faiss, whose wheels do not go with those of torch on macOS")
     files, done = write_vectors(replace(request.request, tasks=request.tasks or ("knn",)), report)
+    names = {safe_name(name): name for name in map(str, request.request.backbones)}  # by their folders
     rows = []
     for path in _chosen([path for _, path in files], every=request.layers != "all"):
         database, queries = _read(path)
         sizes = tuple(dict.fromkeys((len(database), max(len(database), request.vectors))))
-        with report.bar(f"{path.parts[-3]}  indexing", 3 * len(sizes), "indexes") as advance:
+        folder, data = path.parts[-3:-1]
+        backbone = names.get(folder, folder)
+        with report.bar(f"{backbone}  indexing", 3 * len(sizes), "indexes") as advance:
             for each in index_costs(database, queries, sizes):
-                rows.append([*path.parts[-3:-1], path.stem, *asdict(each).values()])
+                rows.append([backbone, data, path.stem, *asdict(each).values()])
                 advance(1)
     failures = tuple(f"Failed: {failure}" for failure in done.failures)
     if not rows:
@@ -113,10 +118,14 @@ def _chosen(paths: list[Path], *, every: bool) -> Iterator[Path]:
 
 
 def _read(path: Path) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
-    """Database and queries of a file of vectors."""
+    """Database and queries of a file of vectors; where images are both, a fifth asks for the others."""
     import numpy as np
 
     with np.load(path) as arrays:
-        names = [next(name for name in kinds if name in arrays) for kinds in (DATABASE, ASKED)]
-        database, queries = (arrays[name] for name in names)
+        database = arrays[next(name for name in DATABASE if name in arrays)]
+        queries = next((arrays[name] for name in ASKED if name in arrays), None)
+        asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(database), np.bool_)
+    if queries is None:
+        asks = asks if asks.any() else np.arange(len(database)) % HELD_OUT == 0
+        database, queries = database if asks.all() else database[~asks], database[asks]
     return database, queries[:MOST_QUERIES]

@@ -19,6 +19,7 @@ from layerboard.tasks.registry import TASKS
 from layerboard.tasks.transforms import parse_transform
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
+from tests.fakes import write_fake_class_folders
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
 PLACE = ["task", "dataset", "layer", "tap", "pooling", "metric"]
@@ -221,7 +222,7 @@ def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path:
 
 
 def test_indexes_of_vectors_are_measured(
-    capsys: pytest.CaptureFixture[str], made: Transformed, data: Path
+    capsys: pytest.CaptureFixture[str], made: Transformed, data: Path, tmp_path: Path
 ) -> None:
     place = "--cache", made.place / "cache", "-o", made.place / "indexes", "--data", data
     found = command(capsys, "cost", "--index", "-b", "mini-fs", "--vectors", "40", "--json", *place)
@@ -233,5 +234,21 @@ def test_indexes_of_vectors_are_measured(
     assert {row["layer"] for row in rows} == {"12.cls"}
     assert rows[0]["recall@10"] == 100
     assert rows[0]["bytes"] > 384
+    folders = tmp_path / "photos"
+    write_fake_class_folders(folders)
+    every = command(
+        capsys,
+        "cost",
+        "--index",
+        "-b",
+        "mini-fs",
+        "--images",
+        folders,
+        "--json",
+        *place[:4],
+        "--vectors",
+        "9",
+    )
+    assert {row["vectors"] for row in json.loads(every.out)} == {9}  # of 12 images 3 ask
     refused = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "spair", *place)
     assert "takes no stored vectors" in refused.error

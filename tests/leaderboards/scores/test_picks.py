@@ -164,6 +164,10 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
     many = candidates(*((name, 1, 10, 2.0) for name in "abcdefg"), ("h", 1, 10, 1.0))
     _, (sentence,) = within(many, {"ms": 1.0})
     assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e, 2 more"
+    twice = pd.concat([rows, rows], ignore_index=True)
+    assert within(twice, {"ms": 0.1})[1] == [
+        "--max-ms 0.1 leaves out all 8 pairs of a layer and a compression"
+    ]
     unknown = candidates(("a", 1, 10, 1.0), parameters=NAN)
     assert within(unknown, {"parameters": 1000})[0].empty
 
