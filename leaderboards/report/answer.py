@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from layerboard.leaderboards.answers import Answer, Choice, fewest_choices
 from layerboard.leaderboards.display import (
-    counted,
     fixed,
     ms_text,
     plain_name,
@@ -93,7 +92,8 @@ def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
     if not others:
         return Text(("the only backbone with a score here",))
     if answer.compared == others:
-        return Text((f"better than the {counted(others, 'others')} (95 %)",))
+        rest = "other" if others == 1 else f"{others} others"
+        return Text((f"better than the {rest} (95 %)",))
     return Text((f"not compared with {'all' if answer.compared else 'the'} other backbones",))
 
 

@@ -103,4 +103,8 @@ def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.D
             largest = most.loc[(name, pooling, layer, tap)]
             cells[shown] = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
         body.append(cells)
-    return pd.DataFrame(body).fillna("")
+    table = pd.DataFrame(body).fillna("")
+    columns = [str(column) for column in table]
+    blocks = sorted(filter(str.isdecimal, columns), key=int)  # of backbones of any depth, then `final`
+    others = [column for column in columns if not column.isdecimal()]
+    return table[[*others[:2], *blocks, *others[2:]]]

@@ -72,6 +72,11 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
     assert scores["difference"].str.contains(" to ").all()
     assert {"beyond 1 %", "3", "12", "final"} <= {*drifts}
     assert _blocks(records[records["backbone"] == "mini-fs"], place) == []
+    shallow = (
+        (records["backbone"] == drifts["backbone"][0]) & (records["tap"] == "block") & (records["layer"] > 3)
+    )
+    *_, drifts = [block.frame for block in _blocks(records[~shallow], place) if isinstance(block, Table)]
+    assert [*drifts][-2:] == ["12", "final"]
 
 
 def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
