@@ -239,6 +239,8 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
         status = path.stat()
     except OSError as error:
         raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
+    if path.is_dir():
+        raise InputError(f"expected a file of ONNX, found a folder: {path}.")
     return _opened(reference, path.absolute(), (status.st_size, status.st_mtime_ns), device)
 
 
