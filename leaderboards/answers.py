@@ -176,3 +176,13 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     if any(answer.column.partial for answer in answers):
         notes.append("†: measured on a part of the official data.")
     return tuple(notes)
+
+
+def unscored(board: Board) -> tuple[str, ...]:
+    """A sentence for each transform or compression of which a task has no score at all: the first reason."""
+    rows = board.measured[(board.measured["transform"] != "") & board.measured["primary"].astype(bool)]
+    return tuple(
+        f"No score of {task} with {transform}: {part['reason'].iloc[0]}."
+        for (transform, task), part in rows.groupby(["transform", "task"], sort=False)
+        if part["value"].isna().all()
+    )

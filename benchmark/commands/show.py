@@ -134,7 +134,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     Where costs alone were measured, or are asked for, what each backbone costs as a whole.
     """
-    from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
+    from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of, unscored
     from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances, find_device
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.tasks.registry import COST
@@ -159,4 +159,5 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         return Result(title=title, frame=nothing, table=nothing)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
-    return Result(title=title, frame=frame, table=table, notes=(*answer_notes(answers), *disturbed))
+    notes = (*answer_notes(answers), *unscored(board), *disturbed)
+    return Result(title=title, frame=frame, table=table, notes=notes)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
+from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of, unscored
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
@@ -108,6 +108,14 @@ def test_the_table_leaves_out_what_is_not_known() -> None:
     table = answer_table(found, {"mini-dino": "mini-dino"})
     assert [*table] == ["task", "best backbone", "layer", "vectors", "score"]
     assert answer_notes(found) == ()
+
+
+def test_what_a_compression_could_not_be_fitted_on_is_said() -> None:
+    few = layers([math.nan, math.nan], transform="pq:8", reason="pq:8 is fitted on at least 256 images")
+    some = layers([math.nan, 1.0], transform="int8")
+    assert unscored(Board.of(frame(layers([10.0, 20.0]), few, some))) == (
+        "No score of knn with pq:8: pq:8 is fitted on at least 256 images.",
+    )
 
 
 def test_the_best_pooling_is_the_answer_with_the_others_beside_it() -> None:
