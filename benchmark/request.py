@@ -91,7 +91,7 @@ class Request(Form, kw_only=False):
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol shots",
         "Layers and vectors": "layers poolings taps transform compress fuse input_size interpolation",
-        "Machine": "device devices engine address dtype store_dtype batch_size workers cache again",
+        "Machine": "device devices engine address dtype compile store_dtype batch_size workers cache again",
         "Output": "output examples plan json",
     }
 
@@ -127,6 +127,9 @@ class Request(Form, kw_only=False):
         parsers.dtypes,
         several=False,
         choices=parsers.DTYPES,
+    )
+    compile: Plain[bool] = Option(
+        False, "Compile the blocks of transformers (torch.compile): a wait at first, then faster forwards."
     )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)

@@ -472,7 +472,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=(
             *("ms", "ms-batch", "parameters", "gflops", "dim", "bytes"),
             *("images-per-second", "best-batch", "largest-batch", "latency", "peak-memory"),
-            *("spread", "waiting"),
+            *("spread", "waiting", "compiling"),
         ),
         asks="What does a backbone cost if it is cut after this layer?",
         measures="ms: latency of one image up to the layer, in milliseconds",

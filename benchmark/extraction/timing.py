@@ -35,6 +35,7 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
     """
     spec = backbone.spec
     layers = tuple(layer for layer in spec.layers if layer.index > 0)
+    compiling = _compile(backbone, layers) if backbone.compiled else nan
     begin, waited = perf_counter(), _waited()
     timed = _again(backbone, layers, rule, former) if former else _growing(backbone, layers, rule)
     threads = torch.get_num_threads() if backbone.device.type == "cpu" else 1
@@ -62,7 +63,16 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
         largest,
         {metric: reason for metric, reason in reasons.items() if reason},
         waiting,
+        compiling,
     )
+
+
+def _compile(backbone: Backbone, layers: Layers) -> float:
+    """Seconds until the graphs are there: of one image, and of any number."""
+    begin = perf_counter()
+    for batch in (1, 2, 3):
+        _forward(backbone, _pixels(backbone, batch), layers)
+    return perf_counter() - begin
 
 
 def _waited() -> float:

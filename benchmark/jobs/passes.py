@@ -117,4 +117,7 @@ def load_backbone(setup: Setup) -> Backbone:
     # brings transformers along: seconds that a run without a forward saves
     from layerboard.zoo.load.backbone import load
 
-    return load(setup.spec, device=setup.device, cache_dir=setup.request.cache)
+    backbone = load(setup.spec, device=setup.device, cache_dir=setup.request.cache)
+    if setup.request.compile:
+        backbone.compile()
+    return backbone

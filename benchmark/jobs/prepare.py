@@ -114,7 +114,8 @@ def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.devic
     comparisons = _comparisons(plan, setups, current)
     every = [_backbone(setup, comparisons, current) for setup in setups]
     backbones = tuple(jobs for jobs in every if jobs.passes or jobs.questions or jobs.scores)
-    of_device = [task.on(device_name(devices[0])) for task in plan.tasks.needing("device")]
+    device = device_name(devices[0]) + (", compiled" if request.compile else "")
+    of_device = [task.on(device) for task in plan.tasks.needing("device")]
     if request.again and not of_device:
         raise InputError("--again measures costs again, but cost is not among the tasks; add --tasks cost")
     costs = tuple(job for setup in setups for job in _stale(setup, of_device, current, again=request.again))

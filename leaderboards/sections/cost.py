@@ -52,7 +52,8 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
     """What each backbone costs as a whole, as text; rows are of one device and have numbers."""
-    return pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones_of(rows)])
+    table = pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones_of(rows)])
+    return table if table["compiling, s"].any() else table.drop(columns="compiling, s")
 
 
 def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
@@ -70,6 +71,7 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
         "latency, ms": ms_text(costs["latency"]),
         "spread, %": fixed(costs["spread"], 0),
         "waiting, %": fixed(costs["waiting"], 0),
+        "compiling, s": fixed(costs["compiling"], 1),
         "peak memory, MB": fixed(peak, 0 if peak >= 100 else 1),
         "weights": count_text(costs["parameters"]),
         "GFLOPs": "" if math.isnan(gflops) else f"{gflops:.3g}",

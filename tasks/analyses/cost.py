@@ -76,6 +76,9 @@ class MeasuredCosts:
     largest: int | None  # largest batch, a power of two, that fits into memory; None where not known
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the metric that has no value
     waiting: float = nan  # share of the time that threads waited for a processor, in the calmest visit
+    compiling: float = (
+        nan  # seconds of it before any forward was timed; NaN of a network that is not compiled
+    )
 
     @property
     def best(self) -> Timed:
@@ -87,11 +90,11 @@ class MeasuredCosts:
 class CostTask(Task):
     """What a backbone costs.
 
-    As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of one
-    image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image; ``spread`` and
-    ``waiting``, in percent, say whether other work disturbed the times (`DISTURBED`). Up to each
-    layer: ``ms`` of one image, ``ms-batch`` an image at the best batch, ``parameters``, ``gflops``; of its
-    vector in float32 ``dim`` and ``bytes``.
+    As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of
+    one image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image;
+    ``compiling`` in seconds, with `--compile`; ``spread`` and ``waiting``, in percent, say whether other
+    work disturbed the times (`DISTURBED`). Up to each layer: ``ms`` of one image, ``ms-batch`` an image
+    at the best batch, ``parameters``, ``gflops``; of its vector in float32 ``dim`` and ``bytes``.
     """
 
     data: None
@@ -133,6 +136,8 @@ def _of_whole(costs: MeasuredCosts, last: Layer) -> Iterator[Score]:
     yield Score("spread", 100 * max(single.spread, best.spread), forwards, "forwards")
     if not isnan(costs.waiting):
         yield Score("waiting", 100 * costs.waiting, forwards, "forwards")
+    if not isnan(costs.compiling):
+        yield Score("compiling", costs.compiling, 1, "networks")
     if costs.peak is not None:
         yield Score("peak-memory", costs.peak, 1, "forwards")
     yield from _counts(costs, last)

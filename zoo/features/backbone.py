@@ -28,6 +28,8 @@ SEED = 0  # of the random floor
 class Backbone(ABC):
     """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`)."""
 
+    compiled = False  # whether `compile` changed what forwards run
+
     def __init__(self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device) -> None:
         self.spec, self.device = spec, device
         self.dtype: torch.dtype = getattr(torch, "float32" if spec.mixed else spec.dtype)  # of weights
@@ -58,6 +60,9 @@ class Backbone(ABC):
         if reason := self.refusal(wanted) or self.fields_refusal():
             raise InputError(reason)
         return self._fields(pixels, wanted, channels)
+
+    def compile(self) -> None:  # noqa: B027  # most have nothing to compile
+        """Compile what later forwards run, where that is of use; features differ by no more than rounding."""
 
     @abstractmethod
     def fields_refusal(self) -> str:

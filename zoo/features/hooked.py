@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from layerboard.zoo.architecture import Parts, Residual, StreamLayout, Sublayers
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.features import (
     AttentionMaps,
     BackboneIdentity,
@@ -36,6 +36,7 @@ from layerboard.zoo.features.weights import weights_of
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
 Show = Callable[[Tensor | None], None]
+BETWEEN_BLOCKS = ("input", "block", "final")  # taps
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,13 @@ class HookedBackbone(Backbone):
         network.body.to(memory_format=self._format)  # type: ignore[call-overload]  # missing in torch's stubs
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
         self._scale, self._shift = 1 / (255 * std), -mean / std
+        self._compiled: tuple[Callable[..., object], ...] = ()  # forwards of the blocks
+
+    def compile(self) -> None:
+        """Blocks of a transformer are alike, so that one graph serves all; those of a ResNet are not."""
+        if "maps" not in self._network.layouts:
+            self._compiled = tuple(torch.compile(block.forward) for block in self._network.blocks)
+            self.compiled = True
 
     def fields_refusal(self) -> str:
         dtype = self.spec.dtype
@@ -111,8 +119,15 @@ class HookedBackbone(Backbone):
         return f"{self.spec.name} is a network whose attention probabilities cannot be read."
 
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
-        with torch.no_grad(), exact_float32(), self._autocast(self.spec.mixed):
-            self._forward(self._normalised(pixels), visitor, wanted, cells)
+        try:
+            with torch.no_grad(), exact_float32(), self._autocast(self.spec.mixed):
+                self._forward(self._normalised(pixels), visitor, wanted, cells)
+        except RuntimeError as error:
+            if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+                raise
+            cause = getattr(error, "inner_exception", error)
+            reason = f"{self.spec.name} cannot be compiled here ({first_line(cause)})"
+            raise InputError(f"{reason}; leave --compile out.") from error
 
     def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
         forward = partial(self._forward, wanted=wanted, cells=cells_of(self.spec, pixels))
@@ -146,6 +161,9 @@ class HookedBackbone(Backbone):
             for layer in wanted:
                 for hook in self._watch(layer, partial(show, layer)):
                     hooks.callback(hook.remove)
+            if all(layer.tap in BETWEEN_BLOCKS for layer in wanted):  # a hook inside a block breaks its graph
+                blocks = zip(self._network.blocks, self._compiled, strict=False)
+                hooks.enter_context(changed(*((block, "forward", fast) for block, fast in blocks)))
             options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
             self._network.body(images, **options)
         if tuple(reached) != wanted:

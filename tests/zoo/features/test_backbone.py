@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -46,6 +47,36 @@ def test_shapes_of_every_layer_at_an_odd_size(name: str, loader: Loader) -> None
 
     backbone.visit(pixels(2, height, width), check)
     assert tuple(seen) == spec.layers
+
+
+@pytest.mark.parametrize("name", ["mini-mae", "mini-beit", "mini-resnet"])
+def test_compiled_blocks_give_the_same_features(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spec,) = find([name])
+    backbone, images = load(spec, device=CPU, cache_dir=tmp_path), pixels(2, 64, 64)
+    expected = grids(backbone, images)
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    backbone.compile()
+    assert backbone.compiled == (name != "mini-resnet")
+    for count in (2, 1):
+        for plain, layer in zip(expected, grids(backbone, images[:count]), strict=True):
+            torch.testing.assert_close(layer, plain[:count], rtol=1e-5, atol=1e-5)
+    if spec.heads:
+        seen: list[Layer] = []
+        backbone.visit(images, lambda features: seen.append(features.layer), [Layer(3, "attention")])
+        assert seen == [Layer(3, "attention")]
+
+
+def test_what_cannot_be_compiled_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Tensor:
+        raise NotImplementedError("no kernel")
+
+    backbone = load(find(["mini-mae"])[0], device=CPU, cache_dir=tmp_path)
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=broken))
+    backbone.compile()
+    with pytest.raises(InputError, match=r"mini-mae cannot be compiled .*no kernel.*; leave --compile out"):
+        grids(backbone, pixels(1, 64, 64))
 
 
 @pytest.mark.parametrize("name", MINI)
