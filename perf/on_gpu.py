@@ -41,7 +41,9 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
     pretrain = (PYTHON, "-m", "layerboard", "pretrain", "--device", "cuda")
     train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
-    products = ("gram", "cka", "davis", "spair", "knn")
+    products = ("gram", "cka", "davis", "spair", "knn", "decode")
+    formats = (*run, "--device", "cuda", "--output", str(output / "formats"), "--tasks")
+    dtypes = "float32,amp-bfloat16,bfloat16,float16"
     return {
         "tests": (300, ((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),)),
         "budgets": (540, ((*perf, "--save", str(output / "results"), "--only", *passes, *products),)),
@@ -52,6 +54,10 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
                 (*run, "--device", "cuda", "--output", str(output / "cuda")),
                 (*check, "--output", str(output / "cuda"), "--baseline", str(output / "cpu")),
             ),
+        ),
+        "formats": (
+            300,
+            ((*formats, "knn", "davis", "cost", "--dtype", dtypes), (*formats, "cost", "--compile")),
         ),
         "dino": (540, ((*train, "dino"),)),
         "moco": (540, ((*train, "moco"),)),

@@ -1,10 +1,13 @@
-"""The same records from a GPU as from the CPU."""
+"""The same records from a GPU as from the CPU, and no waiting for it."""
 
 from pathlib import Path
 
 import pytest
 import torch
 
+from layerboard.zoo.load.backbone import load
+from layerboard.zoo.registry import find
+from layerboard.zoo.spec import Layer
 from tests.benchmark.runs import run, write_data
 
 pytestmark = [
@@ -23,3 +26,19 @@ def test_a_gpu_gives_the_scores_of_the_cpu(tmp_path: Path) -> None:
     on_cpu, on_gpu = (frame["value"].to_numpy() for frame in frames)
     assert set(frames[1]["device"]) == {"cuda"}
     assert abs(on_cpu - on_gpu).max() < 1.0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_no_forward_waits_for_the_card(tmp_path: Path, *, compiled: bool) -> None:
+    backbone = load(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=tmp_path)
+    images = torch.zeros((4, 3, 64, 64), dtype=torch.uint8).pin_memory()
+    seen: list[Layer] = []
+    if compiled:
+        backbone.compile()
+    backbone.visit(images, lambda shown: seen.append(shown.layer))  # what is prepared once may wait
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        backbone.visit(images, lambda shown: seen.append(shown.layer))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len(seen) == 2 * len(backbone.spec.layers)
