@@ -174,7 +174,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     ]
     notes += [f"In other poolings: {'; '.join(others)}."] if others else []
     if any(answer.column.partial for answer in answers):
-        notes.append("†: measured on a part of the official data.")
+        notes.append("†: measured on a part of the data.")
     return tuple(notes)
 
 

@@ -174,7 +174,10 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     names = list(dict.fromkeys(column.task for column in board.columns))
     require_known("task", tasks, names)
     if not names:
-        raise InputError("no backbone has a score of a task that ranks; `layerboard run` gives some")
+        raise InputError(
+            "no backbone has a score of a task that ranks; `layerboard run` gives some, with --copies also "
+            "of images without labels"
+        )
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
 
 
