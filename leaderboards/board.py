@@ -139,7 +139,7 @@ class Board:
 
     @cached_property
     def claims(self) -> Mapping[str, str]:
-        """By whom each backbone was measured, by its name; empty where all were by the same."""
+        """Who measured each backbone, by its name; empty where one measured all."""
         if self.records["claim"].nunique() < 2:
             return {}
         texts = self.records["claim"].map(lambda claim: CLAIMS.get(claim, claim))

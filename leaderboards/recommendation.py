@@ -52,7 +52,7 @@ class Compared:
         return self.near[self.near["loss"] <= self.may_lose]
 
     def undecided(self, pick: pd.Series) -> pd.DataFrame:
-        """Those that are not, and cheaper than a pick, with the items that would do (``needed``), rising."""
+        """Cheaper candidates than a pick that are not safe, by the items that would do (``needed``)."""
         rows = self.near[(self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
         reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose

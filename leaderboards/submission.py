@@ -99,7 +99,7 @@ Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
 
 
 def weights_of(records: pd.DataFrame) -> dict[str, str]:
-    """By backbone the commit or digest of its weights; several, if there are, with commas."""
+    """The commit or digest of each backbone's weights; several, if there are, with commas."""
     revisions = records.groupby("backbone")["revision"].unique()
     return {str(name): ", ".join(sorted(each)) for name, each in revisions.items()}
 
@@ -129,7 +129,7 @@ class Submission:
 
     @property
     def measured(self) -> str:
-        """By whom, as pages say it."""
+        """Who measured it, as pages say it."""
         return CLAIMS[claim_of(self.folder)]
 
 

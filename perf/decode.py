@@ -48,7 +48,7 @@ def write_jpegs(folder: Path, count: int) -> list[Path]:
 
 
 def decoders() -> Mapping[str, Decoder]:
-    """Those that are installed, by name; each in its default way, on one thread."""
+    """The decoders that are installed, by name; each in its default way, on one thread."""
     installed: dict[str, Decoder] = {OURS: lambda data: np.asarray(as_seen(open_file(io.BytesIO(data))))}
     with suppress(ImportError):
         import simplejpeg

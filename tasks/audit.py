@@ -170,7 +170,7 @@ def _pairs(
 
 
 def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosine: Floats) -> list[Finding]:
-    """Of images that are alike as few pairs as join them: those across splits or classes first."""
+    """As few pairs of images that are alike as join them: pairs across splits or classes first."""
     said = np.array([(photo.label, photo.split) for photo in photos])[pairs]  # [pairs sides 2]
     labels, splits = (said[:, 0] == said[:, 1]).T
     order = np.lexsort((-nearness, labels, splits))  # by splits, then labels

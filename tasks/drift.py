@@ -65,7 +65,7 @@ def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, poo
 
 
 class ParityTask(DriftTask):
-    """The same of any two backbones whose layers of one name are of one shape."""
+    """The drift between any two backbones whose layers of one name are of one shape."""
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         return first is not second

@@ -234,7 +234,7 @@ class MultilabelTask(TargetTask):
 
     @property
     def over(self) -> Over:
-        """Of few labels intervals are those of shares; Student's miss too often where few images have one."""
+        """What scores are taken over: few labels as shares, where Student's intervals miss too often."""
         return "ranks" if np.count_nonzero(self.data.judged) <= FEW_LABELS else "items"
 
     def agreement(self, row: int, values: Floats) -> float:

@@ -81,7 +81,7 @@ def batches(
 def _events(
     source: Source, shards: Sequence[int], pixels: int, ahead: int, workers: int, pinned: bool
 ) -> Generator[Event]:
-    """As `batches`, of so many pixels each, and twice so many images ahead."""
+    """The events of `batches`, with batches of so many pixels and twice so many images ahead."""
     places = (
         (group, position)
         for shard in shards

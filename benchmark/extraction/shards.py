@@ -159,7 +159,7 @@ class MeasuredLayers(LayerMeasurements):
 
     @cached_property
     def _by_layer(self) -> dict[str, list[tuple[int, str, int, str]]]:
-        """Of all arrays of each layer the shard, the name there, the group, and what it is."""
+        """All arrays of each layer: the shard, the name there, the group, and what it is."""
         names: dict[str, list[tuple[int, str, int, str]]] = {}
         for shard in range(self._source.shards):
             for name in self._store.names(shard):

@@ -31,7 +31,7 @@ median is."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
-    """By name, backbones that were run in a wider number format, too, and the name of the widest."""
+    """Backbones that were run in a wider number format, too: by name, the name of the widest."""
     widths = {name: split_dtype(name)[1] or "float32" for name in board.labels}
     names = sorted(widths, key=lambda name: get_args(Dtype).index(widths[name]))
     widest: dict[str, str] = {}

@@ -43,7 +43,7 @@ def empty_cells(board: Board) -> list[str]:
 
 
 def _of_scores(board: Board) -> Gaps:
-    """Those of a leaderboard: analyses, transformed features and sets of layers have no cells there."""
+    """Gaps of a leaderboard: analyses, transformed features and sets of layers have no cells there."""
     gaps: dict[Gap, set[tuple[int, str]]] = defaultdict(set)
     poolings: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for column in board.columns:
@@ -97,7 +97,7 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
 
 
 def _of_analyses(board: Board) -> Gaps:
-    """Those of analyses or costs: a backbone of which one says nothing is named once, without layers."""
+    """Gaps of analyses or costs: a backbone of which one says nothing is named once, without layers."""
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     for group in board.groups:
         for backbone in board.backbones:

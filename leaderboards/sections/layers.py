@@ -91,7 +91,7 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
 
 
 def _groups_text(board: Board, column: Column) -> str:
-    """Of how many groups, such as videos, the items are, where they were not sampled one by one."""
+    """The number of groups, such as videos, of the items, where they were not sampled one by one."""
     if board.items is None or column.best.empty:
         return ""
     best = sides_of(column.best[:1], column.best["backbone"].iloc[0])

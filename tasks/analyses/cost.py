@@ -55,7 +55,7 @@ class Timed:
 
     @property
     def spread(self) -> float:
-        """By what share the lower quartile is longer than the fastest: near 0 where a visit was calm."""
+        """The share by which the lower quartile is longer than the fastest: near 0 where a visit was calm."""
         return float(np.quantile([*self.seconds.values()][-1], 0.25)) / self.whole - 1
 
     def joined(self, later: "Timed") -> "Timed":

@@ -106,7 +106,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class LevelCounts:
-    """As `Count`, of each level."""
+    """The `Count` of each level."""
 
     what: str
     present: tuple[int, ...]
@@ -154,7 +154,7 @@ class Data:
     items: ClassVar[tuple[str, str]] = ("image", "images")  # what these are called: one, several
 
     def named(self, name: str) -> Self:
-        """The same data by another name."""
+        """The data by another name."""
         return replace(self, name=name)  # type: ignore[type-var]  # each is a dataclass
 
     def serving(self, role: str) -> "Data | None":

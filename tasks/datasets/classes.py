@@ -42,7 +42,7 @@ class ClassImages:
 
     @property
     def named(self) -> Iterator[tuple[str, Sample, str]]:
-        """Of each image the name of its class, the image, and its group."""
+        """Each image with the name of its class, and its group."""
         names = map(self.classes.__getitem__, self.labels)
         return zip(names, self.samples, self.groups or ("",) * len(self.samples), strict=True)
 
@@ -95,7 +95,7 @@ class Classification(Data):
         return [*sides, *(side.groups for side in self.sides if side.groups)]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
-        """The same images with groups by their names.
+        """The images with groups by their names.
 
         Raises InputError for a group in train and in val.
         """

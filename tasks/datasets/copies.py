@@ -37,7 +37,7 @@ def _halved(image: Image.Image, random: np.random.Generator) -> Image.Image:
 
 
 def _rotated(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    """By 10 degrees to either side; the corners are black."""
+    """The image, turned by 10 degrees to either side; the corners are black."""
     return image.rotate(10 if random.integers(2) else -10, Image.Resampling.BICUBIC)
 
 

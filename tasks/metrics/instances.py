@@ -229,7 +229,7 @@ class _CountedPairs:
 
 
 def _own(queries: PairedImages, database: PairedImages) -> Iterator[tuple[int, Integers, Similarities]]:
-    """Of each query with images to be found its number, and places and cosines of these."""
+    """Each query with images to be found: its number, and places and cosines of these."""
     for thing in np.unique(queries.shown[queries.shown != NONE]):
         asking, there = (np.flatnonzero(side.shown == thing) for side in (queries, database))
         every = _cosines(queries.units[asking], database.units[there])

@@ -93,7 +93,7 @@ def label_doubts(searches: list[Ballots], labels: Integers, classes: int) -> Dou
 
 
 def found_of_planted(searches: list[Ballots], labels: Integers, classes: int, draws: int = 5) -> float:
-    """Of labels that are made wrong, the share `WRONG` of all, the share that would be listed.
+    """The share that would be listed of labels that are made wrong, `WRONG` of all.
 
     The mean of some draws with seeds of their own, 0 to ``draws - 1``: how much a short list says.
     """

@@ -132,7 +132,7 @@ class SegmentationTask(LabelledImages):
         return [self.scenes[row] for row in drawn([scene.sample.key for scene in self.scenes], SHOWN)]
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """As of all images, and the labels of the examples with the share of their pixels that are right."""
+        """Scores of all images, and the labels of the examples with the share of right pixels."""
         outcome = super().score(measurements)
         masks = [np.asarray(measured["mask"], np.uint8) for measured in measurements if "mask" in measured]
         if not masks or not outcome.scores:

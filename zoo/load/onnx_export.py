@@ -130,7 +130,7 @@ def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any
 
 
 def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[Misfit]:
-    """Of all images together, and of the first one alone."""
+    """How far outputs are from torch's, for all images together and for the first one alone."""
     session = OnnxSession(path, CPU)
     rows = zip(names, reader(pixels), session(pixels), session(pixels[:1]), strict=True)
     for name, expected, together, alone in rows:

@@ -28,7 +28,7 @@ warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # said of image
 
 @cache
 def formats() -> tuple[str, ...]:
-    """Those of the `FORMATS` that this installation reads."""
+    """The `FORMATS` that this installation reads."""
     with suppress(ImportError):
         import_module("pillow_heif").register_heif_opener()
     Image.init()

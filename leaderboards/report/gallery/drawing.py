@@ -80,7 +80,7 @@ class SharedPictures:
         return None if path is None else self.at(path)
 
     def at(self, path: Path) -> tuple[str, int, int] | None:
-        """The same of the picture in a file."""
+        """The thumbnail of the picture in a file."""
         if path not in self._known:
             self._known[path] = self._added(path) if is_whole(path) else None
         return self._known[path]
@@ -181,7 +181,7 @@ def found_again(drawing: Drawing, every: ExampleSets, name: object) -> Iterator[
 
 
 def missed(drawing: Drawing, every: ExampleSets) -> Floats:
-    """By how much another backbone does better on what the first one misses, each at its best layer.
+    """The gain of another backbone on what the first one misses, each at its best layer.
 
     Points for each example of the first one; NaN for what it does not miss, or all others do, too.
     """
