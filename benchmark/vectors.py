@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,17 @@ from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
 
 Arrays = Mapping[str, NDArray[np.generic]]
-Written = tuple[tuple[tuple[str, Path], ...], PassResult]  # files, each with how it is scored; what has none
+
+
+class VectorFile(NamedTuple):
+    """A file of vectors."""
+
+    backbone: str  # its name
+    command: str  # that scores it
+    path: Path
+
+
+Written = tuple[tuple[VectorFile, ...], PassResult]  # files, and what has none
 
 
 def write_vectors(request: Request, report: Reporter) -> Written:
@@ -84,14 +95,15 @@ def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -
     lost = {failure.key for failure in passed.failures}
     spec = jobs.setup.spec
     poolings = jobs.setup.poolings if spec.is_floor else asked
-    files: list[tuple[str, Path]] = []
+    files: list[VectorFile] = []
     left_out, failures = [*passed.unreadable], [*passed.failures]
     with report.bar(f"{spec.name}  writing", len(jobs.scores), "tasks") as advance:
         for job in jobs.scores:
             task = job.task
             try:
                 for name, arrays in _arrays(job, poolings, left_out) if task.key not in lost else ():
-                    files.append((f"score {task.scorer} --features", _write(job, name, arrays)))
+                    path = _write(job, name, arrays)
+                    files.append(VectorFile(spec.name, f"score {task.scorer} --features", path))
             except InputError as error:
                 failures.append(failure(error, spec.name, task))
             advance(1)

@@ -26,6 +26,7 @@ from perf.measuring import Budget, Row, Setting, processors, take_turns
 Decoder = Callable[[bytes], NDArray[np.uint8]]  # bytes of a JPEG to RGB [height width 3]
 
 SIZE = (500, 375)
+VIEW = ResizeCrop(256, 224)
 OURS = "Pillow (ours)"
 OTHERS = ("simplejpeg", "OpenCV", "pyvips", "torchcodec")
 
@@ -50,7 +51,7 @@ def write_jpegs(folder: Path, count: int) -> list[Path]:
 
 def decoders() -> Mapping[str, Decoder]:
     """The decoders that are installed, by name; each in its default way, on one thread."""
-    installed: dict[str, Decoder] = {OURS: lambda data: np.asarray(as_seen(open_file(io.BytesIO(data))))}
+    installed: dict[str, Decoder] = {OURS: lambda data: np.asarray(_decoded(data))}
     with suppress(ImportError):
         import simplejpeg
 
@@ -66,9 +67,8 @@ def decoders() -> Mapping[str, Decoder]:
         import pyvips
 
         installed["pyvips"] = lambda data: pyvips.Image.new_from_buffer(data, "").numpy()
-    with suppress(
-        ImportError, OSError, RuntimeError
-    ):  # its wheels are of CUDA, and load beside its libraries
+    # its wheels are of CUDA, and load beside its libraries
+    with suppress(ImportError, OSError, RuntimeError):
         from torchcodec.decoders import decode_jpeg
 
         installed["torchcodec"] = lambda data: (
@@ -101,6 +101,10 @@ def _largest_difference(decode: Decoder, files: list[bytes], expected: list[NDAr
     return max(int(np.abs(decoded.astype(int) - pixels).max()) for decoded, pixels in pairs)
 
 
+def _decoded(data: bytes) -> Image.Image:
+    return as_seen(open_file(io.BytesIO(data)))
+
+
 def _each(function: Callable[[bytes], object], files: list[bytes]) -> None:
     for data in files:
         function(data)
@@ -108,11 +112,9 @@ def _each(function: Callable[[bytes], object], files: list[bytes]) -> None:
 
 def parts_row(setting: Setting, paths: list[Path]) -> Row:
     """What reading, decoding, resizing and normalising cost alone; the value is an image's whole way."""
-    view = ResizeCrop(256, 224)
     files = [path.read_bytes() for path in paths]
-    images = [as_seen(open_file(io.BytesIO(data))) for data in files]
-    pixels = torch.stack([view.render(image) for image in images])
-
+    images = [_decoded(data) for data in files]
+    pixels = torch.stack([VIEW.render(image) for image in images])
     sizes = [tuple(round(side * 256 / min(image.size)) for side in image.size) for image in images]
 
     def whole(image: Image.Image, size: tuple[int, ...]) -> torch.Tensor:
@@ -126,10 +128,10 @@ def parts_row(setting: Setting, paths: list[Path]) -> Row:
         for each in zip(images, sizes, strict=True)
     )
     parts = {
-        "all": lambda: [_view(view, path) for path in paths],
+        "all": lambda: [_view(path) for path in paths],
         "read": lambda: [path.read_bytes() for path in paths],
-        "decode": lambda: [as_seen(open_file(io.BytesIO(data))) for data in files],
-        "resize and crop": lambda: [view.render(image) for image in images],
+        "decode": lambda: [_decoded(data) for data in files],
+        "resize and crop": lambda: [VIEW.render(image) for image in images],
         "resize of the whole": lambda: [*map(whole, images, sizes)],
         "the same by torch": lambda: [*map(by_torch, images, sizes)],
         "normalise, once a batch": lambda: (pixels / 255 - 0.45) / 0.225,
@@ -142,18 +144,17 @@ def parts_row(setting: Setting, paths: list[Path]) -> Row:
     )
 
 
-def _view(view: ResizeCrop, path: Path) -> torch.Tensor:
+def _view(path: Path) -> torch.Tensor:
     with open_file(path) as image:
-        return view.render(as_seen(image))
+        return VIEW.render(as_seen(image))
 
 
 def threads_row(setting: Setting, paths: list[Path]) -> Row:
     """How much faster two and four threads are than one."""
-    view = ResizeCrop(256, 224)
 
     def with_threads(count: int) -> None:
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(partial(_view, view), paths))
+            list(pool.map(_view, paths))
 
     rounds = take_turns(setting, {f"{count} threads": partial(with_threads, count) for count in (1, 2, 4)})
     note = f"{len(paths)} JPEG files to views, on {processors()} processors"

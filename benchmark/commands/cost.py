@@ -1,6 +1,6 @@
 """What backbones and indexes of their vectors cost: the command `cost` and `layerboard.cost`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.benchmark.vectors import VectorFile
 
 MOST_QUERIES = 200  # that an index is asked, the first ones
 DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # in files of vectors
@@ -83,22 +84,18 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
     import pandas as pd
 
     from layerboard.benchmark.vectors import write_vectors
-    from layerboard.leaderboards.records.files import safe_name
     from layerboard.tasks.metrics.search_index import index_costs
 
     if sys.platform == "darwin":
         raise InputError("--index needs faiss, whose wheels do not go with those of torch on macOS")
     files, done = write_vectors(replace(request.request, tasks=request.tasks or ("knn",)), report)
-    names = {safe_name(name): name for name in map(str, request.request.backbones)}  # by their folders
     rows = []
-    for path in _chosen([path for _, path in files], every=request.layers != "all"):
+    for backbone, _, path in _chosen(files, every=request.layers != "all"):
         database, queries = _read(path)
         sizes = tuple(dict.fromkeys((len(database), max(len(database), request.vectors))))
-        folder, data = path.parts[-3:-1]
-        backbone = names.get(folder, folder)
         with report.bar(f"{backbone}  indexing", 3 * len(sizes), "indexes") as advance:
             for each in index_costs(database, queries, sizes):
-                rows.append([backbone, data, path.stem, *asdict(each).values()])
+                rows.append([backbone, path.parent.name, path.stem, *asdict(each).values()])
                 advance(1)
     failures = tuple(f"Failed: {failure}" for failure in done.failures)
     if not rows:
@@ -108,12 +105,12 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
     return Result(title="Indexes by cosine", frame=frame, notes=(note, *failures)), exit_code(done.failures)
 
 
-def _chosen(paths: list[Path], *, every: bool) -> Iterator[Path]:
+def _chosen(files: "Sequence[VectorFile]", *, every: bool) -> "Iterator[VectorFile]":
     """Files of vectors, ``LAYER.POOLING.npz``: all, or of each folder the last block's in one pooling."""
-    for _, files in groupby(paths, key=lambda path: path.parent):
-        blocks = [path for path in files if every or path.name.split(".")[0].isdecimal()]
+    for _, group in groupby(files, key=lambda file: file.path.parent):
+        blocks = [file for file in group if every or file.path.name.split(".")[0].isdecimal()]
         if not every:  # the class token's come first
-            blocks = sorted(blocks, key=lambda path: (-int(path.name.split(".")[0]), path.name))[:1]
+            blocks = sorted(blocks, key=lambda file: (-int(file.path.name.split(".")[0]), file.path.name))[:1]
         yield from blocks
 
 

@@ -31,9 +31,9 @@ def features_command(request: Request) -> int:
         report.say(f"left out: {line}")
     for failure in done.failures:
         report.say(f"failed: {failure}")
-    for folder, count in Counter(path.parent for _, path in files).items():
+    for folder, count in Counter(file.path.parent for file in files).items():
         report.say(f"wrote {counted(count, 'files')} in {folder}")
-    for option, path in dict(files).items():
+    for option, path in {file.command: file.path for file in files}.items():
         report.say(f"for example: layerboard {option} {path}")
     return exit_code(done.failures)
 
@@ -60,13 +60,16 @@ def features(call: RunForm) -> Files:
     from layerboard.benchmark.vectors import write_vectors
 
     files, done = write_vectors(call.request, reporter_for(call.progress))
-    rows = [(*path.parts[-3:-1], *path.stem.rsplit(".", 1), str(path)) for _, path in files]
+    rows = [
+        (file.backbone, file.path.parent.name, *file.path.stem.rsplit(".", 1), str(file.path))
+        for file in files
+    ]
     failures = tuple(map(str, done.failures))
     left_out = [f"Left out: {reason}." for reason in done.unreadable]
     return Files(
         title=f"{counted(len(files), 'files')} of vectors",
         frame=pd.DataFrame(rows, columns=["backbone", "task", "layer", "pooling", "path"]),
         notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
-        paths=tuple(path for _, path in files),
+        paths=tuple(file.path for file in files),
         failures=failures,
     )

@@ -68,7 +68,7 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
 
 
 def _compile(backbone: Backbone, layers: Layers) -> float:
-    """Seconds until the graphs are there: of one image, and of any number."""
+    """Seconds until the graphs are there, of one image and of any number, so that no time has them in it."""
     begin = perf_counter()
     for batch in (1, 2, 3):
         _forward(backbone, _pixels(backbone, batch), layers)

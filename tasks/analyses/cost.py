@@ -76,9 +76,7 @@ class MeasuredCosts:
     largest: int | None  # largest batch, a power of two, that fits into memory; None where not known
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the metric that has no value
     waiting: float = nan  # share of the time that threads waited for a processor, in the calmest visit
-    compiling: float = (
-        nan  # seconds of it before any forward was timed; NaN of a network that is not compiled
-    )
+    compiling: float = nan  # seconds of it, before any time; NaN where nothing is compiled
 
     @property
     def best(self) -> Timed:

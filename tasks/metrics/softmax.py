@@ -37,14 +37,8 @@ class SoftmaxProbe:
     bias: Tensor  # [classes]
     rate: float
 
-    def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
-        """Whether features [m dim] are given their labels: [m]; equal scores go to the lower class."""
-        classes = torch.addmm(self.bias, features, self.weights).argmax(1)
-        right: NDArray[np.bool_] = (classes == labels).cpu().numpy()
-        return right
-
     def classified(self, features: Tensor) -> tuple[Integers, Floats]:
-        """The class that features [m dim] are given, as `correct` has it, and its probability: [m] each."""
+        """The class of features [m dim], of equal scores the lower, and its probability: [m] each."""
         logits = torch.addmm(self.bias, features, self.weights)
         sure = logits.cpu().double().softmax(1).amax(1).nan_to_num(0.0)  # of logits that are not finite
         return logits.argmax(1).cpu().numpy(), sure.numpy()

@@ -59,7 +59,7 @@ class CountingBackbone:
     fingerprint: str = "double"
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     dtype: torch.dtype = torch.float32
-    compiled: bool = False
+    compiled: tuple[()] = ()
     batches: list[int] = field(default_factory=list)
 
     def refusal(self, layers: Collection[Layer]) -> str:

@@ -118,7 +118,7 @@ def test_linear_probes_learn_from_the_other_folds() -> None:
         known, asked = task.folds != fold, task.folds == fold
         held = as_tensor(held_out(labels[known], CLASSES, rule))
         probe = fit_softmax(as_tensor(vectors[known]), as_tensor(labels[known]), held, CLASSES, rule)
-        right[asked] = probe.correct(as_tensor(vectors[asked]), as_tensor(labels[asked]))
+        right[asked] = probe.classified(as_tensor(vectors[asked]))[0] == labels[asked]
     assert outcome.items is not None
     assert outcome.items.values["top1"].tolist() == (100 * right).tolist()
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ SEED = 0  # of the random floor
 class Backbone(ABC):
     """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`)."""
 
-    compiled = False  # whether `compile` changed what forwards run
+    compiled: tuple[Callable[..., object], ...] = ()  # what `compile` made of the blocks' forwards
 
     def __init__(self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device) -> None:
         self.spec, self.device = spec, device

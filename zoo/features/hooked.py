@@ -79,13 +79,11 @@ class HookedBackbone(Backbone):
         network.body.to(memory_format=self._format)  # type: ignore[call-overload]  # missing in torch's stubs
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
         self._scale, self._shift = 1 / (255 * std), -mean / std
-        self._compiled: tuple[Callable[..., object], ...] = ()  # forwards of the blocks
 
     def compile(self) -> None:
         """Blocks of a transformer are alike, so that one graph serves all; those of a ResNet are not."""
         if "maps" not in self._network.layouts:
-            self._compiled = tuple(torch.compile(block.forward) for block in self._network.blocks)
-            self.compiled = True
+            self.compiled = tuple(torch.compile(block.forward) for block in self._network.blocks)
 
     def fields_refusal(self) -> str:
         dtype = self.spec.dtype
@@ -161,8 +159,9 @@ class HookedBackbone(Backbone):
             for layer in wanted:
                 for hook in self._watch(layer, partial(show, layer)):
                     hooks.callback(hook.remove)
-            if all(layer.tap in BETWEEN_BLOCKS for layer in wanted):  # a hook inside a block breaks its graph
-                blocks = zip(self._network.blocks, self._compiled, strict=False)
+            # a hook inside a block would break its graph
+            if self.compiled and all(layer.tap in BETWEEN_BLOCKS for layer in wanted):
+                blocks = zip(self._network.blocks, self.compiled, strict=True)
                 hooks.enter_context(changed(*((block, "forward", fast) for block, fast in blocks)))
             options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
             self._network.body(images, **options)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from layerboard.tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
 from layerboard.tasks.protocols import STANDARD
@@ -19,6 +20,10 @@ def fit(train: torch.Tensor, labels: torch.Tensor, rule: SoftmaxRule = RULE) -> 
     return fit_softmax(
         train, labels, torch.from_numpy(held_out(labels.numpy(), classes, rule)), classes, rule
     )
+
+
+def right(probe: SoftmaxProbe, features: torch.Tensor, labels: torch.Tensor) -> NDArray[np.bool_]:
+    return np.asarray(probe.classified(features)[0] == labels.numpy())
 
 
 def test_equals_the_optimiser_of_torch() -> None:
@@ -47,16 +52,16 @@ def test_equals_the_optimiser_of_torch() -> None:
 def test_separable_classes_are_told_apart() -> None:
     train, labels = flat(blobs(shots=60, spread=0.05))
     test = flat(blobs(shots=30, spread=0.05, seed=0))[0][:150]
-    assert fit(train, labels).correct(train, labels).all()
-    assert fit(train, labels).correct(test, flat(blobs(shots=30))[1]).all()
+    assert right(fit(train, labels), train, labels).all()
+    assert right(fit(train, labels), test, flat(blobs(shots=30))[1]).all()
 
 
 def test_all_rates_are_trained_alike_and_the_best_on_the_held_out_rows_is_taken() -> None:
     train, labels = flat(blobs(shots=40, spread=2.0))
     held = torch.from_numpy(held_out(labels.numpy(), 5, replace(RULE, held_out=4)))
     alone = [fit_softmax(train, labels, held, 5, replace(RULE, rates=(rate,))) for rate in RULE.rates]
-    right = [one.correct(train[held], labels[held]).sum() for one in alone]
-    best = int(np.argmax(right))  # of equal rates the lowest
+    counts = [right(one, train[held], labels[held]).sum() for one in alone]
+    best = int(np.argmax(counts))  # of equal rates the lowest
     together = fit_softmax(train, labels, held, 5, RULE)
     assert together.rate == RULE.rates[best]
     torch.testing.assert_close(together.weights, alone[best].weights, atol=1e-5, rtol=1e-4)
@@ -70,11 +75,11 @@ def test_a_rate_that_ends_in_no_numbers_is_not_taken() -> None:
 def test_small_channels_count_less_unless_standardised() -> None:
     train, labels = flat(blobs(shots=60, spread=2.0))
     small = train * torch.tensor([1e-3, 1e-3, 1e-3, 1, 1, 1])
-    plain, scaled = (fit(one, labels).correct(one, labels) for one in (train, small))
+    plain, scaled = (right(fit(one, labels), one, labels) for one in (train, small))
     assert (plain != scaled).any()
     same = [standardised(one, one) for one in (train, small)]
     torch.testing.assert_close(same[0], same[1], atol=1e-4, rtol=1e-4)
-    first, second = (fit(one, labels).correct(one, labels) for one, _ in same)
+    first, second = (right(fit(one, labels), one, labels) for one, _ in same)
     assert (first == second).all()
 
 
@@ -100,8 +105,8 @@ def test_one_in_a_hundred_of_each_class_is_held_out_and_four_at_least(count: int
 
 def test_constant_features_are_right_by_chance() -> None:
     train, labels = flat(torch.full((4, 20, 3), 0.7))
-    assert fit(train, labels).correct(train, labels).mean() == 1 / 4
-    assert fit(standardised(train)[0], labels).correct(train, labels).mean() == 1 / 4
+    assert right(fit(train, labels), train, labels).mean() == 1 / 4
+    assert right(fit(standardised(train)[0], labels), train, labels).mean() == 1 / 4
 
 
 def test_the_numbers_of_the_protocol() -> None:
