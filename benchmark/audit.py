@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.benchmark.engines.progress import Reporter
@@ -34,13 +33,14 @@ from layerboard.tasks.datasets.base import Data, Sample
 from layerboard.tasks.identity import own_name
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.metrics.label_doubt import WRONG
-from layerboard.tasks.metrics.near_duplicates import SMALL, difference_hashes
 from layerboard.tasks.metrics.neighbours import Vectors
+from layerboard.tasks.metrics.registration import SIDE, Picture
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from layerboard.zoo.spec import FLOORS
 
 SPLIT = "audit-split.csv"  # in the output folder, beside `TABLE`
+LONGEST = 8 * SIDE  # pixels of a small picture's longer side, at most
 
 
 class Folder(NamedTuple):
@@ -49,14 +49,14 @@ class Folder(NamedTuple):
     name: str  # in records
     samples: dict[str, Sample]  # by their names, in the order of the vectors
     photos: list[Photo]
-    hashes: tuple[Mask, Mask]
+    pictures: list[Picture]  # small and grey
     # the layers of each backbone, read one after the other whenever they are asked for
     layers: Mapping[str, Callable[[], Iterator[tuple[str, Vectors]]]]
 
     def audit(self, photos: Sequence[Photo]) -> Audit:
         """The audit of the images, of which this is said."""
         spaces = [choose_space(name, layers(), photos) for name, layers in self.layers.items()]
-        return audit(photos, self.hashes, spaces)
+        return audit(photos, self.pictures, spaces)
 
 
 def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame:
@@ -90,9 +90,9 @@ def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
     shown = np.array([grey is not None for grey in greys])
     kept = {sample.key: sample for sample, there in zip(samples, shown, strict=True) if there}
     photos = [said.get(key, Photo(key)) for key in kept]
-    hashes = difference_hashes(np.stack([grey for grey in greys if grey is not None]))
+    pictures = [grey for grey in greys if grey is not None]
     layers = {backbone: partial(_layers, each, shown) for backbone, each in jobs.items()}
-    return Folder(name, kept, photos, hashes, layers)
+    return Folder(name, kept, photos, pictures, layers)
 
 
 def _measured(output: Path, dataset: str) -> tuple[str, ...]:
@@ -128,11 +128,11 @@ def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:
                 yield f"{layer} {pooling}", vectors
 
 
-def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[NDArray[np.uint8] | None]:
-    """Small grey pictures [8 9] of which hashes are made; None of images that cannot be read."""
+def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[Picture | None]:
+    """Small grey pictures, whose shorter side is `SIDE`; None of images that cannot be read."""
     with (
         ThreadPool(os.cpu_count()) as pool,
-        report.bar(f"{name}  hashing", len(samples), "images") as advance,
+        report.bar(f"{name}  reading", len(samples), "images") as advance,
     ):
         greys = []
         for grey in pool.imap(_grey, samples, chunksize=8):
@@ -141,11 +141,13 @@ def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[NDArr
     return greys
 
 
-def _grey(sample: Sample) -> NDArray[np.uint8] | None:
+def _grey(sample: Sample) -> Picture | None:
     try:
-        return np.asarray(sample.open().convert("L").resize(SMALL, Image.Resampling.LANCZOS))
+        image = sample.open().convert("L")
     except UnreadableImageError:
         return None
+    width, height = (min(round(SIDE * length / min(image.size)), LONGEST) for length in image.size)
+    return np.asarray(image.resize((width, height), Image.Resampling.LANCZOS))
 
 
 def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:

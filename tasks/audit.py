@@ -6,14 +6,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from layerboard.tasks.metrics import near_duplicates, series
-from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
 from layerboard.tasks.metrics.label_doubt import Ballots, found_of_planted, label_doubts, voters, votes_of
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
+from layerboard.tasks.metrics.registration import Picture, show_the_same
 
 K, TEMPERATURE = 20, 0.07  # of the vote, as in k-NN classification
 SEARCHED = 64  # neighbours of each image that are looked at
@@ -102,26 +104,26 @@ def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photo
     return Space(f"{backbone} {chosen[0]}", unit_vectors(chosen[1]), chosen[2])
 
 
-def audit(photos: Sequence[Photo], hashes: tuple[Mask, Mask], spaces: Sequence[Space]) -> Audit:
-    """Audit a folder, given the hashes of its images (`near_duplicates.difference_hashes`) and vectors.
+def audit(photos: Sequence[Photo], pictures: Sequence[Picture], spaces: Sequence[Space]) -> Audit:
+    """Audit a folder, given small grey pictures of its images (`metrics.registration`) and vectors.
 
     Images of one group are no duplicates and do not vote for each other; without groups it looks for series.
     """
     every = [nearest(space.unit, space.unit, SEARCHED) for space in spaces]
     groups = _groups(photos)
-    runs = [] if any(photo.group for photo in photos) else _series(photos, every)
-    pairs, nearness, cosine = _pairs(hashes, spaces, every)
     doubtful, planted = _doubtful(photos, every, groups)
+    runs = [] if any(photo.group for photo in photos) else _series(photos, every)
     serial = [_finding(SERIES, photos[run[0]], photos[run[-1]], len(run)) for run in runs]
-    apart = np.not_equal(*groups[pairs].T)
+    units = groups.copy()  # groups, and series where there are none
     for run in runs:
-        apart &= ~np.isin(pairs, run).all(axis=1)
-    copies = _duplicates(photos, pairs[apart], nearness[apart], cosine[apart])
-    order = np.argsort(groups, kind="stable")
-    chains = [np.stack([run[:-1], run[1:]], axis=1) for run in (order, *runs)]
-    chains[0] = chains[0][np.equal(*groups[chains[0]].T)]
-    together = near_duplicates.clusters_of(len(photos), [pairs, *chains])
-    return Audit(photos, spaces, (*copies, *doubtful, *serial), together, planted)
+        units[run] = units[run[0]]
+    pairs, nearness, cosine = _pairs(pictures, spaces, every, units)
+    order = np.argsort(units, kind="stable")
+    chain = np.stack([order[:-1], order[1:]], axis=1)
+    chain = chain[np.equal(*units[chain].T)]
+    clusters = near_duplicates.clusters_of(len(photos), [pairs, chain])
+    copies = _duplicates(photos, pairs, nearness, cosine)
+    return Audit(photos, spaces, (*copies, *doubtful, *serial), clusters, planted)
 
 
 def _groups(photos: Sequence[Photo]) -> Integers:
@@ -153,19 +155,25 @@ def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Intege
 
 
 def _pairs(
-    hashes: tuple[Mask, Mask], spaces: Sequence[Space], every: Sequence[Neighbours]
+    pictures: Sequence[Picture], spaces: Sequence[Space], every: Sequence[Neighbours], units: Integers
 ) -> tuple[Integers, Floats, Floats]:
-    """Pairs of duplicates [pairs 2], how much nearer than usual they are, 1 at most, and their cosines."""
-    usual = [near_duplicates.usual_distance(nearby) for nearby in every]
-    hashed = near_duplicates.pairs_by_hash(*hashes)
-    near = [near_duplicates.near_pairs(*each) for each in zip(every, usual, strict=True)]
-    pairs = np.unique(np.concatenate([hashed, *near]), axis=0)
+    """Pairs of duplicates [pairs 2] of two units, how much nearer than usual they are, and their cosines.
+
+    They have nearly one hash, or are nearer in the median backbone than neighbours are, or are neighbours of
+    which one shows the middle of the other.
+    """
+    small = [np.asarray(Image.fromarray(each).resize(near_duplicates.SMALL)) for each in pictures]
+    hashed = near_duplicates.pairs_by_hash(*near_duplicates.difference_hashes(np.stack(small)))
+    neighbours = [near_duplicates.near_pairs(nearby, np.inf) for nearby in every]
+    pairs = np.unique(np.concatenate([hashed, *neighbours]), axis=0)
+    pairs = pairs[np.not_equal(*units[pairs].T)]
+    usual = np.array([near_duplicates.usual_distance(nearby) for nearby in every])[:, None]
     distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
-    scales = np.where(np.array(usual) > 0, usual, np.inf)[:, None]  # where all images are alike none is
-    relative = np.median(np.where(np.isinf(scales), 1.0, distances / scales), axis=0)
-    alike = relative <= near_duplicates.SHARE
-    count = len(hashes[0])
-    alike |= np.isin(pairs @ [count, 1], hashed @ [count, 1])
+    # where all images are alike none is nearer than usual
+    relative = np.median(np.divide(distances, usual, out=np.ones_like(distances), where=usual > 0), axis=0)
+    count = len(pictures)
+    alike = (relative <= near_duplicates.SHARE) | np.isin(pairs @ [count, 1], hashed @ [count, 1])
+    alike[~alike] = show_the_same(pictures, pairs[~alike])
     return pairs[alike], 1 - relative[alike], 1 - np.median(distances, axis=0)[alike]
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, Space, audit, choose_space
-from layerboard.tasks.metrics.arrays import Integers, Mask
-from layerboard.tasks.metrics.near_duplicates import difference_hashes
+from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.neighbours import Vectors, unit_vectors
 
 CLASSES, EACH = 3, 30
@@ -21,10 +21,11 @@ def vectors(seed: int, spread: float = 0.5) -> Vectors:
     return (random.normal(size=(CLASSES, 96))[CLASS_OF] + noise).astype(np.float32)
 
 
-def hashes(copies: Integers | None = None) -> tuple[Mask, Mask]:
-    """Of random pictures, some of which are the same."""
-    grey = np.random.default_rng(9).integers(0, 256, (COUNT, 8, 9), dtype=np.uint8)
-    return difference_hashes(grey if copies is None else grey[copies])
+def pictures(copies: Integers | None = None) -> NDArray[np.uint8]:
+    """Random pictures, some of which are the same."""
+    blocks = np.random.default_rng(9).integers(0, 256, (COUNT, 8, 9), dtype=np.uint8)
+    grey = blocks.repeat(6, axis=1).repeat(6, axis=2)
+    return grey if copies is None else grey[copies]
 
 
 def photos() -> list[Photo]:
@@ -45,7 +46,7 @@ def found() -> Audit:
         each[20] = each[2] + 0.001
     said = photos()
     said[10] = said[10]._replace(label="c")
-    return audit(said, hashes(copies), spaces(first, second))
+    return audit(said, pictures(copies), spaces(first, second))
 
 
 def test_copies_wrong_labels_and_nothing_else_are_listed(found: Audit) -> None:
@@ -80,12 +81,20 @@ def test_series_are_found_and_are_no_duplicates() -> None:
     angle = np.linspace(0, 1.5, EACH)[:, None]
     first[:EACH] = np.cos(angle) * first[0] + np.sin(angle) * first[1]  # a video
     said[:EACH] = [Photo(f"a/{row:03}.jpg", "a") for row in range(EACH)]
-    (series,) = (found := audit(said, hashes(), spaces(first))).of_kind(SERIES)
+    (series,) = (found := audit(said, pictures(), spaces(first))).of_kind(SERIES)
     assert (series.file, series.other, series.score) == ("a/000.jpg", f"a/{EACH - 1:03}.jpg", EACH)
     assert not found.of_kind(DUPLICATE)
     assert len(np.unique(found.clusters[:EACH])) == 1
     grouped = [photo._replace(group=f"g{row}") for row, photo in enumerate(said)]
-    assert not audit(grouped, hashes(), spaces(first)).of_kind(SERIES)
+    assert not audit(grouped, pictures(), spaces(first)).of_kind(SERIES)
+
+
+def test_a_part_of_an_image_is_a_duplicate_where_vectors_hardly_say_so() -> None:
+    grey = list(pictures())
+    grey[20] = grey[2][4:44, 8:48].repeat(6, axis=0).repeat(6, axis=1)[::5, ::5]
+    (copy,) = audit(photos(), grey, spaces(vectors(1))).of_kind(DUPLICATE)
+    assert {copy.file, copy.other} == {photos()[2].file, photos()[20].file}
+    assert copy.score < 0.7
 
 
 def test_images_of_a_group_are_no_duplicates_and_do_not_vote_for_each_other() -> None:
@@ -95,7 +104,7 @@ def test_images_of_a_group_are_no_duplicates_and_do_not_vote_for_each_other() ->
     said = photos()
     for row in (4, 5):
         said[row] = said[row]._replace(group="one")
-    found = audit(said, hashes(copies), spaces(first))
+    found = audit(said, pictures(copies), spaces(first))
     assert not found.of_kind(DUPLICATE)
     assert found.clusters[4] == found.clusters[5]
 
@@ -104,7 +113,7 @@ def test_copies_across_splits_come_first() -> None:
     copies = np.arange(COUNT)
     copies[[4, 70]] = [5, 71]
     said = [photo._replace(split="val" if row == 70 else "train") for row, photo in enumerate(photos())]
-    first, second = audit(said, hashes(copies), spaces(vectors(1))).of_kind(DUPLICATE)
+    first, second = audit(said, pictures(copies), spaces(vectors(1))).of_kind(DUPLICATE)
     assert ({first.file, first.other}, first.split) == ({said[70].file, said[71].file}, "train, val")
     assert second.split == "train"
 
@@ -113,7 +122,7 @@ def test_without_classes_there_are_copies_and_no_doubts() -> None:
     copies = np.arange(COUNT)
     copies[4] = 5
     said = [photo._replace(label="") for photo in photos()]
-    found = audit(said, hashes(copies), spaces(vectors(1)))
+    found = audit(said, pictures(copies), spaces(vectors(1)))
     assert [each.finding for each in found.findings] == [DUPLICATE]
     assert np.isnan(found.planted)
 
