@@ -91,7 +91,8 @@ class Request(Form, kw_only=False):
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol shots",
         "Layers and vectors": "layers poolings taps transform compress fuse input_size interpolation",
-        "Machine": "device devices engine address dtype compile store_dtype batch_size workers cache again",
+        "Machine": "device devices engine address dtype compile fast_resize store_dtype batch_size "
+        "workers cache again",
         "Output": "output examples plan json",
     }
 
@@ -130,6 +131,11 @@ class Request(Form, kw_only=False):
     )
     compile: Plain[bool] = Option(
         False, "Compile the blocks of transformers (torch.compile): a wait at first, then faster forwards."
+    )
+    fast_resize: Plain[bool] = Option(
+        False,
+        "Also run each backbone on images that torch resizes (NAME@fast-resize): in less time than Pillow, "
+        "some pixels a grey level or two apart; a table compares the two.",
     )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Plain[int] = Option(64, "Images per batch.", least=1)

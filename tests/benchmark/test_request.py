@@ -217,7 +217,14 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    named = {name for name, *_ in EXAMPLES} | {"floor", "examples", "again", "copies", "compile"}
+    named = {name for name, *_ in EXAMPLES} | {
+        "floor",
+        "examples",
+        "again",
+        "copies",
+        "compile",
+        "fast_resize",
+    }
     assert named == {one.name for one in fields(Request)}
 
 
