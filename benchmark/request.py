@@ -138,7 +138,11 @@ class Request(Form, kw_only=False):
         "some pixels a grey level or two apart; a table compares the two.",
     )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
-    batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
+    batch_size: Option[int | str, int | Literal["auto"]] = Option(
+        64,
+        "Images per batch; auto: 64 on a CPU, on a GPU as many as are fastest, as the task cost measures it.",
+        parsers.batch,
+    )
     workers: Workers = Option(
         None, "Threads to decode and score.", least=1, instead=parsers.default_workers, usual="processors"
     )
@@ -204,6 +208,11 @@ class Request(Form, kw_only=False):
         usual="10, 1, 5, 25; 1, 4",
     )
     weights: Weights = Option((), WEIGHTS, parsers.weights)
+
+    @property
+    def batch(self) -> int:
+        """Images per batch where no card has been asked how many are fastest."""
+        return 64 if self.batch_size == "auto" else self.batch_size
 
     @property
     def request(self) -> "Request":
