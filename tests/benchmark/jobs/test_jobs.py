@@ -94,9 +94,7 @@ def test_a_card_is_asked_for_its_batch_once_a_backbone(
 
     card, cpu = (CountingBackbone(device=torch.device(name)) for name in ("cuda", "cpu"))
     monkeypatch.setattr(passes, "best_batch", best_batch)
-    (setup, *_) = (
-        each.setup for each in prepared(planned(data, "knn"), tmp_path, batch_size="auto").backbones
-    )
+    setup = prepared(planned(data, "knn"), tmp_path, batch_size="auto").backbones[0].setup
     for backbone, size in ((card, 256), (cpu, 64)):
         monkeypatch.setattr(passes, "load_backbone", lambda _, backbone=backbone: backbone)
         cache = passes.BackboneCache(setup)
