@@ -205,8 +205,8 @@ def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Req
     same = {name: getattr(request, name) for name in ("data", "cache", "device")}
     same |= {"interpolation": row["interpolation"]} if row["interpolation"] else {}
     same |= {"compress" if is_compression(row["transform"]) else "transform": row["transform"] or ()}
-    told = NameParts.of(row["backbone"])
-    same |= {} if told.input_size else {"input_size": int(row["input_size"])}
-    same |= {} if told.dtype else {"dtype": row["dtype"]}
+    parts = NameParts.of(row["backbone"])
+    same |= {} if parts.input_size else {"input_size": int(row["input_size"])}
+    same |= {} if parts.dtype else {"dtype": row["dtype"]}
     suite = _suite_of(result, request)
     return Request(names, row["task"], suite=suite, output=output, floor=False, examples=False, **same)

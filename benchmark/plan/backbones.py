@@ -39,9 +39,9 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         ways = floors if spec.is_floor else named.get(spec.name, usual)
         for (dtype, fast), sizes in ways.items():
             variants, lines = at_sizes(spec, sizes, named=bool(named) or len(sizes) > 1)
-            told = dtype if len(dtypes) > 1 and dtype != "float32" and not spec.is_floor else None
+            named_dtype = dtype if len(dtypes) > 1 and dtype != "float32" and not spec.is_floor else None
             for each, size in variants:
-                name = str(NameParts(each.name, dtype=told, fast_resize=fast))
+                name = str(NameParts(each.name, dtype=named_dtype, fast_resize=fast))
                 placed.append((replace(each, name=name, dtype=dtype, fast_resize=fast), size))
             for line in lines:
                 report.say(line)
