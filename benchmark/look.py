@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from layerboard.benchmark.engines.progress import Advance, Reporter
+from layerboard.benchmark.plan.plan import view_for
 from layerboard.leaderboards.display import natural
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
 from layerboard.tasks.datasets.tree import read_tree
@@ -65,8 +66,7 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
 
 def view_of(spec: BackboneSpec) -> View:
     """The whole image with its longer side at the backbone's input size; a square where it takes no other."""
-    view: View = Stretch(REFERENCE_SIZE) if spec.fixed_size else FitLongSide(REFERENCE_SIZE)
-    return view.scaled(spec.input_size, spec.patch_size)
+    return view_for(spec, Stretch(REFERENCE_SIZE) if spec.fixed_size else FitLongSide(REFERENCE_SIZE))
 
 
 def require_small(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from layerboard.tasks.sets import parse_sets
 from layerboard.tasks.transforms import parse_compression, parse_transform
@@ -55,6 +55,16 @@ def whole(value: object, least: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
         raise WrongValueError(f"a whole number{'' if least is None else f' of at least {least}'}", value)
     return value
+
+
+def batch(value: object) -> int | Literal["auto"]:
+    """A whole number above 0, as text, too, or ``auto``."""
+    if value == "auto":
+        return "auto"
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= LARGEST:
+        raise WrongValueError("auto, or a whole number of at least 1", value)
+    return number
 
 
 def wholes(value: object) -> tuple[int, ...]:

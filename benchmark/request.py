@@ -91,7 +91,8 @@ class Request(Form, kw_only=False):
         "Backbones": "backbones weights floor",
         "Tasks": "tasks protocol shots",
         "Layers and vectors": "layers poolings taps transform compress fuse input_size interpolation",
-        "Machine": "device devices engine address dtype compile store_dtype batch_size workers cache again",
+        "Machine": "device devices engine address dtype compile fast_resize store_dtype batch_size "
+        "workers cache again",
         "Output": "output examples plan json",
     }
 
@@ -131,8 +132,17 @@ class Request(Form, kw_only=False):
     compile: Plain[bool] = Option(
         False, "Compile the blocks of transformers (torch.compile): a wait at first, then faster forwards."
     )
+    fast_resize: Plain[bool] = Option(
+        False,
+        "Also run each backbone on images that torch resizes (NAME@fast-resize): in less time than Pillow, "
+        "some pixels a grey level or two apart; a table compares the two.",
+    )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
-    batch_size: Plain[int] = Option(64, "Images per batch.", least=1)
+    batch_size: Option[int | str, int | Literal["auto"]] = Option(
+        64,
+        "Images per batch; auto: 64 on a CPU, on a GPU as many as are fastest, as the task cost measures it.",
+        parsers.batch,
+    )
     workers: Workers = Option(
         None, "Threads to decode and score.", least=1, instead=parsers.default_workers, usual="processors"
     )
@@ -198,6 +208,11 @@ class Request(Form, kw_only=False):
         usual="10, 1, 5, 25; 1, 4",
     )
     weights: Weights = Option((), WEIGHTS, parsers.weights)
+
+    @property
+    def batch(self) -> int:
+        """Images per batch where no card has been asked how many are fastest."""
+        return 64 if self.batch_size == "auto" else self.batch_size
 
     @property
     def request(self) -> "Request":

@@ -190,7 +190,7 @@ class Board:
 
     @cached_property
     def drifts(self) -> pd.DataFrame:
-        """How far layers of a backbone lie from those of the same in a wider number format."""
+        """How far layers of a backbone lie from those of the same in a wider format, or resized by Pillow."""
         return self.plain[self.plain["task"] == DRIFT]
 
     @cached_property

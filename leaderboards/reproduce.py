@@ -11,7 +11,7 @@ import pandas as pd
 from layerboard.leaderboards.display import fixed, ranges_text
 from layerboard.leaderboards.literature import Published
 from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, is_floor, newest
-from layerboard.zoo.spec import entry_name
+from layerboard.zoo.spec import NameParts, entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
@@ -81,6 +81,7 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
     runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
     asked = pd.Series([run in wanted for run in runs], index=records.index)
     asked &= (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    asked &= ~records["backbone"].map(lambda name: NameParts.of(name).fast_resize)
     # numbers tell their input size themselves
     rows = records[asked].assign(backbone=records["backbone"].map(entry_name))
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}

@@ -89,7 +89,7 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
     pace = Request()
     for planned in plan.passes:
         source = replace(planned.source, view=view_for(spec, planned.source.view))
-        decoded = batches(source, range(source.shards), pace.batch_size, spec.input_size, pace.workers)
+        decoded = batches(source, range(source.shards), pace.batch, spec.input_size, pace.workers)
         yield from (batch.pixels.to(setting.device) for batch in decoded if isinstance(batch, Batch))
 
 

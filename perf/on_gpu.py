@@ -35,24 +35,37 @@ class Ended(NamedTuple):
 
 def steps(output: Path, batch: int) -> dict[str, GpuStep]:
     """What is asked, in the order of worth."""
+
+    def run(name: str, device: str = "cuda") -> tuple[str, ...]:
+        # a cache of its own: what another device or batch has stored is not computed again
+        folders = ("--cache", str(output / f"{name}-cache"), "--output", str(output / name))
+        return (PYTHON, "-m", "layerboard", "run", "--no-examples", "--device", device, *folders)
+
     perf = (PYTHON, "-m", "perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
-    run = (PYTHON, "-m", "layerboard", "run", "--no-examples", "--cache", str(output / "cache"))
     check = (PYTHON, "-m", "layerboard", "leaderboard", "--check", "--tolerance", str(LARGEST_DIFFERENCE))
     pretrain = (PYTHON, "-m", "layerboard", "pretrain", "--device", "cuda")
     train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
     products = ("gram", "cka", "davis", "spair", "knn", "decode")
-    formats = (*run, "--device", "cuda", "--output", str(output / "formats"), "--tasks")
-    dtypes = "float32,amp-bfloat16,bfloat16,float16"
+    formats, dtypes = (*run("formats"), "--tasks"), "float32,amp-bfloat16,bfloat16,float16"
     return {
         "tests": (300, ((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),)),
         "budgets": (540, ((*perf, "--save", str(output / "results"), "--only", *passes, *products),)),
         "mini": (
             540,
             (
-                (*run, "--device", "cpu", "--output", str(output / "cpu")),
-                (*run, "--device", "cuda", "--output", str(output / "cuda")),
+                run("cpu", "cpu"),
+                run("cuda"),
                 (*check, "--output", str(output / "cuda"), "--baseline", str(output / "cpu")),
+            ),
+        ),
+        # the scores are those of 64 images per batch, and how much sooner they are there
+        "batch": (
+            540,
+            (
+                run("batch-64"),
+                (*run("batch-auto"), "--batch-size", "auto"),
+                (*check, "--output", str(output / "batch-auto"), "--baseline", str(output / "batch-64")),
             ),
         ),
         "formats": (

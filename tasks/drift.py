@@ -1,4 +1,4 @@
-"""How far the vectors of one network lie apart where it runs in several number formats, layer by layer."""
+"""How far the vectors of one network lie apart where it runs in several ways, layer by layer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
 
 @dataclass(frozen=True, eq=False)
 class DriftTask(ComparisonTask):
-    """Relative differences of the probe images' vectors in two formats of a backbone, at each layer.
+    """Relative differences of the probe images' vectors in two ways to run a backbone, at each layer.
 
-    Of vectors a and b of an image, b in the wider format, it is ``|a - b| / |b|``, a share of 1: exactly 0
-    where all numbers are the same to the bit. A record is of the layers of the narrower format.
+    A way is a number format, and a resizing of images: Pillow's or torch's. Of vectors a and b of an image, b
+    by Pillow or else in the wider format, it is ``|a - b| / |b|``, a share of 1: exactly 0 where all numbers
+    are the same to the bit. A record is of the layers of a.
     """
 
     data: ProbedImages
@@ -34,21 +35,25 @@ class DriftTask(ComparisonTask):
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         same = (first.entry, first.input_size) == (second.entry, second.input_size)
-        return same and first.dtype != second.dtype
+        return same and _way(first) != _way(second)
 
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
         there = [row for row, each in enumerate(backbones) if pooling in each.of_source.poolings()]
-        widest = sorted(there, key=lambda row: get_args(Dtype).index(backbones[row].spec.dtype))
-        for wide, narrow in combinations(widest, 2):
-            base, other = backbones[wide], backbones[narrow]
+        for first, second in combinations(sorted(there, key=lambda row: _way(backbones[row].spec)), 2):
+            base, other = backbones[first], backbones[second]
             if self.compares(base.spec, other.spec):
                 layers = tuple(layer for layer in other.layers if layer in base.layers)
                 drifts = np.array([drift(other, base, layer, pooling) for layer in layers]).reshape(-1, 2)
                 for metric, values in zip(self.entry.metrics, drifts.T, strict=True):
                     value, error = values[:, None], np.full((len(layers), 1), np.nan)  # of these very images
                     yield PairFindings(
-                        narrow, wide, metric, layers, (WHOLE_BACKBONE,), value, error, NOT_FINITE
+                        second, first, metric, layers, (WHOLE_BACKBONE,), value, error, NOT_FINITE
                     )
+
+
+def _way(spec: BackboneSpec) -> tuple[bool, int]:
+    """How a backbone is run, as a sort key: Pillow's resizing and the widest format first."""
+    return spec.fast_resize, get_args(Dtype).index(spec.dtype)
 
 
 def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, pooling: str) -> Floats:

@@ -8,7 +8,7 @@ from torch import Tensor
 from layerboard.tasks.base import BatchPart, Feed, Portion_co
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
-from layerboard.zoo.view.views import Tiles
+from layerboard.zoo.view.views import tiles_of
 
 
 class GridFeed(Feed[Tensor]):
@@ -17,7 +17,8 @@ class GridFeed(Feed[Tensor]):
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Tensor:
         (features,) = _features(shown)
         grids = features.grid[part.rows]
-        return part.view.assemble(grids, part.size)[None] if isinstance(part.view, Tiles) else grids
+        tiles = tiles_of(part.view)
+        return tiles.assemble(grids, part.size)[None] if tiles else grids
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,10 +264,10 @@ TASKS: tuple[TaskEntry, ...] = (
     _classified(
         name="drift",
         code="layerboard.tasks.drift:DriftTask",
-        title="difference of vectors between number formats",
+        title="difference of vectors between number formats or resizings",
         data="ImageNet-50",
         metrics=("drift", "drift-max"),
-        asks="How far do the vectors of a layer move in another number format?",
+        asks="How far do the vectors of a layer move in another number format, or by another resizing?",
         measures="drift: median relative difference of the vectors of an image, 0 for none",
         default=False,
         labels=False,
@@ -480,7 +480,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
 )
 
-DRIFT = "drift"  # the task that compares number formats, run with several of them
+DRIFT = "drift"  # the task that compares number formats and resizings, run with several of them
 COST = "cost"  # the task that measures what layers cost, which has a page of its own
 DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")

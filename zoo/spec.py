@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from layerboard.zoo.seen import Training
 
@@ -106,35 +106,34 @@ def stands_for_set(tap: str) -> bool:
 
 Layers = tuple[Layer, ...]  # in the order of a forward
 WHOLE_BACKBONE = Layer(-1)  # stands where a score is of no single layer
-_SIZED = re.compile(r"(.+)@([0-9]{1,6})px")
-_FORMATTED = re.compile(rf"(.+)@({'|'.join(get_args(Dtype))})")
+FAST_RESIZE = "fast-resize"
+_NAME = re.compile(rf"(.+?)(?:@([0-9]{{1,6}})px)?(?:@({'|'.join(get_args(Dtype))}))?(@{FAST_RESIZE})?")
 
 
-def sized_name(name: str, side: int) -> str:
-    """Name of a backbone that is evaluated at another input size than its own, beside it: `name@448px`."""
-    return f"{name}@{side}px"
+class NameParts(NamedTuple):
+    """What the name of a backbone tells, such as `dino-b16@448px@bfloat16@fast-resize`."""
 
+    entry: str  # as the registry has it
+    input_size: int | None = None  # side in pixels
+    dtype: Dtype | None = None
+    fast_resize: bool = False
 
-def split_size(name: str) -> tuple[str, int | None]:
-    """A backbone's name and the input size in pixels that it tells; None where it tells none."""
-    match = _SIZED.fullmatch(split_dtype(name)[0])
-    return (match[1], int(match[2])) if match else (split_dtype(name)[0], None)
+    @classmethod
+    def of(cls, name: str) -> "NameParts":
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return cls(name)
+        entry, size, dtype, fast = match.groups()
+        return cls(entry, int(size) if size else None, cast("Dtype | None", dtype), fast is not None)
 
-
-def split_dtype(name: str) -> tuple[str, Dtype | None]:
-    """A backbone's name and the number format that it ends with, as in `name@448px@bfloat16`, or None."""
-    match = _FORMATTED.fullmatch(name)
-    return (match[1], cast("Dtype", match[2])) if match else (name, None)
+    def __str__(self) -> str:
+        ends = self.input_size and f"{self.input_size}px", self.dtype, self.fast_resize and FAST_RESIZE
+        return "@".join([self.entry, *(end for end in ends if end)])
 
 
 def entry_name(name: str) -> str:
-    """Name of a backbone without input size and number format, as the registry has it."""
-    return split_size(name)[0]
-
-
-def unsized_name(name: str) -> str:
-    """Name of a backbone without an input size, but with its number format."""
-    return entry_name(name) + name.removeprefix(split_dtype(name)[0])
+    """Name of a backbone without what it is run at, as the registry has it."""
+    return NameParts.of(name).entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +183,9 @@ class BackboneSpec:
     those of the first stage. ``input_size`` is the side in pixels at which it is evaluated; every view scales
     with it. ``fixed_size`` says that it takes squares of that side only, not all multiples of the patch.
     ``shown`` are the layers that a file of ONNX gives, None for all that there are. ``dtype`` is the number
-    format in which it computes, as it is run. ``mean`` and ``std`` normalise RGB in [0, 1]. ``parameters``
-    are weights as it is run, without heads.
+    format in which it computes, and ``fast_resize`` whether its images are resized by torch
+    (`zoo.view.views.FastResized`), both as it is run. ``mean`` and ``std`` normalise RGB in [0, 1].
+    ``parameters`` are weights as it is run, without heads.
     """
 
     name: str
@@ -210,6 +210,7 @@ class BackboneSpec:
     fixed_size: bool = False
     shown: Layers | None = None
     dtype: Dtype = "float32"
+    fast_resize: bool = False
     interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)

@@ -153,7 +153,7 @@ def _spec(request: LoadRequest) -> BackboneSpec:
     from layerboard.benchmark.plan.sizes import at_size, split_variants, with_rule
     from layerboard.zoo.registry import find
 
-    ((name, size, dtype),) = split_variants([request.name])
+    ((name, size, dtype, fast),) = split_variants([request.name])
     if size is not None and request.input_size not in (None, size):
         raise InputError(f"{request.name!r} names an input size, and --input-size another; leave one out")
     if dtype is not None and request.dtype not in ("float32", dtype):
@@ -164,5 +164,6 @@ def _spec(request: LoadRequest) -> BackboneSpec:
         raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
     if request.weights is not None:
         specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
-    spec = replace(with_rule(specs[0], request.interpolation), dtype=dtype or request.dtype)
+    spec = with_rule(specs[0], request.interpolation)
+    spec = replace(spec, dtype=dtype or request.dtype, fast_resize=fast)
     return at_size(spec, request.input_size or size)

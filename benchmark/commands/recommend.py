@@ -17,7 +17,7 @@ from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.display import counted, score_text
 from layerboard.zoo.errors import InputError, require_known
 from layerboard.zoo.registry import all_specs
-from layerboard.zoo.spec import split_dtype, split_size
+from layerboard.zoo.spec import NameParts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -277,8 +277,9 @@ def code_of(pick: "Pick") -> str:
 def _call(name: str, column: "Column", row: "pd.Series") -> str:
     from layerboard.tasks.registry import TASKS
 
-    entry, size = split_size(name)
-    words = [repr(entry), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
+    entry, size, dtype, fast = NameParts.of(name)
+    name = str(NameParts(entry, fast_resize=fast))
+    words = [repr(name), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
     known = any(task.name == column.task for task in TASKS)  # not those of somebody's own
     if known and (row["pooling"] == "grid" or column.task == "retrieval"):
         words.append(f"task={column.task!r}")
@@ -287,6 +288,6 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
     usual = {spec.name: spec.input_size for spec in all_specs()}.get(entry)
     if size or usual not in (None, int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")
-    if dtype := split_dtype(name)[1]:
+    if dtype:
         words.append(f"dtype={dtype!r}")
     return f"layerboard.load({', '.join(words)})".replace("'", '"')

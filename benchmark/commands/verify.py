@@ -197,7 +197,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Request:
     """What to run so that a result is measured again, among other layers perhaps."""
     from layerboard.leaderboards.submission import public_name
-    from layerboard.zoo.spec import split_dtype, split_size
+    from layerboard.zoo.spec import NameParts
 
     row = result.records.iloc[0]
     own = {public_name(name): name for name in request.backbones}
@@ -205,7 +205,8 @@ def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Req
     same = {name: getattr(request, name) for name in ("data", "cache", "device")}
     same |= {"interpolation": row["interpolation"]} if row["interpolation"] else {}
     same |= {"compress" if is_compression(row["transform"]) else "transform": row["transform"] or ()}
-    same |= {} if split_size(row["backbone"])[1] else {"input_size": int(row["input_size"])}
-    same |= {} if split_dtype(row["backbone"])[1] else {"dtype": row["dtype"]}
+    parts = NameParts.of(row["backbone"])
+    same |= {} if parts.input_size else {"input_size": int(row["input_size"])}
+    same |= {} if parts.dtype else {"dtype": row["dtype"]}
     suite = _suite_of(result, request)
     return Request(names, row["task"], suite=suite, output=output, floor=False, examples=False, **same)

@@ -21,7 +21,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import Tiles, View
+from layerboard.zoo.view.views import View, tiles_of
 
 FAILURE = "failure"  # name of the array that stands in for a layer's measurements: why it has none, UTF-8
 
@@ -248,7 +248,7 @@ class MeasuredCollector(Collector):
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:
         """Consecutive images of one group, and where they are in the batch; an image of tiles comes alone."""
-        row, alone = 0, isinstance(self._view, Tiles)
+        row, alone = 0, tiles_of(self._view) is not None
         numbered = enumerate(batch.members)
         for _, together in groupby(numbered, key=lambda pair: (pair[1].group, pair[0] if alone else 0)):
             members = tuple(member for _, member in together)

@@ -1,5 +1,6 @@
 """The cost of a backbone, measured: forwards of growing batches, timed at every layer."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -33,8 +34,7 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
     time of a layer is from the start of a forward, normalisation included, to the moment when it is there.
     On a later visit one image and the best batch are timed once more; all else stays as it was found.
     """
-    spec = backbone.spec
-    layers = tuple(layer for layer in spec.layers if layer.index > 0)
+    spec, layers = backbone.spec, _scored(backbone)
     compiling = _compile(backbone, layers) if backbone.compiled else nan
     begin, waited = perf_counter(), _waited()
     timed = _again(backbone, layers, rule, former) if former else _growing(backbone, layers, rule)
@@ -67,6 +67,28 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
     )
 
 
+def best_batch(backbone: Backbone, rule: CostConfig) -> int:
+    """Images of a batch with the most images a second on a card, found as `measure_cost` finds it.
+
+    Batches grow while more than half of the card's memory is free: one of twice the size would fill it, and
+    a pass keeps more than a forward.
+    """
+
+    def has_room() -> bool:
+        free, whole = torch.cuda.mem_get_info(backbone.device)
+        return 2 * free > whole
+
+    layers = _scored(backbone)
+    if backbone.compiled:
+        _compile(backbone, layers)
+    timed = _growing(backbone, layers, rule, has_room)
+    return max(timed, key=lambda forwards: forwards.rate).batch
+
+
+def _scored(backbone: Backbone) -> Layers:
+    return tuple(layer for layer in backbone.spec.layers if layer.index > 0)
+
+
 def _compile(backbone: Backbone, layers: Layers) -> float:
     """Seconds until the graphs are there, of one image and of any number, so that no time has them in it."""
     begin = perf_counter()
@@ -94,12 +116,14 @@ def _again(backbone: Backbone, layers: Layers, rule: CostConfig, former: Measure
     )
 
 
-def _growing(backbone: Backbone, layers: Layers, rule: CostConfig) -> tuple[Timed, ...]:
+def _growing(
+    backbone: Backbone, layers: Layers, rule: CostConfig, has_room: Callable[[], bool] = lambda: True
+) -> tuple[Timed, ...]:
     """Forwards of one image, and of doubled batches as long as that pays, fits and does not take too long."""
     begin = perf_counter()
     timed = [_timed(backbone, 1, layers, rule)]
     limit = min(rule.seconds, rule.images * timed[0].whole)
-    while timed[-1].batch < LARGEST_BATCH:
+    while timed[-1].batch < LARGEST_BATCH and has_room():
         expected = 2 * (rule.warm_up + rule.rounds) * timed[-1].whole
         if perf_counter() - begin + expected > limit:
             break

@@ -185,6 +185,7 @@ class _Timings:
         cache.backbone()
         if not self._corrections.known(setup.spec.name):
             self._load = perf_counter() - begin
+        most = cache.batch_size  # found before anything is timed
         for _ in range(2):
             with TemporaryDirectory() as folder:
                 folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
@@ -195,7 +196,7 @@ class _Timings:
                 for name, store in folders.items():
                     size = sum(file.stat().st_size for file in store.glob("*"))
                     self._bytes[name] = size / images / len(setup.layers) / _kept_together(small, name)
-            count = min(max(int(BATCH_SECONDS / second), LEAST), setup.request.batch_size)
+            count = min(max(int(BATCH_SECONDS / second), LEAST), most)
         self._corrections.learn(_likeness(job), estimate.image_seconds(setup, job.pass_.source.view), second)
 
 

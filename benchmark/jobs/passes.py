@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 
@@ -10,8 +11,10 @@ from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollec
 from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
 from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassResult, run_pass
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.benchmark.extraction.timing import best_batch
 from layerboard.benchmark.jobs.job import Job, Setup
 from layerboard.benchmark.plan.plan import VECTORS
+from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.task import Task
 from layerboard.tasks.transforms import components
 from layerboard.zoo.features.backbone import Backbone
@@ -28,7 +31,8 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     try:
         backbone = cache.backbone()
         refusals = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
-        results = [*_shown(job, [each for each in listeners if not refusals[each.name]], backbone, report)]
+        listening = [each for each in listeners if not refusals[each.name]]
+        results = [*_shown(job, listening, backbone, cache.batch_size, report)]
     except Exception as error:
         failures = [failure(error, name, task, NO_MEMORY_FORWARD) for task in job.pass_.tasks]
         return PassResult(failures=tuple(failures))
@@ -70,7 +74,9 @@ def _collector(job: Job, task: Task) -> Collector | None:
     return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, components(task.transform))
 
 
-def _shown(job: Job, listeners: Listeners, backbone: Backbone, report: Reporter) -> Iterator[PassResult]:
+def _shown(
+    job: Job, listeners: Listeners, backbone: Backbone, batch_size: int, report: Reporter
+) -> Iterator[PassResult]:
     """The pass for all listeners, if what they need fits into memory together.
 
     Where one needs all images of a group at once, whose attention maps together would not fit, those that
@@ -80,7 +86,7 @@ def _shown(job: Job, listeners: Listeners, backbone: Backbone, report: Reporter)
     of_maps = [each for each, own in taps if "probabilities" in own]
     others = [each for each in listeners if each not in of_maps]
     whole = any(each.collector.whole for each in others)  # vectors do not depend on the batch
-    spec, source, request = backbone.spec, job.source, job.setup.request
+    spec, source = backbone.spec, job.source
     largest = max(len(group.samples) for group in source.groups)
     tokens = spec.prefix_tokens + (spec.input_size // spec.patch_size) ** 2
     fitting = max(1, ATTENTION_BYTES // (4 * (spec.heads or 1) * tokens**2))  # images, float32
@@ -89,8 +95,8 @@ def _shown(job: Job, listeners: Listeners, backbone: Backbone, report: Reporter)
         if sitting:
             images = replace(source, joint=source.joint and whole and sitting is not of_maps)
             maps = any(each in of_maps for each in sitting)
-            size = min(request.batch_size, fitting) if maps else request.batch_size
-            yield run_pass(images, sitting, backbone, size, request.workers, report)
+            size = min(batch_size, fitting) if maps else batch_size
+            yield run_pass(images, sitting, backbone, size, job.setup.request.workers, report)
 
 
 class BackboneCache:
@@ -110,6 +116,14 @@ class BackboneCache:
         if isinstance(self._loaded, Exception):
             raise self._loaded
         return self._loaded
+
+    @cached_property
+    def batch_size(self) -> int:
+        """Images per batch of its passes; raises as `backbone` does."""
+        backbone, request = self.backbone(), self.setup.request
+        if request.batch_size == "auto" and backbone.device.type == "cuda":
+            return best_batch(backbone, CostTask.configs["standard"])
+        return request.batch
 
 
 def load_backbone(setup: Setup) -> Backbone:

@@ -105,7 +105,7 @@ class LoadedBackbone:
         else:
             refused = {layer: reason for layer in wanted if (reason := backbone.refusal([layer]))}
             asked = [layer for layer in wanted if layer not in refused]
-            source, size = replace(source, view=view_for(spec, source.view)), request.batch_size
+            source, size = replace(source, view=view_for(spec, source.view)), request.batch
             events = batches(source, range(source.shards), size, spec.input_size, request.workers)
             title, images = f"{spec.name}  {task}", len(source.samples)
             with self.report.bar(title, images, "images") as advance:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 from layerboard.benchmark.engines.progress import Reporter
@@ -13,9 +13,10 @@ from layerboard.benchmark.request import Request
 from layerboard.tasks.sets import sets_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs, find
-from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype
+from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype, NameParts
 
-Ways = Mapping[Dtype, tuple[int | None, ...]]  # input sizes by number format; None for a backbone's own
+Way = tuple[Dtype, bool]  # number format, and whether images are resized by torch
+Ways = Mapping[Way, tuple[int | None, ...]]  # input sizes; None for a backbone's own
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -27,21 +28,21 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     specs = with_weights(specs, request.weights)
     if request.floor and not any(spec.is_floor for spec in specs):
         specs += _floors_for(specs, suite)
-    usual: Ways = dict.fromkeys(request.dtype, request.input_size or (None,))
+    usual: Ways = dict.fromkeys(product(request.dtype, _resizings(request)), request.input_size or (None,))
     every = [*named.values()] or [usual]
-    dtypes = dict.fromkeys(dtype for ways in every for dtype in ways)
+    dtypes = dict.fromkeys(dtype for ways in every for dtype, _ in ways)
     # the floors have all sizes that any backbone has, in one format
-    floors: Ways = {next(iter(dtypes)): (*dict.fromkeys(chain(*(chain(*each.values()) for each in every))),)}
+    sizes = (*dict.fromkeys(chain(*(chain(*each.values()) for each in every))),)
+    floors: Ways = {(next(iter(dtypes)), False): sizes}
     placed: list[tuple[BackboneSpec, int | None]] = []
     for spec in (with_rule(spec, request.interpolation) for spec in specs):
         ways = floors if spec.is_floor else named.get(spec.name, usual)
-        for dtype, sizes in ways.items():
+        for (dtype, fast), sizes in ways.items():
             variants, lines = at_sizes(spec, sizes, named=bool(named) or len(sizes) > 1)
-            shown = len(dtypes) > 1 and dtype != "float32" and not spec.is_floor
-            placed += [
-                (replace(each, name=f"{each.name}@{dtype}" if shown else each.name, dtype=dtype), size)
-                for each, size in variants
-            ]
+            named_dtype = dtype if len(dtypes) > 1 and dtype != "float32" and not spec.is_floor else None
+            for each, size in variants:
+                name = str(NameParts(each.name, dtype=named_dtype, fast_resize=fast))
+                placed.append((replace(each, name=name, dtype=dtype, fast_resize=fast), size))
             for line in lines:
                 report.say(line)
     for spec, asked in {(spec.entry, spec.input_size): (spec, asked) for spec, asked in placed}.values():
@@ -61,21 +62,28 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[BackboneSpec], dict[str, Ways]]:
     """The backbones that patterns stand for, and by name what these end with (``@448px``, ``@bfloat16``)."""
     split = split_variants(patterns)
-    specs = find(tuple(dict.fromkeys(pattern for pattern, *_ in split)), cache_dir=request.cache)
-    if not any(size or dtype for _, size, dtype in split):
+    specs = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
+    if not any(ends for parts in split for ends in parts[1:]):
         return specs, {}
-    if request.input_size and any(size for _, size, _ in split):
+    if request.input_size and any(parts.input_size for parts in split):
         raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
-    if request.dtype != ("float32",) and any(dtype for *_, dtype in split):
+    if request.dtype != ("float32",) and any(parts.dtype for parts in split):
         raise InputError("--backbones names formats (NAME@bfloat16); leave these or --dtype out")
-    named: dict[str, dict[Dtype, tuple[int | None, ...]]] = {}
-    for pattern, size, dtype in split:
+    if request.fast_resize and any(parts.fast_resize for parts in split):
+        raise InputError("--backbones names NAME@fast-resize; leave these or --fast-resize out")
+    named: dict[str, dict[Way, tuple[int | None, ...]]] = {}
+    for pattern, size, dtype, fast in split:
         for spec in find([pattern], cache_dir=request.cache):
             ways = named.setdefault(spec.name, {})
-            for each in (dtype,) if dtype else request.dtype:
+            for way in product([dtype] if dtype else request.dtype, [True] if fast else _resizings(request)):
                 sizes = (size,) if size else request.input_size or (None,)
-                ways[each] = (*dict.fromkeys((*ways.get(each, ()), *sizes)),)
+                ways[way] = (*dict.fromkeys((*ways.get(way, ()), *sizes)),)
     return specs, {**named}
+
+
+def _resizings(request: Request) -> tuple[bool, ...]:
+    """Whether images are resized by torch, of a backbone whose name does not tell."""
+    return (False, True) if request.fast_resize else (False,)
 
 
 def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:

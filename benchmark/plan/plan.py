@@ -15,7 +15,7 @@ from layerboard.tasks.sources import ANY_SIZE
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.view.views import Tiles, View, WholeFrame
+from layerboard.zoo.view.views import Tiles, View, WholeFrame, fast_resized
 
 VECTORS = "vectors"  # what keeps vectors of a pass; what is fed for a task has the name of its listener
 
@@ -92,11 +92,14 @@ class Plan:
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:
-    """A view at a backbone's input size; whole frames in tiles where it takes images of one size only."""
+    """A view as a backbone is shown it: at its input size, resized as it says.
+
+    Whole frames come in tiles where it takes images of one size only.
+    """
     scaled = view.scaled(spec.input_size, spec.patch_size)
     if spec.fixed_size and isinstance(scaled, WholeFrame):
-        return Tiles(max(scaled.short, spec.input_size), spec.input_size, spec.patch_size)
-    return scaled
+        scaled = Tiles(max(scaled.short, spec.input_size), spec.input_size, spec.patch_size)
+    return fast_resized(scaled) if spec.fast_resize else scaled
 
 
 def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
@@ -112,7 +115,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     Raises InputError for an unknown task, one that no protocol speaks of, or without data, and for no task.
     """
     asked, locations = find_tasks(recipe.tasks), recipe.location.by_protocol
-    if len({spec.dtype for spec in recipe.backbones}) > 1:
+    if len({(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}) > 1:
         asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
     for task in asked if recipe.tasks else ():
         protocols = [at.protocol for at in locations]

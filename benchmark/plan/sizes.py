@@ -8,19 +8,13 @@ from pathlib import Path
 from layerboard.benchmark.plan.plan import Plan, view_for
 from layerboard.benchmark.request import InterpolationChoice
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Dtype, sized_name, split_dtype, split_size
+from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, NameParts
 from layerboard.zoo.view.geometry import nearest_multiple
 
 
-def split_variants(patterns: Sequence[str]) -> list[tuple[str, int | None, Dtype | None]]:
-    """Names of backbones, and the input sizes and number formats that they end with.
-
-    A directory is called as it is called.
-    """
-    return [
-        (text, None, None) if Path(text).is_dir() else (*split_size(text), split_dtype(text)[1])
-        for text in patterns
-    ]
+def split_variants(patterns: Sequence[str]) -> list[NameParts]:
+    """Names of backbones, and what they end with; a directory is called as it is called."""
+    return [NameParts(text) if Path(text).is_dir() else NameParts.of(text) for text in patterns]
 
 
 def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
@@ -41,7 +35,7 @@ def at_sizes(
 ) -> tuple[list[tuple[BackboneSpec, int | None]], list[str]]:
     """A backbone once at each size, with the size that was asked for, and in words what is left out.
 
-    At its own size, or where sizes are not ``named``, it keeps its name; at the others `zoo.spec.sized_name`
+    At its own size, or where sizes are not ``named``, it keeps its name; at the others `zoo.spec.NameParts`
     gives it one. InputError is raised where it takes images of one size only, and none of these is it.
     """
     placed: dict[int, tuple[BackboneSpec, int | None]] = {}
@@ -53,7 +47,7 @@ def at_sizes(
         elif side in placed:
             lines.append(f"{spec.name}: {placed[side][1]} and {size} px are both {side} px to it, run once")
         else:
-            name = sized_name(spec.name, side) if named and side != spec.input_size else spec.name
+            name = str(NameParts(spec.name, side)) if named and side != spec.input_size else spec.name
             placed[side] = replace(spec, name=name, input_size=side), size
     if not placed:
         at_size(spec, sizes[0])  # says why

@@ -12,7 +12,7 @@ import pandas as pd
 
 from layerboard.leaderboards.display import metric_rank, task_display, task_rank
 from layerboard.leaderboards.records.key import keys_of
-from layerboard.zoo.spec import FAMILIES, FLOORS, entry_name, split_size, stands_for_set
+from layerboard.zoo.spec import FAMILIES, FLOORS, NameParts, entry_name, stands_for_set
 
 RANDOM, PIXELS = FLOORS  # families that nobody learned: independent draws of random features, raw pixels
 SOURCE = ["task", "dataset", "protocol", "data"]  # what tells what a record was measured on
@@ -45,7 +45,7 @@ class BoardBackbone:
     def rank(self) -> tuple[int, str, int, str]:
         """Sort key: families in their order, then by name, the sizes of one backbone from the smallest on."""
         family = self.family if self.family in FAMILIES else "other"
-        entry, size = split_size(self.name)
+        entry, size, *_ = NameParts.of(self.name)
         return ([*FAMILIES].index(family), entry, size or 0, self.name)
 
 

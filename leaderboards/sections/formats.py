@@ -1,4 +1,4 @@
-"""The section on number formats: scores and vectors of the same backbone in each of those that were run."""
+"""The section on number formats and resizing: scores and vectors of one backbone in each way it was run."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -13,58 +13,64 @@ from layerboard.leaderboards.sections.provenance import units_text
 from layerboard.leaderboards.sections.transforms import difference_text, side_text
 from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
 from layerboard.tasks.registry import DRIFT
-from layerboard.zoo.spec import Dtype, split_dtype
+from layerboard.zoo.spec import Dtype, NameParts
 
 FAR = 0.01  # relative difference that readers should know of
 
 NOTE = """\
-The same backbones in several number formats. In the other tables each has a row of its own (`@bfloat16`;
-without a suffix it is float32); `amp-` keeps weights in float32 and shortens products (autocast).
-`difference` is the best layer in the format less the best one in the widest format that was run, in points,
-with its 95 % interval over the same items, not corrected for multiple comparisons; both layers were chosen on
-these items. `at the same layer` keeps the layer that is best in the widest format."""
+The same backbones in several number formats, or on images that torch resized (`@fast-resize`) and Pillow. In
+the other tables each has a row of its own (`@bfloat16`; without a suffix it is float32, and Pillow); `amp-`
+keeps weights in float32 and shortens products (autocast). `reference` is the widest format that was run, by
+Pillow if it was. `difference` is the best layer less the best one of the reference, in points, with its 95 %
+interval over the same items, not corrected for multiple comparisons; both layers were chosen on these items.
+`at the same layer` keeps the layer that is best in the reference."""
 
 DRIFT_NOTE = """\
-How far vectors move: the median over images of the length of the difference, relative to the vector in the
-widest format, in percent; in brackets the largest of an image. `beyond 1 %` is the first layer whose
-median is."""
+How far vectors move: the median over images of the length of the difference, relative to the vector of the
+reference, in percent; in brackets the largest of an image. `beyond 1 %` is the first layer whose median
+is."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
-    """Backbones that were run in a wider number format, too: by name, the name of the widest."""
-    widths = {name: split_dtype(name)[1] or "float32" for name in board.labels}
-    names = sorted(widths, key=lambda name: get_args(Dtype).index(widths[name]))
-    widest: dict[str, str] = {}
-    for name in names:
-        widest.setdefault(split_dtype(name)[0], name)
-    pairs = {name: widest[split_dtype(name)[0]] for name in board.labels}
-    return {name: wide for name, wide in pairs.items() if name != wide}
+    """Backbones that were run in a wider format or resized by Pillow, too: by name, that of the reference."""
+    every = {name: NameParts.of(name) for name in board.labels}
+
+    def way(name: str) -> tuple[bool, int]:
+        parts = every[name]
+        return parts.fast_resize, get_args(Dtype).index(parts.dtype or "float32")
+
+    references: dict[tuple[str, int | None], str] = {}
+    for name in sorted(every, key=way):
+        references.setdefault(every[name][:2], name)
+    pairs = {name: references[parts[:2]] for name, parts in every.items()}
+    return {name: reference for name, reference in pairs.items() if name != reference}
 
 
 def format_blocks(board: Board) -> list[Block]:
-    """The section on number formats; nothing where each backbone was run in one."""
+    """The section on number formats and resizing; nothing where each backbone was run in one way."""
     formats = formats_of(board)
     rows = [row for column in board.columns for row in _scores(board, column, formats)] if formats else []
     if not formats or not (rows or len(board.drifts)):
         return []
-    blocks: list[Block] = [Heading(2, "Number formats"), said(NOTE)]
+    blocks: list[Block] = [Heading(2, "Number formats and resizing"), said(NOTE)]
     if rows:
-        blocks.append(Table(pd.DataFrame(rows), left=2, caption="Scores in other number formats", head=1))
+        caption = "Scores in other formats and resizings"
+        blocks.append(Table(pd.DataFrame(rows), left=2, caption=caption, head=1))
     return [*blocks, *_drift_blocks(board, formats)]
 
 
 def _scores(board: Board, column: Column, formats: dict[str, str]) -> Iterator[dict[str, str]]:
     scored = set(column.candidates["backbone"])
-    for name, wide in formats.items():
-        if {name, wide} <= scored:
-            before, after = (best_side(column.candidates, each) for each in (wide, name))
+    for name, reference in formats.items():
+        if {name, reference} <= scored:
+            before, after = (best_side(column.candidates, each) for each in (reference, name))
             same = [side for side in sides_of(column.candidates, name) if side.layer == before.layer]
             change, *others = differences_of(column, [after, *same], before, board.items)
             yield {
                 "column": column.heading,
                 "backbone": board.labels[name],
-                "widest format": side_text(before),
-                "this format": side_text(after),
+                "reference": side_text(before),
+                "this one": side_text(after),
                 "difference": difference_text(change),
                 "at the same layer": difference_text(others[0] if others else None),
             }

@@ -13,7 +13,7 @@ from layerboard.leaderboards.scores.differences import Difference, best_side, di
 from layerboard.leaderboards.sections.transforms import difference_text
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Block, Heading, Table, said
-from layerboard.zoo.spec import unsized_name
+from layerboard.zoo.spec import NameParts
 
 CEILING_NOTE = """\
 The resolution of the feature grid limits the scores of dense tasks. The ceiling is the score of the
@@ -118,7 +118,7 @@ def by_size(board: Board) -> tuple[BySize, ...]:
     """Every backbone of several input sizes, by column and backbone in the order of the tables."""
     names: dict[str, list[str]] = {}
     for backbone in board.scored_backbones:
-        names.setdefault(unsized_name(backbone.name), []).append(backbone.name)
+        names.setdefault(_unsized(backbone.name), []).append(backbone.name)
     several = {entry: sized for entry, sized in names.items() if len(sized) > 1}
     rows = []
     for column in board.columns if several else ():
@@ -132,6 +132,10 @@ def by_size(board: Board) -> tuple[BySize, ...]:
                 same = _same(column, [at.name for at in sizes])
                 rows.append(BySize(column, entry, tuple(sizes), gain, same))
     return tuple(rows)
+
+
+def _unsized(name: str) -> str:
+    return str(NameParts.of(name)._replace(input_size=None))
 
 
 def size_columns(rows: Sequence[BySize]) -> tuple[tuple[int, ...], ...]:
@@ -173,7 +177,7 @@ def size_blocks(board: Board) -> list[Block]:
     if not rows:
         return []
     columns = size_columns(rows)
-    names = {backbone: unsized_name(backbone.name) for backbone in board.backbones}
+    names = {backbone: _unsized(backbone.name) for backbone in board.backbones}
     labels = {name: replace(backbone, name=name).label for backbone, name in names.items()}
     body = []
     for row in rows:

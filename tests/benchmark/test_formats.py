@@ -1,4 +1,4 @@
-"""Number formats: runs in several, what the page says of them, and whether two backbones are one."""
+"""Number formats and resizings: runs in several, what the page says, and whether two backbones are one."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 import layerboard
 from layerboard.benchmark.commands.parity import parting
+from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.jobs import prepare
 from layerboard.benchmark.plan.suites import MINI_SUITE
@@ -81,6 +82,37 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
 
 def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
     return [*format_blocks(Board.of(records, items=place / "out" / "items"))]
+
+
+def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"data": data, "fast_resize": True, "layers": "3,final", "input_size": 96}
+    records = run(tmp_path, ["mini-fs"], "knn", "cluster-object", **options)
+    assert records.attrs["failures"] == []
+    scored = records[records["task"] != "drift"].groupby(["backbone", "task"]).size()
+    assert scored["mini-fs"].equals(scored["mini-fs@fast-resize"])
+    drifts = records[(records["task"] == "drift") & (records["metric"] == "drift")]
+    assert {*zip(drifts["backbone"], drifts["other"], strict=True)} == {("mini-fs@fast-resize", "mini-fs")}
+    assert 0 < drifts["value"].max() < 0.05
+    scores, *_ = [block.frame for block in _blocks(records, tmp_path) if isinstance(block, Table)]
+    assert {*scores["backbone"]} == {"mini-fs@fast-resize"}
+
+    place = tmp_path / "out"
+    said = command(capsys, "compare", "mini-fs", "mini-fs@fast-resize", "-o", place)
+    assert (said.code, "mini-fs@fast-resize" in said.out) == (0, True)
+    alone, cache = tmp_path / "alone", tmp_path / "cache"
+    run(alone, ["mini-fs@fast-resize"], "knn", data=data, cache=cache)
+    (pick,) = recommended(RecommendRequest(tasks="knn", output=alone / "out")).picks
+    assert 'layerboard.load("mini-fs@fast-resize", ' in code_of(pick)
+
+
+def test_load_and_parity_resize_as_the_name_says(photos: Path, tmp_path: Path) -> None:
+    images = sorted(photos.rglob("*.JPEG"))[:4]
+    plain, fast = (layerboard.load(f"mini-fs{end}", layer=3, cache=tmp_path) for end in ("", "@fast-resize"))
+    assert 0 < float((plain(images) - fast(images)).norm() / plain(images).norm()) < 0.05
+    found = layerboard.parity("mini-fs", "mini-fs@fast-resize", images=photos, cache=tmp_path)
+    assert found.parts_at == "0"
 
 
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:

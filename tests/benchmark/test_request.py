@@ -78,6 +78,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("dtype", ("float32,bfloat16",), "float32,bfloat16", ("float32", "bfloat16")),
     ("store_dtype", ("float16",), "float16", "float16"),
     ("batch_size", ("3",), 3, 3),
+    ("batch_size", ("auto",), "auto", "auto"),
     ("workers", ("2",), 2, 2),
     ("layers", ("4,8-12,final",), "4,8-12,final", "4,8-12,final"),
     ("taps", ("mlp,block",), ["mlp", "block"], ("block", "mlp")),
@@ -116,9 +117,9 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("engine", "dask", "--engine takes auto, local, processes or ray; found 'dask'"),
     ("dtype", "float64", "--dtype takes auto, or some of float32, amp-bfloat16, float16, bfloat16; found"),
     ("store_dtype", None, "--store-dtype takes float32 or float16; found None"),
-    ("batch_size", 0, "--batch-size takes a whole number of at least 1; found 0"),
-    ("batch_size", None, "--batch-size takes a whole number of at least 1; found None"),
-    ("batch_size", "64", "--batch-size takes a whole number of at least 1; found '64'"),
+    ("batch_size", 0, "--batch-size takes auto, or a whole number of at least 1; found 0"),
+    ("batch_size", None, "--batch-size takes auto, or a whole number of at least 1; found None"),
+    ("batch_size", "6.4", "--batch-size takes auto, or a whole number of at least 1; found '6.4'"),
     ("workers", -1, "--workers takes a whole number of at least 1; found -1"),
     ("limit", 1.5, "--limit takes a whole number of at least 1; found 1.5"),
     ("limit", True, "--limit takes a whole number of at least 1; found True"),
@@ -217,7 +218,14 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    named = {name for name, *_ in EXAMPLES} | {"floor", "examples", "again", "copies", "compile"}
+    named = {name for name, *_ in EXAMPLES} | {
+        "floor",
+        "examples",
+        "again",
+        "copies",
+        "compile",
+        "fast_resize",
+    }
     assert named == {one.name for one in fields(Request)}
 
 

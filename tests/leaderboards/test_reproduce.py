@@ -149,6 +149,7 @@ def test_other_rules_take_one_place(rule, layer, measured):
     "change",
     [
         {"backbone": "dino-b8"},
+        {"backbone": "dino-b16@fast-resize"},
         {"task": "cluster-image"},
         {"dataset": "mine"},
         {"protocol": "paper"},

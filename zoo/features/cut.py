@@ -17,7 +17,7 @@ from layerboard.zoo.features.census import Census
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.photos import as_seen, decoding, open_file
-from layerboard.zoo.view.views import Tiles, View
+from layerboard.zoo.view.views import View, tiles_of
 
 # What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
 # mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`).
@@ -109,7 +109,7 @@ class CutBackbone:
             rendered = ((self.view.render(image), image.size) for image in seen)
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
-                if not isinstance(self.view, Tiles):
+                if (cut := tiles_of(self.view)) is None:
                     yield self._pooled(self._show(torch.cat(pixels)))
                     continue
                 if self.pooling == "cls":
@@ -117,7 +117,7 @@ class CutBackbone:
                         f"{self.spec.name} is shown images in tiles, which have no one class token"
                     )
                 for tiles, size in zip(pixels, sizes, strict=True):
-                    grid = self.view.assemble(self._show(tiles).grid, self.view.geometry(size).size)
+                    grid = cut.assemble(self._show(tiles).grid, self.view.geometry(size).size)
                     yield self._pooled(LayerFeatures(self.layer, None, grid[None]))
 
     def _pooled(self, features: LayerFeatures) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
-from layerboard.zoo.view.views import Letterbox, Resized, Stretch, crop_to_box, to_tensor
+from layerboard.zoo.view.views import Letterbox, Part, Resize, Resized, Stretch, crop_to_box, to_tensor
 
 # Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly.
 IMAGENET_MEAN = (124, 116, 104)
@@ -94,6 +94,13 @@ class CornerSquare:
         return self.multiple * ceil(self.side / self.multiple) - self.side
 
 
+def _unfiltered(image: Image.Image, size: tuple[int, int], part: Part) -> Tensor:
+    """The whole of an image, which is the only part asked for, resized as OpenCV does by default."""
+    pixels = to_tensor(image)[None].float()
+    resized = functional.interpolate(pixels, size=size[::-1], mode="bilinear", align_corners=False)
+    return resized[0].round().clamp(0, 255).to(torch.uint8)
+
+
 @dataclass(frozen=True, slots=True)
 class ScriptFrame(Resized):
     """Shorter side to ``short``, the longer one in proportion, down to a multiple of ``step``.
@@ -116,8 +123,6 @@ class ScriptFrame(Resized):
         long = max(step, step * int(short * max(size) / min(size) / step))
         return (long, short) if size[0] >= size[1] else (short, long)
 
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        image = crop_to_box(image, box)
-        pixels, sides = to_tensor(image)[None].float(), self._resized(image.size)[::-1]
-        resized = functional.interpolate(pixels, size=sides, mode="bilinear", align_corners=False)
-        return resized.round().clamp(0, 255).to(torch.uint8)
+    @property
+    def resize(self) -> Resize:
+        return _unfiltered

@@ -7,7 +7,9 @@ Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does no
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, floor, gcd
 from typing import Protocol, Self
 
@@ -15,10 +17,15 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
+from torch.nn import functional
 
 from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
 
 REFERENCE_SIZE = 224  # input size in pixels for which the sizes of the protocols are stated
+
+Part = tuple[int, int, int, int]  # left, top, right and bottom in pixels
+# gives the part of an image that was resized to (width, height), uint8 [3 height width]
+Resize = Callable[[Image.Image, tuple[int, int], Part], Tensor]
 
 
 def to_tensor(image: Image.Image) -> Tensor:
@@ -35,8 +42,8 @@ def crop_to_box(image: Image.Image, box: Box | None) -> Image.Image:
 
 
 def resized_part(
-    image: Image.Image, size: tuple[int, int], part: tuple[int, int, int, int], resampling: Image.Resampling
-) -> Image.Image:
+    image: Image.Image, size: tuple[int, int], part: Part, resampling: Image.Resampling
+) -> Tensor:
     """What ``image.resize(size, resampling).crop(part)`` gives, to the bit, for less work.
 
     Columns are resized for the rows that matter, rows for the columns of the part alone. Pillow takes the
@@ -45,7 +52,7 @@ def resized_part(
     """
     rows_first = image.height - size[1] > 2 * max(0, image.width - size[0])  # of Pillow 13, for tall images
     if part == (0, 0, *size) or rows_first:
-        return image.resize(size, resampling).crop(part)
+        return to_tensor(image.resize(size, resampling).crop(part))
     (left, first), (right, last) = part[:2], part[2:]
     x, x_end, start, end = _exact_edges(image.width, size[0], left, right)
     y, y_end, top, bottom = _exact_edges(image.height, size[1], first, last)
@@ -56,7 +63,7 @@ def resized_part(
     image = image.crop((left - x, 0, right - x, height))
     box = (0, top - row, right - left, bottom - row)
     image = image.resize((right - left, y_end - y), resampling, box)
-    return image.crop((0, first - y, right - left, last - y))
+    return to_tensor(image.crop((0, first - y, right - left, last - y)))
 
 
 def _exact_edges(length: int, resized: int, start: int, stop: int) -> tuple[int, int, float, float]:
@@ -65,6 +72,26 @@ def _exact_edges(length: int, resized: int, start: int, stop: int) -> tuple[int,
     step //= step & -step  # its odd part
     start, stop = start - start % step, min(resized, step * ceil(stop / step))
     return start, stop, start * length / resized, stop * length / resized
+
+
+def torch_part(image: Image.Image, size: tuple[int, int], part: Part, mode: str) -> Tensor:
+    """The part of an image that torch resizes by the filter of that name, anti-aliased when it shrinks.
+
+    The filters are Pillow's, their weights are rounded in another way.
+    """
+    left, top, right, bottom = part
+    pixels = to_tensor(image)[None]
+    resized = functional.interpolate(pixels, size=size[::-1], mode=mode, antialias=True)
+    return resized[0, :, top:bottom, left:right]
+
+
+BICUBIC: Resize = partial(resized_part, resampling=Image.Resampling.BICUBIC)
+BILINEAR: Resize = partial(resized_part, resampling=Image.Resampling.BILINEAR)
+LANCZOS: Resize = partial(resized_part, resampling=Image.Resampling.LANCZOS)
+BY_TORCH: Mapping[Resize, Resize] = {  # torch has no Lanczos
+    BICUBIC: partial(torch_part, mode="bicubic"),
+    BILINEAR: partial(torch_part, mode="bilinear"),
+}
 
 
 class View(Protocol):
@@ -86,6 +113,10 @@ class Resized(ABC):
     __slots__ = ()
 
     @abstractmethod
+    def scaled(self, input_size: int, multiple: int) -> Self:
+        """See `View`."""
+
+    @abstractmethod
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height that an image of that width and height is shown at."""
 
@@ -94,8 +125,9 @@ class Resized(ABC):
         return resized, (0, 0)
 
     @property
-    def _resampling(self) -> Image.Resampling:
-        return Image.Resampling.BICUBIC
+    def resize(self) -> Resize:
+        """How images are resized."""
+        return BICUBIC
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         width, height = resized = self._resized(cropped_size(size, box)[0])
@@ -104,16 +136,15 @@ class Resized(ABC):
         content = (max(0, left), max(0, top), min(view[0], left + width), min(view[1], top + height))
         return Geometry(scale, offset, view, content)
 
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+    def render(self, image: Image.Image, box: Box | None = None, resize: Resize | None = None) -> Tensor:
         image = crop_to_box(image, box)
         size = self._resized(image.size)
         (width, height), (left, top) = self._frame(size)
-        x, y = max(0, -left), max(0, -top)
-        part = (x, y, min(size[0], width - left), min(size[1], height - top))
-        image = resized_part(image, size, part, self._resampling)
-        if (width, height) != image.size:  # black around it
-            image = image.crop((-left - x, -top - y, width - left - x, height - top - y))
-        return to_tensor(image)[None]
+        part = (max(0, -left), max(0, -top), min(size[0], width - left), min(size[1], height - top))
+        pixels = (resize or self.resize)(image, size, part)
+        left, top = max(0, left), max(0, top)
+        around = (left, width - left - pixels.shape[2], top, height - top - pixels.shape[1])
+        return (functional.pad(pixels, around) if any(around) else pixels)[None]  # black
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +184,29 @@ class Mirrored:
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         return self.view.render(image, box).flip(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class FastResized:
+    """What another view shows, resized by torch: in less time, some pixels a grey level or two apart."""
+
+    view: Resized
+
+    def scaled(self, input_size: int, multiple: int) -> "FastResized":
+        return FastResized(self.view.scaled(input_size, multiple))
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        return self.view.geometry(size, box)
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        return self.view.render(image, box, BY_TORCH[self.view.resize])
+
+
+def fast_resized(view: View) -> View:
+    """The view resized by torch; the view itself where torch has no filter like its own."""
+    if isinstance(view, Mirrored):
+        return Mirrored(fast_resized(view.view))
+    return FastResized(view) if isinstance(view, Resized) and view.resize in BY_TORCH else view
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +266,8 @@ class Stretch(Resized):
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
     @property
-    def _resampling(self) -> Image.Resampling:
-        return Image.Resampling.BILINEAR if self.bilinear else Image.Resampling.BICUBIC
+    def resize(self) -> Resize:
+        return BILINEAR if self.bilinear else BICUBIC
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         return self.side, self.side
@@ -247,8 +301,8 @@ class Letterbox(Resized):
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
     @property
-    def _resampling(self) -> Image.Resampling:
-        return Image.Resampling.LANCZOS if self.lanczos else Image.Resampling.BICUBIC
+    def resize(self) -> Resize:
+        return LANCZOS if self.lanczos else BICUBIC
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         long = max(size)
@@ -330,8 +384,8 @@ class Tiles(Resized):
         )
         return tuple((left, top) for top in tops for left in lefts)
 
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        (pixels,) = Resized.render(self, image, box)
+    def render(self, image: Image.Image, box: Box | None = None, resize: Resize | None = None) -> Tensor:
+        (pixels,) = Resized.render(self, image, box, resize)
         corners, tile = self.corners((pixels.shape[2], pixels.shape[1])), self.tile
         return torch.stack([pixels[:, top : top + tile, left : left + tile] for left, top in corners])
 
@@ -344,3 +398,9 @@ class Tiles(Resized):
             row, column = top // stride, left // stride
             out[row : row + cells, column : column + cells] = grid
         return out
+
+
+def tiles_of(view: View) -> Tiles | None:
+    """The tiles that a view cuts images into, if it does, however it resizes them."""
+    view = view.view if isinstance(view, FastResized) else view
+    return view if isinstance(view, Tiles) else None

@@ -18,7 +18,7 @@ from layerboard.tasks.feeds import GRIDS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Shown, Visitor
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import Tiles
+from layerboard.zoo.view.views import FastResized, Tiles, View
 from tests.benchmark.doubles import CountingBackbone, source
 from tests.benchmark.engines.test_progress import Heard
 from tests.benchmark.extraction.test_one_pass import MeanMeasurer, MeanProblem, listeners
@@ -99,8 +99,9 @@ def test_batches_after_it_are_small_from_the_start(tmp_path: Path) -> None:
     assert [size for size in backbone.batches if size > backbone.room] == [8, 4]
 
 
-def test_tiles_of_an_image_stay_together(tmp_path: Path) -> None:
-    src = source([[10, 11], [20, 21, 22]], view=Tiles(64, 32, 8), per_shard=2, size=(96, 64))
+@pytest.mark.parametrize("view", [Tiles(64, 32, 8), FastResized(Tiles(64, 32, 8))], ids=repr)
+def test_tiles_of_an_image_stay_together(tmp_path: Path, view: View) -> None:
+    src = source([[10, 11], [20, 21, 22]], view=view, per_shard=2, size=(96, 64))
     whole, halved = (
         listeners(src, tmp_path / "whole", True)[1:],
         listeners(src, tmp_path / "halved", True)[1:],

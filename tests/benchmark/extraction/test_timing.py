@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from layerboard.benchmark.extraction import timing
-from layerboard.benchmark.extraction.timing import measure_cost
+from layerboard.benchmark.extraction.timing import best_batch, measure_cost
 from layerboard.tasks.analyses.cost import CostConfig
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.spec import Layer
@@ -146,6 +146,29 @@ def test_on_a_card_the_largest_batch_is_the_last_that_fits(
     batch, reason = timing._largest(card, (), 4, 1000.0)
     assert batch == expected
     assert reason == ("" if expected else "4096 images fit; larger batches were not tried")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (lambda batch: 1.0, 64),  # whatever the batch: 64 images are the first to fill half of the memory
+        (lambda batch: max(1, batch / 8), 8),
+    ],
+)
+def test_a_card_says_which_batch_is_fastest_and_keeps_half_of_its_memory(
+    monkeypatch: pytest.MonkeyPatch, seconds: Callable[[int], float], expected: int
+) -> None:
+    shown: list[int] = []
+
+    def forward(backbone: object, pixels: int, layers: tuple[Layer, ...]) -> list[float]:
+        shown.append(pixels)
+        return [seconds(pixels)] * len(layers)
+
+    monkeypatch.setattr(timing, "_forward", forward)
+    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (128 - shown[-1], 128))
+    assert best_batch(CountingBackbone(device=torch.device("cuda")), RULE) == expected
+    assert max(shown) <= 64
 
 
 def test_other_errors_are_not_taken_for_lack_of_memory(measured) -> None:  # type: ignore[no-untyped-def]

@@ -25,6 +25,7 @@ from layerboard.tasks.protocols import PAPER
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES
+from tests.benchmark.doubles import CountingBackbone
 from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 
 
@@ -76,10 +77,29 @@ def test_fingerprints_follow_from_what_they_are_made_of(data: Path, tmp_path: Pa
 
     usual = prints()
     assert prints() == usual
-    assert prints(batch_size=3, workers=2, device="cpu") == usual
+    assert prints(batch_size=3, workers=2, device="cpu") == prints(batch_size="auto") == usual
     assert prints(poolings="cls")[0] != usual[0]
     assert prints(poolings="cls")[1] == usual[1]  # grids are not pooled
     assert all(a != b for a, b in zip(prints(layers="1"), usual, strict=True))
+
+
+def test_a_card_is_asked_for_its_batch_once_a_backbone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def best_batch(backbone: object, _: object) -> int:
+        asked.append(backbone)
+        return 256
+
+    card, cpu = (CountingBackbone(device=torch.device(name)) for name in ("cuda", "cpu"))
+    monkeypatch.setattr(passes, "best_batch", best_batch)
+    setup = prepared(planned(data, "knn"), tmp_path, batch_size="auto").backbones[0].setup
+    for backbone, size in ((card, 256), (cpu, 64)):
+        monkeypatch.setattr(passes, "load_backbone", lambda _, backbone=backbone: backbone)
+        cache = passes.BackboneCache(setup)
+        assert [cache.batch_size, cache.batch_size] == [size, size]
+    assert asked == [card]
 
 
 def test_one_name_in_two_views_is_two_passes(data: Path) -> None:

@@ -13,7 +13,7 @@ from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.reproduce import reproduce
 from layerboard.leaderboards.scores.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.sizes import AtSize, by_size, size_columns
-from layerboard.zoo.spec import split_size
+from layerboard.zoo.spec import NameParts
 from tests.leaderboards.builder import floor, frame, layers, measured
 from tests.leaderboards.shown import render_page
 from tests.leaderboards.test_reproduce import README, final
@@ -126,9 +126,9 @@ def test_sizes_of_one_backbone_stand_together_from_the_smallest_on() -> None:
 
 
 def test_only_a_size_is_taken_for_one() -> None:
-    assert split_size("dino-b16@448px") == ("dino-b16", 448)
+    assert NameParts.of("dino-b16@448px") == ("dino-b16", 448, None, False)
     for name in ("dino-b16", "owner/name@448", "owner/name@1f0px", "@448px"):
-        assert split_size(name) == (name, None)
+        assert NameParts.of(name) == NameParts(name)
 
 
 def test_published_numbers_stand_beside_the_size_that_they_name() -> None:

@@ -14,7 +14,7 @@ from layerboard.zoo.features.cut import CutBackbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import FitLongSide, ResizeCrop, Tiles
+from layerboard.zoo.view.views import FastResized, FitLongSide, ResizeCrop, Tiles
 from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
@@ -103,6 +103,8 @@ def test_grids_keep_their_places_also_of_tiles(loader: Loader) -> None:
     assert tiled(photos()[:1]).shape == (1, 18, 16, 96)
     first = cut(view.render(photos()[0])[:1])[0]
     torch.testing.assert_close(tiled(photos()[:1])[0, :8, :8], first, rtol=1e-5, atol=1e-5)
+    fast = CutBackbone(loader(spec), Layer(2), "grid", FastResized(view))
+    torch.testing.assert_close(fast(photos()[:1]), tiled(photos()[:1]), rtol=0.1, atol=0.1)
     with pytest.raises(InputError, match="in tiles, which have no one class token"):
         CutBackbone(loader(spec), Layer(2), "cls", view)(photos()[:1])
 

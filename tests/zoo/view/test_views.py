@@ -12,17 +12,22 @@ from PIL import Image
 from torch import Tensor
 
 from layerboard.zoo.view.photos import as_seen, open_file
+from layerboard.zoo.view.released import CornerSquare, OfTokens, ScriptFrame
 from layerboard.zoo.view.views import (
+    FastResized,
     FitLongSide,
     Letterbox,
     LoweredSquare,
     Mirrored,
     ResizeCrop,
+    Stretch,
     ThumbnailCrop,
     Tiles,
     View,
     WholeFrame,
+    fast_resized,
     nearest_multiple,
+    tiles_of,
 )
 
 Array = NDArray[np.float64]
@@ -39,6 +44,10 @@ VIEWS: tuple[View, ...] = (
     Tiles(448, 224, multiple=16),
     Mirrored(ResizeCrop(256, 224)),
     Mirrored(Letterbox(224)),
+    FastResized(ResizeCrop(256, 224)),
+    FastResized(Letterbox(224)),
+    FastResized(Tiles(448, 224, multiple=16)),
+    Mirrored(FastResized(Stretch(224, bilinear=True))),
 )
 SIZES = ((500, 375), (375, 500), (300, 300), (641, 427), (120, 90))
 
@@ -68,9 +77,8 @@ def centroid(pixels: Tensor) -> Array:
 
 def whole(view: View, tiles: Tensor, size: tuple[int, int]) -> Tensor:
     """Rendered pixels as one image [3 height width]."""
-    if not isinstance(view, Tiles):
-        return tiles[0]
-    return view.assemble(tiles.permute(0, 2, 3, 1), size).permute(2, 0, 1)
+    cut = tiles_of(view)
+    return tiles[0] if cut is None else cut.assemble(tiles.permute(0, 2, 3, 1), size).permute(2, 0, 1)
 
 
 @pytest.mark.parametrize("box", [None, (60.2, 40.7, 430.0, 330.0)])
@@ -115,6 +123,30 @@ def test_a_mirrored_view_shows_the_same_pixels_from_the_other_side() -> None:
     image, view = noise((90, 120)), ResizeCrop(256, 224)
     assert torch.equal(Mirrored(view).render(image).flip(-1), view.render(image))
     assert Mirrored(view).scaled(64, 8) == Mirrored(view.scaled(64, 8))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [ResizeCrop(256, 224), Letterbox(224), Tiles(448, 224), WholeFrame(240, 16), Stretch(224, bilinear=True)],
+    ids=repr,
+)
+@pytest.mark.parametrize("size", SIZES)
+def test_torch_resizes_to_pixels_two_grey_levels_apart_at_most(
+    view: ResizeCrop | Letterbox | Tiles | WholeFrame | Stretch, size: tuple[int, int]
+) -> None:
+    image, fast = noise(size), FastResized(view)
+    apart = (view.render(image).int() - fast.render(image).int()).abs()
+    assert 0 < int(apart.max()) <= 2
+    assert fast.geometry(size) == view.geometry(size)
+    assert fast.scaled(64, 8) == FastResized(view.scaled(64, 8))
+
+
+def test_views_that_torch_cannot_show_stay_as_they_are() -> None:
+    released = (CornerSquare(512), OfTokens(Stretch(480), 60), ScriptFrame(480, 64))
+    for view in (Letterbox(224, lanczos=True), ThumbnailCrop(224, 224), *released):
+        assert fast_resized(view) is view
+    crop = ResizeCrop(256, 224)
+    assert fast_resized(Mirrored(crop)) == Mirrored(FastResized(crop)) != Mirrored(crop)
 
 
 def test_sizes_of_a_mini_backbone() -> None:
