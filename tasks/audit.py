@@ -159,20 +159,20 @@ def _pairs(
 ) -> tuple[Integers, Floats, Floats]:
     """Pairs of duplicates [pairs 2] of two units, how much nearer than usual they are, and their cosines.
 
-    They have nearly one hash, or are nearer in the median backbone than neighbours are, or are neighbours of
-    which one shows the middle of the other.
+    Their small pictures are copies, or they are much nearer in the median backbone than neighbours are, or
+    they are neighbours of which one shows the middle of the other.
     """
     small = [np.asarray(Image.fromarray(each).resize(near_duplicates.SMALL)) for each in pictures]
-    hashed = near_duplicates.pairs_by_hash(*near_duplicates.difference_hashes(np.stack(small)))
+    copied = near_duplicates.copied_pictures(np.stack(small))
     neighbours = [near_duplicates.near_pairs(nearby, np.inf) for nearby in every]
-    pairs = np.unique(np.concatenate([hashed, *neighbours]), axis=0)
+    pairs = np.unique(np.concatenate([copied, *neighbours]), axis=0)
     pairs = pairs[np.not_equal(*units[pairs].T)]
     usual = np.array([near_duplicates.usual_distance(nearby) for nearby in every])[:, None]
     distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
     # where all images are alike none is nearer than usual
     relative = np.median(np.divide(distances, usual, out=np.ones_like(distances), where=usual > 0), axis=0)
     count = len(pictures)
-    alike = (relative <= near_duplicates.SHARE) | np.isin(pairs @ [count, 1], hashed @ [count, 1])
+    alike = (relative <= near_duplicates.SHARE) | np.isin(pairs @ [count, 1], copied @ [count, 1])
     alike[~alike] = show_the_same(pictures, pairs[~alike])
     return pairs[alike], 1 - relative[alike], 1 - np.median(distances, axis=0)[alike]
 

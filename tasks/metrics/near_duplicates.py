@@ -1,7 +1,6 @@
-"""Copies of images in a collection: by a hash of their gradients, and by the cosine of their vectors.
+"""Copies of images in a collection: by small grey pictures of them, and by the cosine of their vectors.
 
-The hash is the difference hash: whether each of 8 x 8 cells of a small grey picture is brighter than its left
-neighbour.
+A difference hash finds candidates: whether each of 8 x 8 cells is brighter than its left neighbour.
 """
 
 from collections.abc import Sequence
@@ -11,40 +10,46 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 
 BITS = 64
 SMALL = (9, 8)  # width and height of the grey picture that is hashed
 NEAREST_BITS = 8  # bits at most by which the hashes of copies differ, of 64
 SHARE = 0.3  # of what is usual between two images, bits or distances, from which on they are no copies
+ALIKE = 0.95  # correlation from which on pictures of nearly one hash are copies
 USUAL = 3  # the neighbour whose distance is usual, in the median of all images: few have so many copies
 PAIRS = 1 << 16  # random pairs that tell by how many bits images differ
 
 
-def difference_hashes(grey: NDArray[np.uint8]) -> tuple[Mask, Mask]:
-    """The hashes of small grey pictures [images 8 9], and of these mirrored: [images 64] each."""
-    hashes = (picture[:, :, 1:] > picture[:, :, :-1] for picture in (grey, grey[:, :, ::-1]))
-    plain, mirrored = (each.reshape(len(grey), BITS) for each in hashes)
-    return plain, mirrored
+def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
+    """Pairs [pairs 2], first and second by place, of small grey pictures [pictures 8 9] that are copies.
 
-
-def pairs_by_hash(plain: Mask, mirrored: Mask) -> Integers:
-    """Pairs [pairs 2] of images, first and second by place, whose hashes nearly agree, also mirrored.
-
-    They differ by at most `NEAREST_BITS`, or by `SHARE` of what random pairs do where that is less: hashes of
-    flat pictures all agree. Images of one hash are each a pair with the first of them alone.
+    Their hashes nearly agree and they correlate, or one and the mirrored other. Hashes differ by at most
+    `NEAREST_BITS`, or by `SHARE` of what random pairs do where that is less: hashes of flat pictures all
+    agree. Pictures of one hash are each a pair with the first of them alone.
     """
+    both = grey, grey[:, :, ::-1]
+    plain, mirrored = ((each[:, :, 1:] > each[:, :, :-1]).reshape(len(grey), BITS) for each in both)
     _, first, alike = np.unique(np.packbits(plain, axis=1), axis=0, return_index=True, return_inverse=True)
     signs = [2 * each[first].astype(np.float32) - 1 for each in (plain, mirrored)]
     random = np.random.default_rng(0).integers(0, len(plain), (2, PAIRS if len(plain) else 0))
     apart = (plain[random[0]] != plain[random[1]]).sum(axis=1)[random[0] != random[1]]
     most = min(NEAREST_BITS, SHARE * np.median(apart)) if len(apart) else 0
-    pairs = [np.stack([first[alike], np.arange(len(plain))], axis=1)]
+    found = [np.stack([first[alike], np.arange(len(plain))], axis=1)]
     for rows in chunks(len(first), len(first)):
         bits = [(BITS - signs[0][rows] @ each.T) / 2 for each in signs]
-        pairs.append(first[np.argwhere(np.minimum(*bits) <= most) + np.array([rows.start, 0])])
-    return _ordered(np.concatenate(pairs))
+        found.append(first[np.argwhere(np.minimum(*bits) <= most) + np.array([rows.start, 0])])
+    pairs = _ordered(np.concatenate(found))
+    units = [_standardised(each) for each in both]
+    correlation = [np.einsum("nd,nd->n", units[0][pairs[:, 0]], each[pairs[:, 1]]) for each in units]
+    return pairs[np.maximum(*correlation) >= ALIKE]
+
+
+def _standardised(grey: NDArray[np.uint8]) -> Floats:
+    """Pictures as vectors of mean 0 and length 1; of length 0 where they are flat."""
+    values = grey.reshape(len(grey), -1) - grey.mean(axis=(1, 2))[:, None]
+    return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1))
 
 
 def usual_distance(found: Neighbours) -> float:
