@@ -156,7 +156,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
         title = "no scores; what analyses found is on pages of their own, in the folder tables"
-        return Result(title=title, frame=nothing, table=nothing)
+        return Result(title=title, frame=nothing, table=nothing, notes=unscored(board))
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     notes = (*answer_notes(answers), *unscored(board), *disturbed)
