@@ -117,6 +117,7 @@ class InstancesTask(VectorTask):
         if isinstance(data, Instances):
             return super().by(protocol, data, row)
         task = super().by(protocol, data.images.serving("instances"), row)
+        assert isinstance(task, cls)
         return replace(task, shown=data.sources) if data.probe.view == task.config.view else task
 
     @cached_property
