@@ -157,8 +157,10 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
         title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
-        title = "no scores; what analyses found is on pages of their own, in the folder tables"
-        return Result(title=title, frame=nothing, table=nothing, notes=unscored(board))
+        reasons = unscored(board)
+        analyses = "; what analyses found is on pages of their own, in the folder tables"
+        title = "no scores" if reasons else f"no scores{analyses}"
+        return Result(title=title, frame=nothing, table=nothing, notes=reasons)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     notes = (*answer_notes(answers), *unscored(board), *disturbed)
