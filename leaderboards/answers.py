@@ -179,10 +179,10 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def unscored(board: Board) -> tuple[str, ...]:
-    """A sentence for each transform or compression of which a task has no score at all: the first reason."""
-    rows = board.measured[(board.measured["transform"] != "") & board.measured["primary"].astype(bool)]
+    """A sentence for each task, transform or compression that has no score at all: the first reason."""
+    rows = board.measured[board.measured["primary"].astype(bool)]
     return tuple(
-        f"No score of {task} with {transform}: {part['reason'].iloc[0]}."
+        f"No score of {task}{f' with {transform}' if transform else ''}: {part['reason'].iloc[0]}."
         for (transform, task), part in rows.groupby(["transform", "task"], sort=False)
         if part["value"].isna().all()
     )

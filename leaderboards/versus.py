@@ -73,6 +73,7 @@ class Match:
     which: Which  # ``best``: each one's best block; ``same``: all blocks at equal shares of the depth
     rows: tuple[Versus, ...]
     left_out: tuple[str, ...]  # one sentence for each task that could not be compared
+    better: tuple[str, ...] = ()  # scores that other poolings than those compared reach, with their layers
 
 
 def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
@@ -97,7 +98,19 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
         raise InputError(f"{names[0]} and {names[1]} cannot be compared: {reasons}")
     corrected = holm(np.array([versus.p for versus in compared]))
     together = (replace(versus, p_corrected=float(p)) for versus, p in zip(compared, corrected, strict=True))
-    return Match(names, which, tuple(together), tuple(dict.fromkeys(left_out)))
+    return Match(names, which, tuple(together), tuple(dict.fromkeys(left_out)), _better(board, compared))
+
+
+def _better(board: Board, compared: Sequence[Versus]) -> tuple[str, ...]:
+    """The scores that other poolings of the backbones reach in what was compared, in words."""
+    poolings = {column.key: column.better_poolings for column in board.columns}
+    headings = {versus.column.key: versus.column.heading for versus in compared}
+    return tuple(
+        f"{name} {score_text(side.score)} on {heading} ({side.layer}/{side.depth}, {side.pooling})"
+        for key, heading in headings.items()
+        for name in (compared[0].first.backbone, compared[0].second.backbone)
+        if (side := poolings[key].get(name))
+    )
 
 
 def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -> None:
@@ -219,7 +232,8 @@ def conclusion(result: Match) -> str:
         return shown
     known = any(not math.isnan(versus.held_out) for versus in result.rows)
     alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""
-    return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}"
+    better = f" Other poolings score higher: {'; '.join(result.better)}." if result.better else ""
+    return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}{better}"
 
 
 def _where(result: Match, higher: str) -> str:

@@ -34,6 +34,7 @@ from layerboard.zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
 UNDEFINED = "features do not vary or are not finite"  # why two layers have no CKA
+TOO_FEW = f"CKA needs {SMALLEST_BATCH} images that can be read"  # why no layers have
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +145,13 @@ class CkaTask(ComparisonTask, FedTask):
         ]
         members = [row for row in there if not backbones[row].refusal]
         value = error = np.zeros((0, 0))
-        if members:
+        few = "" if any(self.grams.batches_of(backbones[0].of_source.shown)) else TOO_FEW
+        if members and not few:
             value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling)
         owner = np.repeat(members, [len(backbones[row].layers) for row in members])
         for first, second in combinations_with_replacement(there, 2):
             layers, others = backbones[first].layers, backbones[second].layers
-            reason = backbones[first].refusal or backbones[second].refusal
+            reason = backbones[first].refusal or backbones[second].refusal or few
             values = errors = np.full((len(layers), len(others)), np.nan)
             if not reason:
                 block = np.ix_(owner == first, owner == second)

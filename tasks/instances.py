@@ -1,7 +1,7 @@
 """Images that show the same thing: found among all others, and told by a threshold of the cosine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -18,8 +18,10 @@ from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers
 from layerboard.tasks.metrics.instances import NEGATIVES, NONE, Pairs, Retrieved, retrieve
 from layerboard.tasks.metrics.ranking import cosine
-from layerboard.tasks.sources import CHUNK, chunks
-from layerboard.tasks.task import VectorTask
+from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.registry import TaskEntry
+from layerboard.tasks.sources import CHUNK, ProbedClasses, chunks
+from layerboard.tasks.task import Task, VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.view.views import ResizeCrop, View
 
@@ -97,6 +99,7 @@ class InstancesTask(VectorTask):
 
     data: Instances
     config: InstancesConfig
+    shown: tuple[Source, ...] = ()  # that show its images to tasks of classes; () for sources of its own
     configs: ClassVar = {
         "standard": InstancesConfig(
             ResizeCrop(short=256, crop=224), cutoffs=(1, 5, 10), rates=(0.01, 0.001), precisions=(0.99, 0.9)
@@ -105,9 +108,26 @@ class InstancesTask(VectorTask):
     keeps_examples = True
     scorer = "instances"
 
+    @classmethod
+    def by(cls, protocol: EvaluationProtocol, data: Instances | ProbedClasses, row: TaskEntry) -> Task:
+        """The task on images of things, or of classes; raises InputError where none asks for another.
+
+        Images of classes are seen by the pass of tasks of classes, where these show them in the same way.
+        """
+        if isinstance(data, Instances):
+            return super().by(protocol, data, row)
+        task = super().by(protocol, data.images.serving("instances"), row)
+        assert isinstance(task, cls)
+        return replace(task, shown=data.sources) if data.probe.view == task.config.view else task
+
     @cached_property
     def _parts(self) -> dict[str, tuple[Instance, ...]]:
         """The images of each source, by its name: what is looked for, and queries that nobody looks for."""
+        if self.shown:
+            by_key = {image.sample.key: image for image in self.data.images}
+            return {
+                source.name: tuple(by_key[sample.key] for sample in source.samples) for source in self.shown
+            }
         ranked = tuple(image for image in self.data.images if image.part != "query")
         asking = tuple(image for image in self.data.images if image.part == "query")
         parts = {"database": ranked, "queries": asking}
@@ -120,13 +140,15 @@ class InstancesTask(VectorTask):
 
     @cached_property
     def vector_sources(self) -> tuple[Source, ...]:
+        if self.shown:
+            return self.shown
         groups = {name: chunks([each.sample for each in part], CHUNK) for name, part in self._parts.items()}
         return tuple(Source(*source, self.config.view, skip_unreadable=True) for source in groups.items())
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
-        return self.vector_sources[:1]
+        return self.shown or self.vector_sources[:1]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -134,7 +156,7 @@ class InstancesTask(VectorTask):
 
     @property
     def products(self) -> int:
-        return len(self._images) * len(self.vector_sources[0].samples)
+        return len(self._images) * sum(image.part != "query" for image in self._images)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Recall at k, mAP and R-precision of the queries, and what thresholds do, in percent."""

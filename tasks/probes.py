@@ -189,8 +189,7 @@ class LabelledTask(VectorTask):
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
-        sources = (self.data.probe, self.data.rest, self.data.val)
-        return tuple(source for source in sources if source is not None)
+        return self.data.sources
 
     @cached_property
     def fingerprint(self) -> str:

@@ -191,6 +191,7 @@ TASKS: tuple[TaskEntry, ...] = (
             *("AUROC", "AP", "F1max", "pixel AUROC", "AU-PRO", "AU-PRO 0.05", "pixel F1max"),
             *("AUROC 1-shot", "AUROC 4-shot", "memory"),
         ),
+        at_best=("memory",),
         asks="Do the patches of a defect differ from those of images without one?",
         measures="AUROC: pairs of a defective and a good image of which the defective one is farther from "
         "the reference images",

@@ -98,6 +98,11 @@ class ProbedClasses(ProbedImages):
     val: Source | None  # the images that are tested; None where these are the training images
     split = "train-probe"
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Sources of all images, each once."""
+        return tuple(source for source in (self.probe, self.rest, self.val) if source is not None)
+
 
 @dataclass(frozen=True)
 class ClusteredRegions:

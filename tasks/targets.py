@@ -134,7 +134,8 @@ class TargetTask(VectorTask):
         if len(fold) >= LEAST and min(learnt, default=0) >= 2 <= len(tested):
             return ""
         return (
-            f"{LEAST} images that can be read are needed, some of them to learn from; there are {len(fold)}"
+            f"{LEAST} images that can be read are needed, some of them to learn from, in another fold or "
+            f"group than those that are tested; there are {len(fold)}"
         )
 
     @cached_property

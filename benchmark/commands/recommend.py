@@ -129,6 +129,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     limited, or nothing within the limits.
     """
     from layerboard.benchmark.plan.facts import known_facts
+    from layerboard.leaderboards.answers import unscored
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.limits import candidates_of
     from layerboard.leaderboards.recommendation import Recommendation, compared, least_loss, picks_of
@@ -151,7 +152,11 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
+    reasons = unscored(board.only(board.records[board.records["task"].isin([each.task for each in columns])]))
+    if all(rows.empty for rows in every.values()):
+        raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
     candidates, left_out = _within(every, request)
+    left_out += reasons
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
@@ -188,8 +193,8 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
     ceilings = {name: getattr(request, f"max_{name}") for name in ("ms", "dim", "parameters", "bytes")}
     candidates, left_out = {}, []
     for column, rows in every.items():
-        if rows.empty:
-            raise InputError(f"no backbone has a score in {column.heading}")
+        if rows.empty:  # the notes say why
+            continue
         candidates[column], reasons = within(rows, ceilings, commercial=request.licence == "commercial")
         if candidates[column].empty:
             raise InputError(f"nothing is within the limits for {column.heading}: {'; '.join(reasons)}")

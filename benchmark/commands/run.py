@@ -79,10 +79,13 @@ def run_command(given: RunForm) -> int:
         summary = carry_out(request, report)
     for line in _summary(summary):
         report.say(line)
-    if len((answered := answers_to(summary.board)).frame):
+    answered = answers_to(summary.board)
+    if len(answered.frame):
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
         where = f"{_short(pages[-1])} has every layer" if pages else ""
         say(f"\n{answered.text()}\nRead on: {where}; `layerboard show` prints this again.")
+    elif answered.notes:
+        say("\n".join(answered.notes))
     return exit_code(summary.done.failures)
 
 

@@ -251,15 +251,20 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
 )
 
 
+def _number(value: float, scale: str) -> str:
+    """A number with the places that it needs: a cosine needs more than a percent."""
+    places = 4 if scale != "percent" else 3 if abs(value) < 1 else 2
+    return f"{value:.{places}f}"
+
+
 def _print(report: "ScoreReport") -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column(escape(report.grid.corner), overflow="fold")
     for column in report.grid.columns:
         table.add_column(escape(column), justify="right")
-    places = 2 if report.scale == "percent" else 4
     for name, cells in report.grid.rows.items():
         words = ("" if cell is None else cell for cell in cells)
-        texts = (f"{word:.{places}f}" if isinstance(word, float) else str(word) for word in words)
+        texts = (_number(word, report.scale) if isinstance(word, float) else str(word) for word in words)
         table.add_row(escape(name), *texts)
     console = PrintableConsole()
     # a table that is wider than the screen keeps its digits; the terminal wraps its lines

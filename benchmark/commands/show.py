@@ -104,12 +104,14 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
     boards = boards_of(records, request.output, request.suite)
     require_known("task", request.tasks, sorted(set(records["task"])))
     answered = {board.suite: answers_to(board, request.tasks) for board in boards}
+    reasons = [note for each in answered.values() for note in each.notes]
     if request.failures:
         answered = {board.suite: _with_failures(answered[board.suite], board, request) for board in boards}
     answered = {name: each for name, each in answered.items() if len(each.frame)}
     answered = {name: each for name, each in answered.items() if "task" in each.frame} or answered
     if not answered:
-        raise InputError("no backbone has a score; analyses have pages of their own, in the folder tables")
+        analyses = "no backbone has a score; analyses have pages of their own, in the folder tables"
+        raise InputError(" ".join(reasons).removesuffix(".") or analyses)
     return answered
 
 
@@ -155,8 +157,10 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
         title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
-        title = "no scores; what analyses found is on pages of their own, in the folder tables"
-        return Result(title=title, frame=nothing, table=nothing)
+        reasons = unscored(board)
+        analyses = "; what analyses found is on pages of their own, in the folder tables"
+        title = "no scores" if reasons else f"no scores{analyses}"
+        return Result(title=title, frame=nothing, table=nothing, notes=reasons)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     notes = (*answer_notes(answers), *unscored(board), *disturbed)

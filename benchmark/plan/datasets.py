@@ -137,8 +137,8 @@ def _readers_of(
     if role == "weights":
         return [lambda: None]
     if at.images and role in OWN_ROLES:
-        own = ((name, data.serving(role)) for name, data in read_own().items() if named or role == data.role)
-        return [partial(_own, at, data, name) for name, data in own if data is not None]
+        own = [(name, data) for name, data in read_own().items() if named or role == data.role]
+        return [partial(_own, at, data, role, name) for name, data in own if data.serving(role) is not None]
     if at.data is None:
         return []
     if role in READERS:
@@ -147,10 +147,13 @@ def _readers_of(
     return [partial(lambda entry: entry.read(folder).limited(limit), entry) for entry in ENTRIES[role](at)]
 
 
-def _own(at: DataLocation, data: Data, name: str) -> Data | ProbedImages:
-    if isinstance(data, Classification | Unlabelled):
-        return _probed(at, data, name)
-    return data.limited(at.limit).named(name)
+def _own(at: DataLocation, data: Data, role: Role, name: str) -> Data | ProbedImages:
+    """A dataset of the user's own for tasks of a role; images of classes show what things they are, too."""
+    served = data if isinstance(data, Classification) else data.serving(role)
+    if isinstance(served, Classification | Unlabelled):
+        return _probed(at, served, name)
+    assert served is not None
+    return served.limited(at.limit).named(name)
 
 
 def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:

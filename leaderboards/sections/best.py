@@ -191,9 +191,9 @@ def _enough_text(first: str, second: str, number: float, column: Column) -> str:
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     there, both = float(column.best["n"].max()), f"{labels[first]}, {labels[second]}"
     if number <= there:
-        return f"the {there:,.0f} that there are ({both})"
+        return f"the {there:,.0f} images that there are ({both})"
     if number > MANY:
-        return f"more than {MANY:,} ({both})"
+        return f"more than {MANY:,} images ({both})"
     digits = 1 - math.floor(math.log10(number))
     return f"{round(number, digits):,.0f} images ({both})"
 

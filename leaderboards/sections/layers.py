@@ -28,7 +28,7 @@ chosen over the random halves (if at least {least}). """
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
-KINDS = "By kind, at the best layer overall:"
+KINDS = "{metric} by kind, at the best layer overall:"
 OF_KEYPOINTS = """\
 By kind, at the best layer overall: difference of viewpoint and of scale, truncation, occlusion, and
 keypoints whose target image also shows a repeated part that may be confused with them."""
@@ -69,7 +69,7 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     if not kinds.empty:
         turned = {*kinds["kind"]} & {*tables.TURNS}
         known = f"{OF_KEYPOINTS}\n{AZIMUTHS}" if turned else OF_KEYPOINTS
-        note = said(known if {*kinds["kind"]} <= {*tables.KIND_NAMES} else KINDS)
+        note = said(known if {*kinds["kind"]} <= {*tables.KIND_NAMES} else KINDS, metric=column.metric)
         blocks += [note, Table(kinds, left=1, caption=f"{column.heading} by kind")]
     return blocks
 

@@ -140,10 +140,19 @@ def kind_table(column: Column) -> pd.DataFrame:
 
 
 def at_best_table(column: Column) -> pd.DataFrame:
-    """Metrics that are of the best layer alone, there; a column a backbone, empty without such metrics."""
+    """Metrics that are of the best layer alone, there; a column a backbone, empty without such metrics.
+
+    Where one is of each kind, it has no row of all.
+    """
     names = task_display(column.task).at_best
-    rows = column.at_best[column.at_best["metric"].isin(names)]
-    there = [name for name in names if name in set(rows["metric"])]
+    kinds = {str(metric): kind_of(column.task, str(metric)) for metric in column.at_best["metric"]}
+    wholes = {metric: metric.removesuffix(f" {kind}") if kind else metric for metric, kind in kinds.items()}
+    parted = {wholes[metric] for metric, kind in kinds.items() if kind}
+    rows = column.at_best
+    there = sorted(
+        (metric for metric, whole in wholes.items() if whole in names and metric not in parted),
+        key=lambda metric: (names.index(wholes[metric]), natural(metric)),
+    )
     # a cosine needs more places than a percent
     return _by_backbone(column, rows, "metric", there, lambda value: fixed(value, 3 if abs(value) < 1 else 1))
 

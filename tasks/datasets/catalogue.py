@@ -41,13 +41,21 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     A folder in one of the `LAYOUTS` is read as that, unless labels are given, be they none. Where copies are
     asked for, all images that are found are taken for themselves.
     """
-    if labelling.copies:
-        return copies_of(read_own(location, labelling._replace(copies=False)))
-    if location.startswith(PREFIX):
-        return read_hub_dataset(location)
+    data: Data
     folder = Path(location)
-    readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
-    return readers[0](folder) if readers else read_folder(folder, labelling)
+    if labelling.copies:
+        data = copies_of(read_own(location, labelling._replace(copies=False, groups=None)))
+    elif location.startswith(PREFIX):
+        data = read_hub_dataset(location)
+    else:
+        readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
+        data = readers[0](folder) if readers else read_folder(folder, labelling)
+    if labelling.groups is not None and data.role in ("instances", "defects"):
+        raise InputError(
+            f"--groups is for images with classes, numbers or labels, and {location} is taken for "
+            f"{data.role}; leave it out, or name things in a column label and run --tasks instances"
+        )
+    return data
 
 
 class State(Enum):

@@ -221,7 +221,12 @@ def _classes(
         notes += [f"{further:,} images of further splits left out"] if further else []
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     groups = {file.path: file.group for file in files if file.group}
-    return classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)
+    data = classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)
+    if not data.untestable:
+        return data
+    said = {classed.EVERY: f"no image can be tested, which {data.untestable}"}
+    remarks = [said.get(remark, remark) for remark in data.coverage.remarks]
+    return replace(data, coverage=replace(data.coverage, remarks=tuple(remarks)))
 
 
 def _targets(

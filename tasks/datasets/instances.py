@@ -104,10 +104,14 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
     asking = [pair for pair in zip(every, sought(every), strict=True) if pair[0].asks]
     alone = [image.sample.key for image, number in asking if not number]
     if len(alone) == len(asking):
+        outside = " of another group" if any(image.group for image in every) else ""
+        without = f"{counted(len(alone), 'query', 'queries')} without another{outside} ({some(alone, 2)})"
         raise InputError(
-            f"expected a query and another image of one thing in {where}, found "
-            f"{counted(len(asking), 'query', 'queries')} without another ({some(alone, 2)})"
+            f"expected a query and another image of one thing{outside} in {where}, found "
+            f"{without if alone else 'no query'}"
         )
+    if len({image.thing for image in every}) < 2:
+        raise InputError(f"expected images of two things, or distractors, in {where}, found one thing")
     counts = (
         Count("things", len({image.thing for image in every} - {""})),
         Count("queries", len(asking) - len(alone)),

@@ -22,6 +22,7 @@ PARTED = "|"  # stands between the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of columns that pandas writes the numbers of rows in
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+")  # a number as half of the world writes it
+_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # which may as well be a whole number
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 
 
@@ -208,8 +209,10 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
     for row in table.rows if columns.role == "numbers" else ():
         for name, cell in zip(columns.names, columns.cells(row), strict=True):
             if cell and not _NUMBER.fullmatch(cell):
-                point = f"write {cell.replace(',', '.')}" if _WITH_COMMA.fullmatch(cell) else ""
-                cure = point or "leave the cell empty to leave the image out"
+                cure = "leave the cell empty to leave the image out"
+                if _WITH_COMMA.fullmatch(cell):
+                    whole = f", or {cell.replace(',', '')} if it parts thousands"
+                    cure = f"write {cell.replace(',', '.')}{whole if _OF_THOUSANDS.fullmatch(cell) else ''}"
                 raise InputError(
                     f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
                     f"{cell!r}; {cure}"
@@ -239,6 +242,11 @@ def targets_of(
     groups = tuple(file.group or file.path for file in files)
     if any(file.split for file in files):
         fold = np.array([ALWAYS_TRAINING if file.split == TRAIN else 0 for file in files], np.int64)
+    elif len({*groups}) < 2:
+        raise InputError(
+            f"expected images of two groups in {name}, since none is tested by its own group, found "
+            f"{counted(len(files), 'image')} of one"
+        )
     else:
         fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))
     kind = ImageNumbers if columns.role == "numbers" else ImageLabels

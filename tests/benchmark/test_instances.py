@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests import fakes
-from tests.benchmark.runs import answer, command, once, run
+from tests.benchmark.runs import Tally, answer, command, once, run
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,22 @@ def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp
         "each image looks for all others of its thing that are not of its group"
         in grouped["coverage"].iloc[0]
     )
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_class_folders_are_shown_once_to_tasks_of_classes_and_of_things(shop: Path, tmp_path: Path) -> None:
+    folder, table = shop / "database", tmp_path / "things.csv"
+    with Tally().watching() as tally:
+        records = run(tmp_path, ["mini-fs"], "knn", "instances", images=[folder])
+    assert sum(tally.rows.values()) == 9
+    files = [path.relative_to(folder) for path in sorted(folder.rglob("*.JPEG"))]
+    table.write_text("\n".join(["file,group", *(f"{path},{path.parts[0]}" for path in files)]))
+    by_table = run(tmp_path / "table", ["mini-fs"], "instances", images=[folder], labels=table)
+    scores = [
+        frame[frame["task"] == "instances"].set_index(["metric", "pooling", "layer"])["value"].sort_index()
+        for frame in (records, by_table)
+    ]
+    pd.testing.assert_series_equal(*scores, rtol=0, atol=1e-4)
 
 
 def test_what_a_layout_has_not_is_said(

@@ -263,6 +263,15 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
     assert all("expected images that can be decoded" in one for one in found.failures)
 
 
+@pytest.mark.usefixtures("no_pages")
+def test_images_too_few_for_cka_leave_it_empty(flat: Path, tmp_path: Path) -> None:
+    (tmp_path / "im").mkdir()
+    shutil.copy2(next(flat.glob("*.JPEG")), tmp_path / "im")
+    records = run(tmp_path, ["mini-fs"], "cka", images=tmp_path / "im")
+    assert records.attrs["failures"] == []
+    assert {*records["reason"]} == {"CKA needs 4 images that can be read"}
+
+
 def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:
     at = DataLocation(MINI_SUITE.catalogue, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
     found = bind_tasks(at, find_tasks(("inside",)), names=["inside"])

@@ -81,6 +81,14 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
     assert "may show two as tied that differ here" in conclusion(found)
 
 
+def test_a_pooling_that_is_not_compared_and_scores_higher_is_said(two, tmp_path):
+    better = layers([90.0, 95.0], **COLUMNS["knn"] | DATA | {"pooling": "mean", "primary": False})
+    every = pd.concat([two, frame(better)], ignore_index=True)
+    found = match(Board.of(every, items=tmp_path), NAMES, "best")
+    assert conclusion(found).endswith("Other poolings score higher: mini-dino 95.0 on knn top-1 (2/2, mean).")
+    assert "Other poolings" not in conclusion(match(Board.of(two, items=tmp_path), NAMES, "best"))
+
+
 def test_the_other_way_round_the_signs_turn(two, tmp_path):
     knn, _ = match(Board.of(two, items=tmp_path), NAMES[::-1], "best").rows
     assert (knn.difference, knn.higher) == (pytest.approx(-37.5), NAMES[0])

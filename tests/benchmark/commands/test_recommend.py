@@ -1,6 +1,7 @@
 """The command `recommend` and the lines of Python that it gives, on a whole run with planted costs."""
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
+from tests.leaderboards.builder import layers
 from tests.leaderboards.scores.test_picks import cost
 
 Capture = pytest.CaptureFixture[str]
@@ -54,6 +56,22 @@ def said(capsys: Capture, folder: Path, *arguments: object) -> dict[str, object]
 def scores(whole: Whole, task: str) -> pd.DataFrame:
     rows = whole.records[(whole.records["task"] == task) & whole.records["primary"]]
     return rows[(rows["tap"] == "block") & rows["backbone"].isin(BACKBONES)]
+
+
+def test_a_task_without_a_score_is_left_out_with_its_reason(
+    capsys: Capture, out: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(out, tmp_path / "out")
+    few = {"backbone": "mini-fs", "task": "fewshot", "metric": "top1-10shot", "reason": "10 shots need more"}
+    records = to_frame(layers([math.nan] * 12, **few))
+    write_checked(records, folder / "records" / "mini-fs" / "fewshot.mini-imagenet.standard.parquet")
+    found = command(capsys, "recommend", "-o", folder, "--tasks", "knn", "fewshot")
+    assert found.code == 0
+    assert "No score of fewshot: 10 shots need more." in found.out
+    for name in ("recommend", "show"):
+        found = command(capsys, name, "-o", folder, "--tasks", "fewshot")
+        assert found.code == 2
+        assert "No score of fewshot: 10 shots need more" in found.err
 
 
 def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path, whole: Whole) -> None:

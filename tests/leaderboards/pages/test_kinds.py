@@ -1,5 +1,7 @@
 """Scores by kind of keypoints, in the order of kinds, at the best layer."""
 
+import math
+
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.sections.tables import KIND_NAMES, kind_of
 from tests.leaderboards.builder import frame, layers
@@ -65,3 +67,23 @@ def test_thresholds_are_those_of_the_best_layer() -> None:
         [" recall at precision 0.99 ", "        12.0 "],
     ]
     assert "at precision" not in text[text.index("All metrics") : text.index("At the best layer of")]
+
+
+def test_each_of_several_numbers_has_its_own_error_and_no_row_of_all() -> None:
+    of_numbers = {"task": "regress", "dataset": "photos", "metric": "R2"}
+    further = {**of_numbers, "primary": False}
+    text = render_page(
+        frame(
+            layers([30.0, 45.0], **of_numbers),
+            layers([20.0, 40.0], **{**further, "metric": "R2 age"}),
+            layers([9.0, 7.5], **{**further, "metric": "MAE age"}),
+            layers([8.0, 6.5], **{**further, "metric": "MAE count"}),
+            layers([math.nan, math.nan], **{**further, "metric": "MAE"}),
+        ),
+        "mini",
+    )
+    _, _, alone = text.partition("At the best layer of R2:")
+    alone, _, kinds = alone.partition("R2 by kind")
+    lines = [line.split("|")[1:3] for line in alone.splitlines() if "MAE" in line]
+    assert [[cell.strip() for cell in line] for line in lines] == [["MAE age", "7.5"], ["MAE count", "6.5"]]
+    assert "40.0" in kinds

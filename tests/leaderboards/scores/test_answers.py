@@ -110,10 +110,12 @@ def test_the_table_leaves_out_what_is_not_known() -> None:
     assert answer_notes(found) == ()
 
 
-def test_what_a_compression_could_not_be_fitted_on_is_said() -> None:
+def test_what_has_no_score_is_said_with_its_reason() -> None:
     few = layers([math.nan, math.nan], transform="pq:8", reason="pq:8 is fitted on at least 256 images")
     some = layers([math.nan, 1.0], transform="int8")
-    assert unscored(Board.of(frame(layers([10.0, 20.0]), few, some))) == (
+    shots = layers([math.nan, math.nan], task="fewshot", reason="10 shots need 10 images of every class")
+    assert unscored(Board.of(frame(layers([10.0, 20.0]), few, some, shots))) == (
+        "No score of fewshot: 10 shots need 10 images of every class.",
         "No score of knn with pq:8: pq:8 is fitted on at least 256 images.",
     )
 

@@ -157,6 +157,8 @@ def test_a_class_with_two_images_cannot_be_tested(tmp_path: Path) -> None:
     write_fake_class_folders(tmp_path, images=3)
     (tmp_path / "n00000002/n00000002_0.JPEG").unlink()
     assert "has 2 in n00000002; add images" in labelled(tmp_path).untestable
+    assert "no image can be tested, which needs at least 3 images" in str(labelled(tmp_path).coverage)
+    assert EVERY not in str(labelled(tmp_path).coverage)
 
 
 def test_one_class(tmp_path: Path) -> None:

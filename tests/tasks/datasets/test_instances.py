@@ -98,6 +98,8 @@ def test_a_table_says_what_images_show(tmp_path: Path) -> None:
         ("0,a,\n0,b,", r"one group of 0.jpg, found 'a' in line 2 .* and 'b' in line 3"),
         ("0,a,query\n0,a,", r"found 'query in a' in line 2 .* and 'a' in line 3"),
         ("0,a,\n1,b,", r"a query and another image of one thing in .*labels.csv, found 2 queries"),
+        ("0,a,database\n1,a,database", r"a query and another image of one thing in .*, found no query$"),
+        ("0,a,\n1,a,", r"images of two things, or distractors, in .*labels.csv, found one thing"),
     ],
 )
 def test_what_is_wrong_in_a_table_is_said(rows: str, message: str, tmp_path: Path) -> None:
@@ -113,6 +115,16 @@ def test_copies_of_all_images_of_any_folder(tmp_path: Path) -> None:
     assert isinstance(data, Instances)
     assert {image.thing for image in data.images} == {"mug/0.jpg", "mug/1.jpg", "cup/0.jpg", "cup/1.jpg"}
     assert own_name(data) != own_name(read_own(str(tmp_path)))
+
+
+def test_groups_that_would_count_for_nothing_are_refused(tmp_path: Path) -> None:
+    save(*(tmp_path / f"photos/{number}.jpg" for number in range(4)))
+    things, groups = tmp_path / "things.csv", tmp_path / "groups.csv"
+    things.write_text("file,group\n0,mug\n1,mug\n2,cup\n3,cup\n")
+    groups.write_text("file,group\n0,monday\n1,monday\n2,monday\n3,monday\n")
+    for labelling in (Labelling(labels=things), Labelling(copies=True)):
+        with pytest.raises(InputError, match=r"--groups is for images with classes.*taken for instances"):
+            read_own(str(tmp_path / "photos"), labelling._replace(groups=groups))
 
 
 def test_class_folders_serve_as_things_where_that_is_asked(tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_an_empty_cell_leaves_an_image_out_and_says_so(read: Reader) -> None:
         ("n/a", r"column 'x' of .*t.csv, line 9, found 'n/a'; leave the cell empty to leave the image out$"),
         ("inf", "line 9, found 'inf'"),
         ('"1,5"', r"line 9, found '1,5'; write 1.5$"),
+        ('"1,500"', r"line 9, found '1,500'; write 1.500, or 1500 if it parts thousands$"),
     ],
 )
 def test_a_wrong_number_is_said_with_its_line_and_cure(read: Reader, cell: str, words: str) -> None:
@@ -180,6 +181,8 @@ def test_a_column_of_splits_and_one_of_groups(read: Reader) -> None:
     assert isinstance(grouped, ImageNumbers)
     assert grouped.groups[:3] == ("0", "1", "3")
     assert len({*zip(grouped.groups, grouped.fold.tolist(), strict=True)}) == 7  # no group is cut
+    with pytest.raises(InputError, match=r"images of two groups in im, .*, found 25 images of one"):
+        read("file,x,group", lambda row: row, lambda _: "all")
 
 
 def test_metadata_are_of_numbers_if_asked(tmp_path: Path) -> None:
