@@ -22,7 +22,6 @@ from layerboard.benchmark.jobs.prepare import identified, understand
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.vectors import vector_jobs
-from layerboard.leaderboards.display import counted
 from layerboard.leaderboards.pages.csv import csv_text
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
@@ -36,7 +35,7 @@ from layerboard.tasks.metrics.label_doubt import WRONG
 from layerboard.tasks.metrics.neighbours import Vectors
 from layerboard.tasks.metrics.registration import SIDE, Picture
 from layerboard.zoo.atomic import write_whole
-from layerboard.zoo.errors import InputError, UnreadableImageError
+from layerboard.zoo.errors import InputError, UnreadableImageError, counted
 from layerboard.zoo.spec import FLOORS
 
 SPLIT = "audit-split.csv"  # in the output folder, beside `TABLE`

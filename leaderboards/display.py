@@ -106,12 +106,6 @@ def spread_text(value: float, spread: float, decimals: int) -> str:
     return f"{text} ± {around}" if text and around else text
 
 
-def counted(count: int, unit: str) -> str:
-    """A count of a unit that is named in the plural: ``1 query``, ``2 queries``."""
-    singular = re.sub(r"ies$", "y", unit) if unit.endswith("ies") else re.sub(r"(?<=ch)es$|s$", "", unit)
-    return f"{count:,} {singular if count == 1 else unit}"
-
-
 def ranges_text(numbers: list[int]) -> str:
     """Whole numbers in words: ``1, 2, 4 to 6``."""
     placed = groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0])

@@ -43,6 +43,13 @@ def some(names: Iterable[str], most: int = 3) -> str:
     return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
 
 
+def counted(count: int, plural: str) -> str:
+    """A count of what is named in the plural: ``1 query``, ``2 queries``, ``1 image of each split``."""
+    ending = r"(ies|(?<=ch)es|(?<=ss)es|(?<!s)s)\b"
+    singular = re.sub(ending, lambda match: "y" if match[0] == "ies" else "", plural, count=1)
+    return f"{count:,} {singular if count == 1 else plural}"
+
+
 def require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
     """Raise the error for the first of some names that does not exist."""
     for name in names:

@@ -7,7 +7,7 @@ from layerboard.benchmark.commands.result import Files
 from layerboard.benchmark.commands.run import OF_THE_COMMAND, RunForm
 from layerboard.benchmark.option import called_with
 from layerboard.benchmark.request import ELSEWHERE, Request
-from layerboard.leaderboards.display import counted
+from layerboard.zoo.errors import counted
 
 WITHOUT = ("floor", "transform", "compress", "fuse", *ELSEWHERE)
 

@@ -12,11 +12,10 @@ from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import Result, rows_text, screen
 from layerboard.benchmark.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
-from layerboard.leaderboards.display import counted
 from layerboard.leaderboards.facts import fits_licence
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.tasks.registry import TASKS
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.seen import DATASETS
 from layerboard.zoo.spec import FAMILIES, BackboneSpec

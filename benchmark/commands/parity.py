@@ -11,8 +11,7 @@ from layerboard.benchmark.commands.command import command, ended_by_signals, row
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
 from layerboard.benchmark.request import BACKBONES, IMAGES, Cache, GivenNetwork, Images, Request, cache_option
-from layerboard.leaderboards.display import counted
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from layerboard.benchmark.commands.command import command, records_of, rows_of, 
 from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrapped
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
-from layerboard.leaderboards.display import counted, score_text
-from layerboard.zoo.errors import InputError, require_known
+from layerboard.leaderboards.display import score_text
+from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import NameParts
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from layerboard.leaderboards.display import counted
+from layerboard.zoo.errors import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,8 @@ from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to
 from layerboard.benchmark.option import Option, Plain, called_with
 from layerboard.benchmark.request import Request
-from layerboard.leaderboards.display import counted
 from layerboard.leaderboards.records.files import VERSION
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, counted
 
 if TYPE_CHECKING:
     import pandas as pd

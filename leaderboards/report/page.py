@@ -10,7 +10,7 @@ from markupsafe import Markup
 from layerboard.leaderboards.answers import answers_of
 from layerboard.leaderboards.charts.engine import library
 from layerboard.leaderboards.charts.style import RAMP, looks
-from layerboard.leaderboards.display import counted, plain_name
+from layerboard.leaderboards.display import plain_name
 from layerboard.leaderboards.pages.csv import csv_text
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.leaderboards.report import charts
@@ -30,7 +30,7 @@ from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
 from layerboard.tasks.blocks import Block, Heading
-from layerboard.zoo.errors import printable
+from layerboard.zoo.errors import counted, printable
 
 ASSETS = Path(__file__).parent / "assets"
 

@@ -7,7 +7,6 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import (
     GLOBAL_AVERAGE,
-    counted,
     fixed,
     metric_rank,
     natural,
@@ -20,6 +19,7 @@ from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
+from layerboard.zoo.errors import counted
 
 EMPTY = Cell("")
 Cells = dict[str, Cell]  # of a column, by backbone

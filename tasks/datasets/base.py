@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 from PIL import Image
 
 from layerboard.tasks.datasets.files import open_image, require_directory, stamp
-from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import as_seen, decoding
 
@@ -100,8 +100,9 @@ class Count:
     expected: int | None = None
 
     def __str__(self) -> str:
-        official = "" if self.expected is None else f" of {self.expected:,}"
-        return f"{self.present:,}{official} {self.what}"
+        if self.expected is None:
+            return counted(self.present, self.what)
+        return f"{self.present:,} of {self.expected:,} {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +138,6 @@ class Coverage:
         return "; ".join([", ".join(str(count) for count in self.counts), *self.remarks, *self.notes])
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """A count with its noun."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
-
-
 class Data:
     """What was read of a dataset: each task is on data of one kind."""
 
@@ -151,7 +147,7 @@ class Data:
     coverage: Coverage
     role: ClassVar[str] = ""  # what tasks see in it where it is the user's own (`tasks.registry.Role`)
     firsts: ClassVar[tuple[str, ...]]  # fields of which a smaller version has the first items
-    items: ClassVar[tuple[str, str]] = ("image", "images")  # what these are called: one, several
+    items: ClassVar[str] = "images"  # what these are called
 
     def named(self, name: str) -> Self:
         """The data by another name."""
@@ -166,7 +162,7 @@ class Data:
         if limit is None or all(len(getattr(self, name)) <= limit for name in self.firsts):
             return self
         fewer = {name: getattr(self, name)[:limit] for name in self.firsts}
-        coverage = self.coverage.noted(f"limited to {counted(limit, *self.items)}")
+        coverage = self.coverage.noted(f"limited to {counted(limit, self.items)}")
         return replace(self, **fewer, coverage=coverage)  # type: ignore[type-var]  # each is a dataclass
 
     @property

@@ -9,10 +9,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample, counted
+from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
 from layerboard.tasks.datasets.instances import copies_of, of_classes
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 LEAST = 3  # images of a class where there is no val, so that each is tested by others of its class
 EVERY = "every image is tested once"  # what is said where there is no val
@@ -141,7 +141,7 @@ class Classification(Data):
         used = f"{len(train.samples):,} images were used"
         if others:
             used = f"{len(train.samples):,} train and {len(others[0].samples):,} val images were used"
-        coverage = self.coverage.noted(f"limited to {counted(limit, 'image')} a class: {used}")
+        coverage = self.coverage.noted(f"limited to {counted(limit, 'images')} a class: {used}")
         return replace(self, train=train, val=others[0] if others else None, coverage=coverage)
 
 

@@ -31,7 +31,7 @@ class Videos(Data):
     videos: tuple[Video, ...]
     coverage: Coverage
     firsts = ("videos",)
-    items = ("video", "videos")
+    items = "videos"
 
     @property
     def truth(self) -> tuple[object, ...]:

@@ -20,10 +20,9 @@ from layerboard.tasks.datasets.base import (
     FileSample,
     PhotoSample,
     Sample,
-    counted,
 )
 from layerboard.tasks.metrics.arrays import Mask
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import decoding, endings
 
 GOOD = "good"  # the folder of images without a defect
@@ -85,7 +84,7 @@ class Defects(Data):
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
-        coverage = self.coverage.noted(f"limited to {counted(limit, 'image')} of each kind")
+        coverage = self.coverage.noted(f"limited to {counted(limit, 'images')} of each kind")
         return replace(self, products=tuple(each.first(limit) for each in self.products), coverage=coverage)
 
 
@@ -236,7 +235,7 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
         )
     images = [image for product in products for image in product.images]
     counts = (
-        Count("product" if len(products) == 1 else COUNTED[0], len(products)),
+        Count(COUNTED[0], len(products)),
         Count(COUNTED[1], sum(len(product.references) for product in products)),
         Count(COUNTED[2], len(images)),
     )
@@ -270,9 +269,9 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
     bare = [image.sample.key for image in images if image.kind != GOOD and image.mask is None]
     if files.strays:
         strays = some([path.relative_to(root).as_posix() for path in files.strays], 2)
-        notes.append(f"{counted(len(files.strays), 'mask')} of no image, expected NAME_mask.png ({strays})")
+        notes.append(f"{counted(len(files.strays), 'masks')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
-        notes.append(f"{counted(len(bare), 'defect')} of {name} without a mask ({some(bare, 2)})")
+        notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
     return Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets import classes as classed
-from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample, counted
+from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
 from layerboard.tasks.datasets.instances import of_table
@@ -27,7 +27,7 @@ from layerboard.tasks.datasets.labels import (
 )
 from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 TRAIN = "train"
 QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, in any case of letters
@@ -129,8 +129,8 @@ def _in_groups(
         remarks = [*remarks, *further]
     if groups := {file.group for file in files} - {""}:
         alone = sum(not file.group for file in files)
-        several = f", {counted(alone, 'image')} of none" if alone else ""
-        remarks = [*remarks, f"{counted(len(groups), 'group')} of images that belong together{several}"]
+        several = f", {counted(alone, 'images')} of none" if alone else ""
+        remarks = [*remarks, f"{counted(len(groups), 'groups')} of images that belong together{several}"]
     return files, remarks
 
 

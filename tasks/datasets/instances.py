@@ -15,13 +15,12 @@ from layerboard.tasks.datasets.base import (
     FileSample,
     PhotoSample,
     Sample,
-    counted,
     images_of,
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
 from layerboard.tasks.datasets.labels import FILE_COLUMNS, GROUP_COLUMN, LabelTable, match, require_columns
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
-from layerboard.zoo.errors import InputError, first_line, some
+from layerboard.zoo.errors import InputError, counted, first_line, some
 
 QUERY = ("query", "queries")  # folders of queries, in any case of letters
 DATABASE = ("database", "gallery")  # of the images among which they are looked for
@@ -81,7 +80,7 @@ class Instances(Data):
             few += [image] if seen[image[1:4]] <= limit else []
         if len(few) == len(self.images):
             return self
-        note = f"limited to {counted(limit, 'image')} of each thing: {len(few):,} images were used"
+        note = f"limited to {counted(limit, 'images')} of each thing: {len(few):,} images were used"
         return replace(self, images=tuple(few), coverage=self.coverage.noted(note))
 
 
@@ -105,7 +104,7 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
     alone = [image.sample.key for image, number in asking if not number]
     if len(alone) == len(asking):
         outside = " of another group" if any(image.group for image in every) else ""
-        without = f"{counted(len(alone), 'query', 'queries')} without another{outside} ({some(alone, 2)})"
+        without = f"{counted(len(alone), 'queries')} without another{outside} ({some(alone, 2)})"
         raise InputError(
             f"expected a query and another image of one thing{outside} in {where}, found "
             f"{without if alone else 'no query'}"
@@ -118,9 +117,11 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
         Count("database images", sum(image.part != "query" for image in every)),
     )
     distractors = sum(not image.thing for image in every)
-    remarks = [*coverage.remarks, *([f"{counted(distractors, 'distractor')}"] if distractors else [])]
+    remarks = [*coverage.remarks, *([f"{counted(distractors, 'distractors')}"] if distractors else [])]
     if alone:
-        remarks.append(f"{counted(len(alone), 'image')} alone of its thing, not asked for ({some(alone, 2)})")
+        remarks.append(
+            f"{counted(len(alone), 'images')} alone of its thing, not asked for ({some(alone, 2)})"
+        )
     return Instances(name, every, replace(coverage, counts=counts, remarks=tuple(remarks)))
 
 
@@ -154,7 +155,7 @@ def read_queries(folder: Path) -> Instances:
             images.append(Instance(PhotoSample(path, f"{folder}/{path}"), thing, parts[top]))
     remarks = [f"things from the folders in {' and '.join(sorted(parts))}"]
     if ignored:
-        remarks.append(f"{counted(len(ignored), 'image')} beside these ignored ({some(ignored, 2)})")
+        remarks.append(f"{counted(len(ignored), 'images')} beside these ignored ({some(ignored, 2)})")
     coverage = Coverage((), tree.notes, (*remarks, *tree.remarks))
     name = storage.require_text(folder.resolve().name, "the name of the folder of images")
     return instances(name, images, str(folder), coverage)
@@ -241,7 +242,7 @@ class InstanceEntry(DatasetEntry[Instances]):
         if not there:
             raise InputError(
                 f"expected {self.layout} in {data}, found none of "
-                f"{counted(len(listed), 'image')}; unpack it there"
+                f"{counted(len(listed), 'images')}; unpack it there"
             )
         images = [Instance(FileSample(path, f"{root}/{path}"), thing) for thing, path in there]
         read = instances(self.name, images, str(root), Coverage(()))

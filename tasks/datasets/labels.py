@@ -13,11 +13,10 @@ from pathlib import Path
 from sys import intern
 from typing import Literal, NamedTuple
 
-from layerboard.tasks.datasets.base import counted
 from layerboard.tasks.datasets.fields import is_number
 from layerboard.tasks.datasets.files import describe, require_text
 from layerboard.tasks.datasets.tree import ImageTree
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 # columns of files and of classes, in order of preference, and of splits; in any case of letters
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -261,12 +260,12 @@ def match(
     if not rows:
         raise InputError(f"expected a {noun[0]} in the rows of {name}, found none")
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
-    again = [f"{counted(twice, 'row')} repeating another row"] if twice else []
+    again = [f"{counted(twice, 'rows')} repeating another row"] if twice else []
     unnamed = sorted({*tree.images} - {*rows} - nameless)
     left_out = (
-        (counted(len(missing), "row"), "without an image", missing),
-        (counted(len(unnamed), "image"), f"without a row in {name}", unnamed),
-        (counted(len(nameless), "image"), f"whose row has no {noun[0]}", sorted(nameless)),
+        (counted(len(missing), "rows"), "without an image", missing),
+        (counted(len(unnamed), "images"), f"without a row in {name}", unnamed),
+        (counted(len(nameless), "images"), f"whose row has no {noun[0]}", sorted(nameless)),
     )
     notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
     files = [table.named(path, row) for path, (row, table) in sorted(rows.items())]

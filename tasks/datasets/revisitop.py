@@ -30,7 +30,7 @@ class Retrieval(Data):
     junk: tuple[NDArray[np.int64], ...]
     coverage: Coverage
     firsts = ("queries", *RELEVANCE)  # the database stays whole, since it decides the ranking
-    items = ("query", "queries")
+    items = "queries"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Scenes(Data):
     coverage: Coverage
     most: int | None = None  # how many protocols with a number of their own remember; None for that number
     firsts = ("train", "val")
-    items = ("image of each split", "images of each split")
+    items = "images of each split"
 
     @property
     def truth(self) -> tuple[object, ...]:

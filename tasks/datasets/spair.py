@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets import fields
 from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets import spair_facts as facts
-from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample, counted
+from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
 from layerboard.tasks.datasets.fields import JsonObject
 from layerboard.tasks.datasets.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.view.geometry import Box
 
 # said wherever those numbers are compared
@@ -58,7 +58,7 @@ class Keypoints(Data):
         first = tuple(pair for pair in self.pairs if next(seen[pair.category]) < limit)
         if len(first) == len(self.pairs):
             return self
-        used = f"limited to {counted(limit, 'pair')} a category: {counted(len(first), 'pair')} used"
+        used = f"limited to {counted(limit, 'pairs')} a category: {counted(len(first), 'pairs')} used"
         return replace(self, pairs=first, coverage=self.coverage.noted(used))
 
 

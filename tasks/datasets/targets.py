@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from layerboard.tasks.datasets.base import Coverage, Data, Sample, counted
+from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled
 from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 MOST_CLASSES = 20  # different numbers up to which a column of classes that are numbers is one of classes
 TRAIN = "train"
@@ -99,7 +99,7 @@ class ImageLabels(Targets):
 
     @property
     def understood(self) -> tuple[str, ...]:
-        words = f"{counted(len(self.targets), 'label')}, any number an image ({some(self.targets, 6)})"
+        words = f"{counted(len(self.targets), 'labels')}, any number an image ({some(self.targets, 6)})"
         left_out = [name for name, judged in zip(self.targets, self.judged, strict=True) if not judged]
         rare = f"{some(left_out, 6)} left out of means: some fold has no image with it, or none without"
         return (words, *([rare] if left_out else []), *super().understood)
@@ -245,7 +245,7 @@ def targets_of(
     elif len({*groups}) < 2:
         raise InputError(
             f"expected images of two groups in {name}, since none is tested by its own group, found "
-            f"{counted(len(files), 'image')} of one"
+            f"{counted(len(files), 'images')} of one"
         )
     else:
         fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))

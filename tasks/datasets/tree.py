@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from layerboard.tasks.datasets.base import counted
 from layerboard.tasks.datasets.files import require_text
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings
 
 
@@ -25,9 +24,9 @@ class ImageTree:
     def remarks(self) -> tuple[str, ...]:
         """How many files, by ending, and folders are ignored, in words; nothing where there are none."""
         others = [path for path in self.others if _ending(path) not in _lacking()]
-        empty = counted(len(self.empty), "empty folder")
+        empty = counted(len(self.empty), "empty folders")
         return (
-            *([f"{counted(len(others), 'other file')} ignored ({_by_ending(others)})"] if others else []),
+            *([f"{counted(len(others), 'other files')} ignored ({_by_ending(others)})"] if others else []),
             *([f"{empty} ignored ({some(self.empty, 2)})"] if self.empty else []),
         )
 
@@ -37,7 +36,7 @@ class ImageTree:
         if not (unread := [path for path in self.others if _ending(path) in _lacking()]):
             return ()
         what = " ".join(sorted({f"'{ADDED[_ending(path)]}'" for path in unread}))
-        number = counted(len(unread), "image")
+        number = counted(len(unread), "images")
         return (f"{number} left out ({_by_ending(unread)}): to have them read, pip install {what}",)
 
 

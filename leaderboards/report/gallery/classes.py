@@ -6,12 +6,12 @@ import numpy as np
 from markupsafe import Markup
 from scipy.special import betaincinv
 
-from layerboard.leaderboards.display import counted
 from layerboard.leaderboards.report.gallery.drawing import SharedPictures
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 from layerboard.leaderboards.sections.tables import mark_of
 from layerboard.tasks.blocks import Cell
 from layerboard.tasks.metrics.arrays import Floats
+from layerboard.zoo.errors import counted
 
 MOST = 30  # classes that are shown
 TAIL = 0.025  # of an interval of 95 %
