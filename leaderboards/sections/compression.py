@@ -27,9 +27,10 @@ random directions; `first:N`: the first N channels; `int8`: 255 levels a channel
 the mean, compared by Hamming distance; `pq:M`: product quantisation to M bytes; `+` is one after the
 other. Bytes are those of one vector on a disk. `difference` is the best layer under
 the compression less the best one in float32, in points, with its 95 % interval over the same items, and
-`times smaller` is of the same two vectors, which may differ in width; the interval is of that difference alone, so of twenty about one lies off 0 by chance. Both layers were
-chosen on the items that score them. `at the float32 layer` keeps the layer that is best in float32;
-`held-out difference` is of layers that were chosen on other data than they are scored on."""
+`times smaller` is of the same two vectors, which may differ in width; the interval is of that difference
+alone, so of twenty about one lies off 0 by chance. Both layers were chosen on the items that score them.
+`at the float32 layer` keeps the layer that is best in float32; `held-out difference` is of layers that
+were chosen on other data than they are scored on."""
 
 
 def compression_blocks(board: Board) -> list[Block]:

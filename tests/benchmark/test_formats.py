@@ -166,7 +166,7 @@ def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos:
     ("names", "message"),
     [
         (("mini-fs", "mini-resnet"), "parity compares layer by layer: mini-fs has 12 blocks"),
-        (("mini-fs", "mini-fs"), "parity takes two backbones, found mini-fs"),
+        (("mini-fs", "mini-fs"), "parity takes two different backbones, found mini-fs"),
         (("mini-fs", "nix"), "No backbone is called 'nix'"),
     ],
 )
