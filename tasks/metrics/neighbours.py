@@ -169,12 +169,7 @@ class Cosines:
         return np.asarray(total / np.float32(len(self.layers)), np.float32)
 
 
-def settled(
-    cosines: Cosines,
-    candidates: Neighbours,
-    k: int,
-    known: Vectors | None = None,
-) -> Neighbours:
+def settled(cosines: Cosines, candidates: Neighbours, k: int, known: Vectors | None = None) -> Neighbours:
     """The first k by (-similarity, index) with similarities that do not depend on who searched.
 
     Candidates are more than k of each query, or all of the bank; what is known of their cosines is not

@@ -83,6 +83,16 @@ def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
     return [*format_blocks(Board.of(records, items=place / "out" / "items"))]
 
 
+def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFrame]) -> None:
+    place, records = made
+    lost = (records["task"] == "drift") & (records["backbone"] == "mini-fs@bfloat16")
+    lost &= (records["layer"] == 12) & (records["tap"] == "block")
+    records = records.assign(value=records["value"].mask(lost))
+    *_, drifts = [block.frame for block in _blocks(records, place) if isinstance(block, Table)]
+    row = drifts.set_index("backbone").loc["mini-fs@bfloat16"]
+    assert (row["beyond 1 %"], row["12"]) == ("12", "not finite")
+
+
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
     spec = replace(find(["mini-fs"])[0], dtype="amp-bfloat16")
     mixed = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
