@@ -302,7 +302,8 @@ class VectorTask(Task):
         if not self.transform:
             return self.fingerprint
         known = [source.name for source in self.fitted_on]
-        return digest("transformed", 1, self.transform, STANDARD, known, self.fingerprint)
+        version = 2 if is_compression(self.transform) else 1
+        return digest("transformed", version, self.transform, STANDARD, known, self.fingerprint)
 
     def transform_refusal(self, transform: str) -> str:
         if not self.fitted_on:

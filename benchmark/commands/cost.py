@@ -118,10 +118,11 @@ def _read(path: Path) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
     """Database and queries of a file of vectors; where images are both, a fifth asks for the others."""
     import numpy as np
 
-    with np.load(path) as arrays:
-        database = arrays[next(name for name in DATABASE if name in arrays)]
-        queries = next((arrays[name] for name in ASKED if name in arrays), None)
-        asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(database), np.bool_)
+    loaded = np.load(path)
+    arrays = {"features": loaded} if path.suffix == ".npy" else loaded
+    database = arrays[next(name for name in DATABASE if name in arrays)]
+    queries = next((arrays[name] for name in ASKED if name in arrays), None)
+    asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(database), np.bool_)
     if queries is None:
         asks = asks if asks.any() else np.arange(len(database)) % HELD_OUT == 0
         database, queries = database if asks.all() else database[~asks], database[asks]

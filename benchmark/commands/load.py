@@ -100,7 +100,11 @@ def whole(request: LoadRequest) -> "tuple[Backbone, View]":
 class CompressionCall(Form, kw_only=False):
     """Which compression, and what it is fitted on."""
 
-    name: Plain[str] = Option(..., "Such as pca:128+int8, as run --compress takes them.", parse_compression)
+    name: Plain[str] = Option(
+        ...,
+        "Such as pca:128+int8, as run --compress takes them.",
+        lambda name: parse_compression(parsers.text(name)),
+    )
     known: Plain[Any] = Option(..., "Vectors [n dim] that are there before queries come.")
 
 
@@ -109,7 +113,8 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
     """Fit a compression of vectors.
 
     Gives a function from vectors [m dim] to what is read back of compressed ones, float32 [m numbers], as
-    ``run --compress`` scores them. Raises InputError for a name or for vectors that do not fit it.
+    ``run --compress`` scores them. Vectors may be tensors on any device. Raises InputError for a name or for
+    vectors that do not fit it, and so does the function for vectors of another dim.
 
     Example:
         >>> import layerboard
@@ -119,16 +124,27 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
         (5, 32)
     """
     import numpy as np
+    import torch
 
     from layerboard.tasks.transformed import fit
 
-    vectors = np.asarray(call.known, np.float32)
-    if vectors.ndim != 2 or not np.isfinite(vectors).all() or not len(vectors):
-        raise InputError(f"expected vectors [n dim] of finite numbers, found an array of {vectors.shape}")
-    if reason := misfit(call.name, *vectors.shape):
+    def array(vectors: "ArrayLike") -> "NDArray[np.float32]":
+        there = vectors.cpu() if isinstance(vectors, torch.Tensor) else vectors
+        return np.asarray(there, np.float32)
+
+    def compressed(vectors: "ArrayLike") -> "NDArray[np.float32]":
+        asked = array(vectors)
+        if asked.shape[1:] != known.shape[1:]:
+            raise InputError(f"expected vectors [m {known.shape[1]}], found an array of {asked.shape}")
+        return change(asked)
+
+    known = array(call.known)
+    if known.ndim != 2 or not np.isfinite(known).all() or not known.size:
+        raise InputError(f"expected vectors [n dim] of finite numbers, found an array of {known.shape}")
+    if reason := misfit(call.name, *known.shape):
         raise InputError(reason)
-    change = fit(call.name, [vectors])
-    return lambda asked: change(np.asarray(asked, np.float32))
+    change = fit(call.name, [known])
+    return compressed
 
 
 def _view(request: LoadRequest) -> "View":

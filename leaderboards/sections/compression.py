@@ -26,10 +26,11 @@ labels, and queries are compressed as they are. `pca:N`: the N directions of lar
 random directions; `first:N`: the first N channels; `int8`: 255 levels a channel; `binary`: above or below
 the mean, compared by Hamming distance; `pq:M`: product quantisation to M bytes; `+` is one after the
 other. Bytes are those of one vector on a disk. `difference` is the best layer under
-the compression less the best one in float32, in points, with its 95 % interval over the same items; the
-interval is of that difference alone, so of twenty about one lies off 0 by chance. Both layers were
-chosen on the items that score them. `at the float32 layer` keeps the layer that is best in float32;
-`held-out difference` is of layers that were chosen on other data than they are scored on."""
+the compression less the best one in float32, in points, with its 95 % interval over the same items, and
+`times smaller` is of the same two vectors, which may differ in width; the interval is of that difference
+alone, so of twenty about one lies off 0 by chance. Both layers were chosen on the items that score them.
+`at the float32 layer` keeps the layer that is best in float32; `held-out difference` is of layers that
+were chosen on other data than they are scored on."""
 
 
 def compression_blocks(board: Board) -> list[Block]:
@@ -49,7 +50,7 @@ def compression_blocks(board: Board) -> list[Block]:
             "backbone": board.labels[gain.best.backbone],
             "compression": gain.best.transform,
             "bytes": fixed(sizes[_vector(gain.best)], 0),
-            "times smaller": fixed(sizes[_vector(gain.best, "")] / sizes[_vector(gain.best)], 1),
+            "times smaller": fixed(sizes.get(_vector(gain.plain), math.nan) / sizes[_vector(gain.best)], 1),
             "float32": side_text(gain.plain),
             "compressed": side_text(gain.best),
             "difference": difference_text(gain.gain),
@@ -66,8 +67,8 @@ def compression_blocks(board: Board) -> list[Block]:
     ]
 
 
-def _vector(side: Side, transform: str | None = None) -> Vector:
-    return side.backbone, side.layer, side.pooling, side.transform if transform is None else transform
+def _vector(side: Side) -> Vector:
+    return side.backbone, side.layer, side.pooling, side.transform
 
 
 def _plot(board: Board, gains: Sequence[Gain], sizes: Mapping[Vector, float]) -> Plot:

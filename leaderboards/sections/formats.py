@@ -1,6 +1,7 @@
 """The section on number formats and resizing: scores and vectors of one backbone in each way it was run."""
 
 from collections.abc import Iterator
+from math import isnan
 from typing import get_args
 
 import pandas as pd
@@ -16,6 +17,7 @@ from layerboard.tasks.registry import DRIFT
 from layerboard.zoo.spec import Dtype, NameParts
 
 FAR = 0.01  # relative difference that readers should know of
+NOT_FINITE = "not finite"
 
 NOTE = """\
 The same backbones in several number formats, or on images that torch resized (`@fast-resize`) and Pillow. In
@@ -28,7 +30,7 @@ interval over the same items, not corrected for multiple comparisons; both layer
 DRIFT_NOTE = """\
 How far vectors move: the median over images of the length of the difference, relative to the vector of the
 reference, in percent; in brackets the largest of an image. `beyond 1 %` is the first layer whose median
-is."""
+is, or whose numbers are not finite in one of the two."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
@@ -103,11 +105,12 @@ def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.D
     for name, layers in medians.groupby("backbone", sort=False):
         fields = list(layers[["pooling", "layer", "tap", "value"]].itertuples(index=False, name=None))
         names = [str(layer) if tap == "block" else str(tap) for _, layer, tap, _ in fields]
-        far = [shown for shown, (*_, value) in zip(names, fields, strict=True) if value > FAR]
+        far = [shown for shown, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
         cells = {"backbone": board.labels[str(name)], "beyond 1 %": far[0] if far else "none"}
         for shown, (pooling, layer, tap, value) in zip(names, fields, strict=True):
             largest = most.loc[(name, pooling, layer, tap)]
-            cells[shown] = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
+            text = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
+            cells[shown] = NOT_FINITE if isnan(value) else text
         body.append(cells)
     table = pd.DataFrame(body).fillna("")
     columns = [str(column) for column in table]

@@ -62,8 +62,9 @@ def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
     """The first k distinct unit vectors of the bank [n dim] for each query [m dim], by (-similarity, index).
 
-    faiss searches on the CPU, torch on any other device and on macOS. The candidates of large searches are
-    compared in float64 and rounded, so that the result does not depend on the device.
+    faiss searches on the CPU, torch on any other device and on macOS. Candidates are compared in float64 and
+    rounded, so that the result does not depend on the device: of large searches all, of others those of
+    queries of which two cosines are closer than float32 tells, such as codes of a few bits.
     """
     wanted, cosines = min(k + EXTRA, len(bank)), Cosines([(bank, queries)])
     if WITH_FAISS and device is None and len(queries):
@@ -76,7 +77,14 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
         )
     if len(bank) * len(queries) >= LARGE:
         return settled(cosines, candidates, k)
-    return settled(cosines, candidates, k, candidates.similarity, doubt=0.0)
+    rough = candidates.similarity  # falling
+    close = np.flatnonzero((rough[:, :-1] - rough[:, 1:] <= cosines.doubt).any(axis=1))
+
+    def settle(part: slice) -> None:
+        rough[close[part]] = cosines.exact(close[part], candidates.index[close[part]])
+
+    in_threads(settle, chunks(len(close), wanted * bank.shape[1]))
+    return settled(cosines, candidates, k, rough)
 
 
 def products_of_sets(
@@ -161,22 +169,14 @@ class Cosines:
         return np.asarray(total / np.float32(len(self.layers)), np.float32)
 
 
-def settled(
-    cosines: Cosines,
-    candidates: Neighbours,
-    k: int,
-    known: Vectors | None = None,
-    *,
-    doubt: float | None = None,
-) -> Neighbours:
+def settled(cosines: Cosines, candidates: Neighbours, k: int, known: Vectors | None = None) -> Neighbours:
     """The first k by (-similarity, index) with similarities that do not depend on who searched.
 
     Candidates are more than k of each query, or all of the bank; what is known of their cosines is not
-    computed again. A similarity of the search may be off by some roundings of float32, or by the doubt that
-    is given: with 0 they are taken as they are. Where that could hide one of the first k behind the last
-    candidate, all of the bank is looked at.
+    computed again. A similarity of the search may be off by some roundings of float32: where that could hide
+    one of the first k behind the last candidate, all of the bank is looked at.
     """
-    doubt, bank = cosines.doubt if doubt is None else doubt, cosines.layers[0][0]
+    doubt, bank = cosines.doubt, cosines.layers[0][0]
     count, width = candidates.index.shape
     similarity, index = np.empty((count, k), np.float32), np.empty((count, k), np.int64)
     every = np.arange(count)
@@ -196,7 +196,7 @@ def settled(
         for query, row in zip(part, cosines.rough(part), strict=True):
             floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
             above = np.flatnonzero(row >= floor)
-            near = cosines.exact(np.array([query]), above[None])[0] if doubt else row[above]
+            near = cosines.exact(np.array([query]), above[None])[0]
             best = np.argsort(-near, kind="stable")[:k]
             similarity[query], index[query] = near[best], above[best]
     return Neighbours(similarity, index)

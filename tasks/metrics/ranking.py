@@ -15,11 +15,10 @@ CUTOFFS = (1, 5, 10)
 
 def cosine(database: NDArray[np.floating], queries: NDArray[np.floating]) -> Floats:
     """Cosine of vectors [database dim] with [queries dim]: [database queries]; 0 with a vector of zeros."""
-    units = []
-    for vectors in (database, queries):
-        wide = vectors.astype(np.float64)
-        units.append(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), SHORTEST))
-    return np.asarray(units[0] @ units[1].T)
+    wide = [vectors.astype(np.float64) for vectors in (database, queries)]
+    lengths = [np.maximum(np.linalg.norm(each, axis=1), SHORTEST) for each in wide]
+    # products of whole numbers are exact: equal distances of binary codes are equal cosines
+    return np.asarray(wide[0] @ wide[1].T / np.multiply.outer(*lengths))
 
 
 def rank(similarity: NDArray[np.floating]) -> Integers:

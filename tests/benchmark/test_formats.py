@@ -115,6 +115,16 @@ def test_load_and_parity_resize_as_the_name_says(photos: Path, tmp_path: Path) -
     assert found.parts_at == "0"
 
 
+def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFrame]) -> None:
+    place, records = made
+    lost = (records["task"] == "drift") & (records["backbone"] == "mini-fs@bfloat16")
+    lost &= (records["layer"] == 12) & (records["tap"] == "block")
+    records = records.assign(value=records["value"].mask(lost))
+    *_, drifts = [block.frame for block in _blocks(records, place) if isinstance(block, Table)]
+    row = drifts.set_index("backbone").loc["mini-fs@bfloat16"]
+    assert (row["beyond 1 %"], row["12"]) == ("12", "not finite")
+
+
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
     spec = replace(find(["mini-fs"])[0], dtype="amp-bfloat16")
     mixed = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
@@ -198,7 +208,7 @@ def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos:
     ("names", "message"),
     [
         (("mini-fs", "mini-resnet"), "parity compares layer by layer: mini-fs has 12 blocks"),
-        (("mini-fs", "mini-fs"), "parity takes two backbones, found mini-fs"),
+        (("mini-fs", "mini-fs"), "parity takes two different backbones, found mini-fs"),
         (("mini-fs", "nix"), "No backbone is called 'nix'"),
     ],
 )

@@ -5,15 +5,19 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import layerboard
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.sections.compression import compression_blocks
 from layerboard.leaderboards.sections.transforms import gains_of
+from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import TASKS
 from layerboard.tasks.transforms import parse_transform
@@ -156,6 +160,17 @@ def test_the_price_of_a_vector_has_a_section(made: Transformed) -> None:
     assert "binary" not in (made.place / "out/tables/standard.csv").read_text()
 
 
+def test_sizes_are_of_the_vectors_whose_scores_are_compared(tmp_path: Path) -> None:
+    write_fake_class_folders(tmp_path / "photos")
+    options = {"images": tmp_path / "photos", "layers": "3,12", "compress": "first:128,int8"}
+    records = run(tmp_path, ["mini-resnet"], "knn", **options)
+    best = (records["transform"] == "") & (records["layer"] == 3) & (records["metric"] == "top-1")
+    records.loc[best, "value"] = 101.0  # the layer of 64 channels, which is too narrow for first:128
+    (table,) = [each for each in compression_blocks(Board.of(records)) if isinstance(each, Table)]
+    sizes = table.frame.set_index("compression")[["bytes", "times smaller"]]
+    assert sizes.loc["first:128"].tolist() == ["512", "0.5"]
+
+
 def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made: Transformed) -> None:
     found = layerboard.recommend("knn", output=made.place / "out", max_bytes=100, may_lose=50)
     row = found.frame.iloc[0]
@@ -167,6 +182,19 @@ def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made:
     assert (set(whole["compression"]), set(whole["bytes"])) == ({""}, {384.0})
     failed = command(capsys, "recommend", "-o", made.place / "out", "-t", "spair", "--max-bytes", "100")
     assert "nothing is within the limits for spair PCK@0.1" in failed.error
+
+
+def test_a_compression_takes_vectors_as_backbones_give_them() -> None:
+    known = torch.randn(300, 8, generator=torch.manual_seed(0))
+    compress = layerboard.compression("pca:4+int8", known)
+    np.testing.assert_array_equal(compress(known[:3]), compress(known.numpy()[:3]))
+    for wrong in (known[0], known[:, :5], known[:, :1]):
+        with pytest.raises(layerboard.InputError, match=r"expected vectors \[m 8\], found an array of"):
+            layerboard.compression("binary", known)(wrong)
+    with pytest.raises(layerboard.InputError, match="takes a word"):
+        layerboard.compression(3, known)
+    with pytest.raises(layerboard.InputError, match=r"finite numbers, found an array of \(5, 0\)"):
+        layerboard.compression("int8", np.zeros((5, 0)))
 
 
 def test_what_makes_no_sense_is_one_sentence(
@@ -250,5 +278,7 @@ def test_indexes_of_vectors_are_measured(
         "9",
     )
     assert {row["vectors"] for row in json.loads(every.out)} == {9}  # of 12 images 3 ask
+    alone = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "cka", "--vectors", "1", *place)
+    assert alone.code == 0, alone.err  # a file of one array
     refused = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "spair", *place)
     assert "takes no stored vectors" in refused.error

@@ -83,7 +83,8 @@ class OnnxSession:
         short = (self.batch or len(images)) - len(images)
         filled = np.pad(images, ((0, short), (0, 0), (0, 0), (0, 0)))
         try:
-            outputs = self._session.run(self.names, {self._input: filled})
+            # onnxruntime gives all outputs where none is named
+            outputs = self._session.run(self.names, {self._input: filled}) if self.names else []
         except Exception as error:
             if "allocat" in str(error).lower():
                 raise MemoryError(str(error)) from error

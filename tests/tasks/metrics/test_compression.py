@@ -3,10 +3,12 @@
 import faiss
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.metrics.compression import ITERATIONS, SEED, applied, fitted, levels
 from layerboard.tasks.metrics.neighbours import nearest, unit_vectors
+from layerboard.tasks.metrics.ranking import cosine, rank
 from layerboard.tasks.transforms import step_of
 
 Vectors = NDArray[np.float32]
@@ -104,6 +106,14 @@ def test_binary_ranks_by_hamming_distance() -> None:
     distances, rows = index.search(asked, 300)
     found = cosines(*(compressed("binary", bank, each) for each in (bank, queries)))
     np.testing.assert_allclose(np.take_along_axis(found, rows, axis=1), 1 - 2 * distances / 20, atol=1e-12)
+
+
+def test_equal_hamming_distances_are_equal_to_every_search() -> None:
+    bank, queries = (np.sign(np.float32(drawn(rows, 96, rows) - 2)) for rows in (500, 60))
+    order = np.argsort(-(queries.astype(int) @ bank.T.astype(int)), axis=1, kind="stable")
+    np.testing.assert_array_equal(nearest(bank, queries, 20).index, order[:, :20])
+    np.testing.assert_array_equal(nearest(bank, queries, 20, device=torch.device("cpu")).index, order[:, :20])
+    np.testing.assert_array_equal(rank(cosine(bank, queries)).T, order)
 
 
 def test_random_directions_keep_distances_about_and_come_again() -> None:

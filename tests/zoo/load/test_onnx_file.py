@@ -154,6 +154,7 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
          r"should give a vector \[batch dim\].*vector \[2, 3\], other \[2, 3\]"),
         (f"{MAPS}\nwide = Flatten (maps)", f"{MAPS_OUT}, float[N, 48] wide", IMAGES,
          "both of one width"),
+        ("best = ArgMax <axis = 1> (images)", "int64[N, 1, 32, 32] best", IMAGES, "it gives no numbers"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_backbones(body: str, outputs: str, image: str, words: str, tmp_path: Path) -> None:
