@@ -43,7 +43,7 @@ def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
     pairs = _ordered(np.concatenate(found))
     units = [_standardised(each) for each in both]
     correlation = [np.einsum("nd,nd->n", units[0][pairs[:, 0]], each[pairs[:, 1]]) for each in units]
-    return pairs[np.maximum(*correlation) >= ALIKE]
+    return np.asarray(pairs[np.maximum(*correlation) >= ALIKE])
 
 
 def _standardised(grey: NDArray[np.uint8]) -> Floats:
