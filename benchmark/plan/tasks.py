@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from layerboard.tasks.registry import DRIFT
 from layerboard.tasks.task import Needs, Task
 from layerboard.zoo.errors import InputError
 
@@ -48,7 +49,8 @@ class PlannedTasks:
         if ways and not taken:
             said = "; ".join(f"{task}: it {reason}" for task, reason in reasons.items())
             raise InputError(f"{option} fits no task of this run: {said}")
-        ranked = {task.entry.name for task, _ in ways if not task.entry.analysis}
+        # of analyses, and of the drift that several formats bring along, nobody expects it
+        ranked = {task.entry.name for task, _ in ways if not task.entry.analysis} - {DRIFT}
         self.absent += [
             Unbound(f"{task} with {name}", reason)
             for task, reason in reasons.items()

@@ -80,6 +80,15 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
     assert [*drifts][-2:] == ["12", "final"]
 
 
+def test_the_drift_that_formats_bring_along_is_not_missed_in_compressed_vectors(
+    made: tuple[Path, pd.DataFrame], data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = f"run -b mini-fs -t knn --dtype float32,bfloat16 --layers 3 --compress binary --data {data}"
+    ran = command(capsys, *words.split(), "-o", made[0] / "out", "--cache", made[0] / "cache")
+    assert ran.code == 0
+    assert "left out" not in ran.out + ran.err
+
+
 def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
     return [*format_blocks(Board.of(records, items=place / "out" / "items"))]
 
