@@ -114,8 +114,8 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
 def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
     """The layers of two backbones; raises InputError where they are not two of one shape."""
     if len(specs) != 2:
-        found = ", ".join(spec.name for spec in specs)
-        raise InputError(f"parity takes two different backbones, found {found}")
+        names = ", ".join(spec.name for spec in specs)
+        raise InputError(f"parity takes two different backbones, found {names}")
     first, second = specs
     layers = [layer for layer in first.layers if second.has(layer)]
     stages, others = ([replace(spec.stage_of(layer), blocks=1) for layer in layers] for spec in specs)

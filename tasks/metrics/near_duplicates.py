@@ -36,11 +36,11 @@ def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
     random = np.random.default_rng(0).integers(0, len(plain), (2, PAIRS if len(plain) else 0))
     apart = (plain[random[0]] != plain[random[1]]).sum(axis=1)[random[0] != random[1]]
     most = min(NEAREST_BITS, SHARE * np.median(apart)) if len(apart) else 0
-    found = [np.stack([first[alike], np.arange(len(plain))], axis=1)]
+    candidates = [np.stack([first[alike], np.arange(len(plain))], axis=1)]
     for rows in chunks(len(first), len(first)):
         bits = [(BITS - signs[0][rows] @ each.T) / 2 for each in signs]
-        found.append(first[np.argwhere(np.minimum(*bits) <= most) + np.array([rows.start, 0])])
-    pairs = _ordered(np.concatenate(found))
+        candidates.append(first[np.argwhere(np.minimum(*bits) <= most) + np.array([rows.start, 0])])
+    pairs = _ordered(np.concatenate(candidates))
     units = [_standardised(each) for each in both]
     correlation = [np.einsum("nd,nd->n", units[0][pairs[:, 0]], each[pairs[:, 1]]) for each in units]
     return np.asarray(pairs[np.maximum(*correlation) >= ALIKE])

@@ -40,7 +40,7 @@ def show_the_same(pictures: Sequence[Picture], pairs: Integers) -> Mask:
 
     Pictures are grey, their shorter side is `SIDE`. Flat ones show nothing.
     """
-    found = np.zeros((2, len(pairs)), np.bool_)
+    agree = np.zeros((2, len(pairs)), np.bool_)
     if len(pairs):
         targets = np.stack([_seen(_shades(each), _targets(each), COARSE) for each in pictures])
         wholes, parts = np.concatenate([pairs, pairs[:, ::-1]]).T
@@ -48,8 +48,8 @@ def show_the_same(pictures: Sequence[Picture], pairs: Integers) -> Mask:
         rows = np.split(order, np.flatnonzero(np.diff(wholes[order])) + 1)
         with ThreadPool() as pool:
             same = pool.map(lambda row: _shows(pictures, targets, wholes[row[0]], parts[row]), rows)
-        found.flat[order] = np.concatenate(same)
-    return np.asarray(found.any(axis=0))
+        agree.flat[order] = np.concatenate(same)
+    return np.asarray(agree.any(axis=0))
 
 
 def _shows(pictures: Sequence[Picture], targets: Values, whole: int, parts: Integers) -> Mask:
