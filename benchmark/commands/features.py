@@ -40,9 +40,9 @@ def features_command(request: Request) -> int:
 
 @called_with(RunForm, without=(*WITHOUT, *OF_THE_COMMAND))
 def features(call: RunForm) -> Files:
-    """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
+    """Write the vectors of backbones, layers and poolings as files for ``score`` or any other code.
 
-    Does what ``layerboard features`` does, with the same options. ``frame`` has one row a file:
+    Does what ``layerboard features`` does, with the same options. ``frame`` has one row per file:
     backbone, task, layer, pooling and path.
 
     Example:
