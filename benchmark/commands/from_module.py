@@ -53,9 +53,7 @@ class ModuleCall(Form, kw_only=False):
         None, "Number of tokens before the patch tokens.", least=0, usual="found by experiment"
     )
     class_token: Plain[bool | None] = Option(
-        None,
-        "Whether the first prefix token is a class token.",
-        usual="yes if it has a cls_token, or if that cannot be told",
+        None, "Whether the first prefix token is a class token.", usual="yes, unless its cls_token is None"
     )
     verbose: Plain[bool] = Option(True, "Print what was found.")
 

@@ -45,8 +45,8 @@ class LoadRequest(Form, kw_only=False):
     pooling: Plain[Pooling] = Option(
         "auto",
         "cls: the class token; mean: mean of the patch tokens; grid: patch tokens in their places; "
-        "patchwise: for a ConvNet, blocks of neighbouring cells are concatenated, then averaged; auto: cls if "
-        "there is one.",
+        "patchwise: for a ConvNet, blocks of neighbouring cells are concatenated, then averaged; auto: cls "
+        "if there is one.",
     )
     task: Plain[str] = Option("knn", "Preprocess images as this task does.")
     protocol: Plain[str] = Option("standard", "Protocol of the preprocessing.")
