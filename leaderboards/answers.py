@@ -161,7 +161,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
             "Tied with the best: with 95 % confidence the true best is one of these or the best shown; all "
-            "backbones and layers are tested at once. `compare` tests two alone, and may separate tied ones."
+            "backbones and layers are tested jointly. `compare` tests only two, and may separate tied ones."
         )
     if any(not math.isnan(answer.honest) for answer in answers):
         notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")

@@ -28,7 +28,7 @@ LEVEL = 0.05  # corrected p-values below it are differences that these data show
 
 OPTIMISTIC = "Each backbone is shown at its best layer on the items that are compared, which is optimistic"
 HELD_OUT = "; the held-out difference chooses layers on half of the items and compares on the rest"
-AT_ONCE = "Leaderboards test all backbones and layers at once, and may show two as tied that differ here."
+AT_ONCE = "Leaderboards test all backbones and layers jointly, and may show two as tied that differ here."
 
 _SIDE = ("layer", "depth", "pooling", "score")
 _NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")

@@ -131,8 +131,7 @@ class SpairRequest(ScoreRequest):
         None, "Folder of [<category>/]<image>.npy, each a grid [side side dim] of the letterboxed image."
     )
     predictions: OptionalPath = Option(
-        None,
-        "Instead: a .json with [x, y] in pixels of the target image for each keypoint of each pair file.",
+        None, "Instead: a .json: for each keypoint of each pair file [x, y] in pixels of the target image."
     )
     protocol: Plain[str] = Option(
         "standard",

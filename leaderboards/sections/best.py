@@ -29,8 +29,8 @@ INTERVAL = """\
 ± is the 95 % margin of error. """
 
 COLUMN_TIES = """\
-`≈` marks backbones that are statistically tied with the best of their column: together with the bold one,
-these hold the true best with 95 %. """
+`≈` marks backbones that are statistically tied with the best of their column: these and the bold one
+include the true best with 95 % confidence. """
 
 UNTESTED = """\
 Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
@@ -42,24 +42,24 @@ APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
 such as a subset, have columns of their own, named by a digest of the data:"""
 
-BETTER = "↑ marks scores that another pooling of the same backbone exceeds, at its own best layer:"
+BETTER = "↑ marks scores that the same backbone exceeds with another pooling, at the best layer of that:"
 
 EVERY = """\
-**Every image is tested once**, by others: nothing is cut off to test with. What would tell the two best
-backbones of a column apart is about:"""
+**Every image is tested once**, against the others: no images are set aside for testing. To tell the two best
+backbones of a column apart, it would take about:"""
 
 TESTED_ONCE = "tested once"  # in the coverage of such images
-MANY = 1_000_000  # images from which on their number says no more
+MANY = 1_000_000  # more images than this are not told by number
 
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
 FEATURES = "Features: {uses}."
 
-AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
+AVERAGED = "The {average} of the feature map replaces a missing class token: {names}."
 
 CLAIMED = """\
 The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
-came as a submission; of those marked `verified here`, a drawn tenth was measured again."""
+came as a submission; of those marked `verified here`, a random tenth was measured again."""
 
 HONEST = """\
 **Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that
@@ -71,7 +71,7 @@ OPTIMISM = """\
 The best layer is chosen on the test data, so the scores are optimistic, most of all on small datasets."""
 
 UNTRAINED_NOTE = """\
-An untrained backbone has random weights: what the architecture alone achieves."""
+An untrained backbone has random weights: its scores show what the architecture alone achieves."""
 
 FLOOR_NOTE = """\
 The random floor is the score of random noise as features: mean ± standard deviation over independent
@@ -80,8 +80,7 @@ as in `davis`, untrained networks, such as `mini-resnet-untrained`, score far hi
 baseline."""
 
 PIXELS_NOTE = """\
-Raw pixels are the images, shrunk to the size of a patch, or their patches, as they are: what no network
-gives."""
+Raw pixels are the images, downsampled to the size of a patch, or their patches, without any network."""
 
 UNLIKE_INTERVALS = " (here ± is not a margin of error)"
 
@@ -191,7 +190,7 @@ def _enough_text(first: str, second: str, number: float, column: Column) -> str:
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     there, both = float(column.best["n"].max()), f"{labels[first]}, {labels[second]}"
     if number <= there:
-        return f"the {there:,.0f} images that there are ({both})"
+        return f"the {there:,.0f} images of the dataset ({both})"
     if number > MANY:
         return f"more than {MANY:,} images ({both})"
     digits = 1 - math.floor(math.log10(number))

@@ -15,16 +15,16 @@ from layerboard.tasks.blocks import Block, Heading, Page, Table, said
 MEGABYTE = 1e6
 
 NOTE = """\
-Times are **of the fastest forward on the machine that is named**, measured while nothing else of the run
-computed: they tell backbones and depths apart there, and differ elsewhere. Spread is by how much the
-lower quartile of the forwards is longer, waiting the share of the time in which threads waited for a
-processor; above 20 % or 5 % other work disturbed the times. One forward is timed at every layer, so what
-stands at a layer is what a backbone costs that is cut after it. Images lie on the device already;
-decoding and resizing are not in the times. GFLOPs count additions and multiplications apart. Peak memory
-is of a forward at the best batch, weights included: what a graphics card's allocator tells; on a CPU, the
-tensors alive at once."""
+Times are those **of the fastest forward pass on the named machine**, measured while the run computed nothing
+else: they compare backbones and depths there, and differ on other machines. Spread is by how much the lower
+quartile of the forward passes is longer; waiting is the share of the time in which threads waited for a
+processor. Above 20 % (spread) or 5 % (waiting), other work disturbed the times. One forward pass is timed at
+every layer, so the time at a layer is the cost of the backbone cut after it. Images are on the device
+already; decoding and resizing are not included. GFLOPs count additions and multiplications separately. Peak
+memory is that of a forward pass at the best batch size, weights included: as reported by the allocator of a
+GPU; on a CPU, the tensors alive at once."""
 
-_TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image, at the best batch"}
+_TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds per image, at the best batch size"}
 
 
 def cost_page(board: Board) -> Page:

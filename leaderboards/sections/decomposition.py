@@ -26,22 +26,22 @@ from layerboard.zoo.spec import Layer, Tap
 
 READ = """
 Each row changes one choice, and keeps the changes of the rows above: the first score is that of {first},
-the last that of {second}. `change` is what that choice does there, with its 95 % interval, paired over pairs
-of images or over videos. Choices depend on each other, so two more columns say what it does elsewhere:
-`alone`, if nothing else is changed in {first}; `last`, if everything else is changed already. `gained` and
-`lost` count keypoints or objects whose value rises and falls. `ceiling` is what the ground truth itself gets
-on the grid of that layer. `pull` is the share of a soft arg-max that lies where nothing is similar, and draws
-points to the middle.
+the last that of {second}. `change` is the effect of that choice there, with its 95 % interval, paired over
+pairs of images or over videos. Choices interact, so two more columns show the effect elsewhere: `alone`, if
+nothing else is changed in {first}; `last`, if everything else is changed already. `gained` and `lost` count
+keypoints or objects whose score rises or falls. `ceiling` is the score of the ground truth itself on the grid
+of that layer. `pull` is the share of a soft arg-max that lies where nothing is similar, and draws points to
+the middle.
 """
 
 BEST = "Best layer of each step"
-FIXED = "The layer that is best by {first}, kept"
+FIXED = "The best layer by {first}, in every step"
 
 LEVEL = 0.95
 
 Chosen = Literal["best", "fixed"]
-"""The best block before and the best one after, or that of the first protocol before and after. Where a stop
-reads the last block behind the final norm, that."""
+"""Layers of a step: the best block before and after it, or the best of the first protocol for both. A stop
+that reads the output of the final norm always uses that."""
 
 
 def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> pd.DataFrame:

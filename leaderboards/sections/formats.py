@@ -20,17 +20,17 @@ FAR = 0.01  # relative difference that readers should know of
 NOT_FINITE = "not finite"
 
 NOTE = """\
-The same backbones in several number formats, or on images that torch resized (`@fast-resize`) and Pillow. In
-the other tables each has a row of its own (`@bfloat16`; without a suffix it is float32, and Pillow); `amp-`
-keeps weights in float32 and shortens products (autocast). `reference` is the widest format that was run, by
-Pillow if it was. `difference` is the best layer less the best one of the reference, in points, with its 95 %
-interval over the same items, not corrected for multiple comparisons; both layers were chosen on these items.
-`at the same layer` keeps the layer that is best in the reference."""
+The same backbones in several number formats, or on images resized by torch (`@fast-resize`) and by Pillow. In
+the other tables each has its own row (`@bfloat16`; no suffix means float32 and Pillow); `amp-` is mixed
+precision, with weights in float32 (autocast). `reference` is the widest format that was run, resized by
+Pillow if that was run. `difference` is the score of the best layer minus that of the best layer of the
+reference, in points, with its 95 % interval over the same items, not corrected for multiple comparisons; both
+layers were chosen on these items. `at the same layer` keeps the layer that is best in the reference."""
 
 DRIFT_NOTE = """\
-How far vectors move: the median over images of the length of the difference, relative to the vector of the
-reference, in percent; in brackets the largest of an image. `beyond 1 %` is the first layer whose median
-is, or whose numbers are not finite in one of the two."""
+Drift of vectors: the norm of the difference relative to the vector of the reference, in percent, as the
+median over images and, in brackets, the maximum. `beyond 1 %` is the first layer whose median exceeds 1 %, or
+whose numbers are not finite in one of the two."""
 
 
 def formats_of(board: Board) -> dict[str, str]:

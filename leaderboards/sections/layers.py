@@ -19,8 +19,8 @@ never chosen as the best layer. Cells beyond the last block of a backbone, and `
 without a final norm, are empty."""
 
 TIES = """\
-`≈` marks blocks that are statistically tied with the best of their row: together with the bold one, these
-hold the true best with 95 %. """
+`≈` marks blocks that are statistically tied with the best of their row: these and the bold one include the
+true best with 95 % confidence. """
 
 CHOICES_NOTE = """\
 A short table follows: the honest score, how much lower it is (optimism), and how often each block was
@@ -30,8 +30,8 @@ CHOICES = "How often each block is chosen on random halves of the data:"
 
 KINDS = "{metric} by kind, at the best layer overall:"
 OF_KEYPOINTS = """\
-By kind, at the best layer overall: difference of viewpoint and of scale, truncation, occlusion, and
-keypoints whose target image also shows a repeated part that may be confused with them."""
+By kind, at the best layer overall: viewpoint and scale difference, truncation, occlusion, and keypoints
+whose target image also shows a repeated part that may be confused with them."""
 
 AZIMUTHS = "`azimuth` is how many eighths of a turn lie between the two viewpoints."
 

@@ -12,8 +12,8 @@ from layerboard.leaderboards.sections.provenance import listed
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
 AGREES = """\
-A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. How
-the published numbers were measured is told by their source."""
+A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets. The
+sources tell how the published numbers were measured."""
 DISPUTED = "Published numbers of the same that disagree with each other:"
 NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
 

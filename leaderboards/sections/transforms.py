@@ -18,14 +18,14 @@ from layerboard.zoo.spec import Layer
 NOTE = """\
 Scores of transformed features, from the same forward passes. `debias:K` removes the K directions of
 patch tokens that encode position, estimated on a black image; `whiten` and `zscore` normalise vectors
-with statistics of other images, without labels. These scores are in no other table. `gain` is the best
-layer with the transform less the best one without it, in points, with its 95 % interval over the same
-items; the interval is of that gain alone, so of twenty about one lies off 0 by chance. Both layers were
-chosen on the items that score them. `at the plain layer` keeps the layer that is best as it is;
-`held-out gain` is of layers that were chosen on other data than they are scored on."""
+with statistics of other images, without labels. These scores are in no other table. `gain` is the score of
+the best layer with the transform minus that of the best layer without it, in points, with its 95 % interval
+over the same items. Intervals are not corrected for multiple comparisons: about one in twenty excludes 0 by
+chance. Both layers were chosen on the test data. `at the plain layer` keeps the layer that is best without
+the transform; `held-out gain` is between layers that were chosen on held-out data."""
 
 NO_ITEMS = """\
-No gain has an interval: the measurements of single images were not there when this page was written."""
+No gain has an interval: per-item scores were missing when this page was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,12 @@ def missing_blocks(board: Board, rows: pd.DataFrame, unit: str = "layer") -> lis
 SET_NOTE = """\
 Scores of sets of layers, from the same forward passes. The similarity of a set is the mean of the cosine
 similarities of its layers; probes get the concatenated unit vectors. These scores are in no other table.
-`gain` is the set less the best single layer, in points, with its 95 % interval over the same items. The
-best layer was chosen on the items that score it, the blocks of `last4`, `quarters` and `all` were not,
-so their gains are a little too low; the best pair was chosen among many more than the best layer, so its
-gain is too high. The last row of a backbone is fair: set and layer are both chosen on one half of the
-data and scored on the other. The temperature of a vote is the task's own: by a mean with a layer that
-says little it acts as a higher one."""
+`gain` is the score of the set minus that of the best single layer, in points, with its 95 % interval over the
+same items. The best layer was chosen on the test data, but the blocks of `last4`, `quarters` and `all` were
+not, so their gains are a little too low; the best pair was chosen among many more candidates than the best
+layer, so its gain is too high. The last row of a backbone is fair: set and layer are both chosen on one half
+of the data and scored on the other. The temperature of a vote is the task's own; averaging with an
+uninformative layer has the effect of a higher one."""
 
 PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"

@@ -10,7 +10,7 @@ from layerboard.tasks.analyses.drawings.evidence import Evidence, among, by_laye
 from layerboard.tasks.blocks import Block, Bullets, Heading, Link, Table, Text, said
 from layerboard.tasks.registry import Headline
 
-READ = "Each analysis, its question, and the lowest and highest number that answers it over the backbones:"
+READ = "Each analysis with its question, and the lowest and highest answer over the backbones:"
 
 Answers = dict[str, tuple[float, str]]  # of backbones, by label: a number, and the layer it is of
 

@@ -47,15 +47,15 @@ TOKENS = {
     "border": "patch tokens on the border",
     "filters": "first filters",
     "positions": "position embeddings",
-}  # what an analysis looks from, in words
+}  # the tokens of an analysis, in words
 
 PROBES = ("fewshot", "linear")  # tasks whose scores are drawn
 
 PROBED = """\
-How well a probe reads the class in each block, by what it reads: the class token, the mean of the patch
-tokens, the mean of both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). These are scores
-of the leaderboard, which has their table; one patch token is tested on other images than the rest, so compare
-how the lines go, not how high they are."""
+Accuracy of probes in each block by their input: the class token, the mean of the patch tokens, the mean of
+both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). The scores are those of the
+leaderboard, which has their table. One patch token is tested on other images than the rest, so compare the
+shapes of the lines, not their heights."""
 
 
 Known = Sequence[DrawnBackbone]  # the backbones of a page, in the order of tables

@@ -18,12 +18,12 @@ MOST = 8  # clusters of a layer that are shown, the largest first
 # ---- classification -----------------------------------------------------------------------------
 
 _PROBE_INTRO = """\
-{count} test images are kept, the same of every backbone: {right}. ✓ stands for the image's own class, ✗ for \
-another."""
+{count} test images are kept, the same for every backbone: {right}. ✓ marks the image's own class, ✗ another \
+class."""
 
 _KNN_INTRO = """\
-{count} queries are kept, the same of every backbone: {right}. Each is shown with its nearest training \
-images; a full border and ✓ stand for its own class, a dashed one and ✗ for another."""
+{count} queries are kept, the same for every backbone: {right}. Each is shown with its nearest training \
+images; a solid border and ✓ mark its own class, a dashed border and ✗ another class."""
 
 
 def _knn_quality(examples: ExampleSet) -> Floats:
@@ -89,8 +89,8 @@ PROBES = KNN._replace(intro=_PROBE_INTRO)  # the same without neighbours
 # ---- retrieval ----------------------------------------------------------------------------------
 
 _RANKING_INTRO = """\
-{count} queries are kept, the same of every backbone. Each is shown with the images that are ranked first, \
-without those that do not count; AP is the average precision (Medium) of the whole ranking, in percent."""
+{count} queries are kept, the same for every backbone. Each is shown with the images ranked first, without \
+junk images; AP is the average precision (Medium) of the whole ranking, in percent."""
 
 
 def _precision(examples: ExampleSet) -> Floats:
@@ -126,9 +126,9 @@ _RANKING_ANSWER = drawing.scored("AP {:.0f}", "average_precision")
 RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _RANKING_ANSWER)
 
 _INSTANCES_INTRO = """\
-{count} queries are kept, the same of every backbone. Each is shown with the images that are nearest to it; \
-a full border and ✓ stand for the same thing, a dashed one and ✗ for another. AP is the average precision \
-of the whole ranking, in percent."""
+{count} queries are kept, the same for every backbone. Each is shown with its nearest images; a solid border \
+and ✓ mark the same instance, a dashed border and ✗ another. AP is the average precision of the whole \
+ranking, in percent."""
 
 INSTANCES = RETRIEVAL._replace(intro=_INSTANCES_INTRO)
 
@@ -142,9 +142,9 @@ def clusters(every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Ex
     rows = sorted({0, examples.best, len(examples.layers) - 1})
     classes = sorted({_class(examples, number) for number in range(len(examples.arrays["image"]))})
     intro = (
-        f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and the "
-        "clusters that k-means puts them into without knowing these; a dashed border and ✗ mark what is not "
-        "of the class that most of its cluster has here."
+        f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and their "
+        "k-means clusters, found without labels; a dashed border and ✗ mark images that are not of the "
+        "majority class of their cluster here."
     )
     return intro, [_layer(examples, pictures, row) for row in rows]
 

@@ -28,10 +28,10 @@ Rgb = tuple[int, int, int]
 # ---- masks --------------------------------------------------------------------------------------
 
 _MASKS_INTRO = """\
-Frames of {count} videos are kept, the same of every backbone. The first frame's mask is given; each layer \
-carries it through the video. Colour is what a layer predicts, the white line is the true outline, the \
-number is J&F of the frame, mean over its objects. The row of errors has wrong pixels in red: first how many \
-of the layers are wrong there, then those of each layer."""
+Frames of {count} videos are kept, the same for every backbone. The mask of the first frame is given; each \
+layer propagates it through the video. Colours show the prediction of a layer, the white line the true \
+outline, the number J&F of the frame, averaged over its objects. The row of errors shows wrong pixels in \
+red: first the share of layers that are wrong there, then the errors of each layer."""
 
 
 def _scores(examples: ExampleSet) -> Floats:
@@ -128,9 +128,9 @@ MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, drawing
 # ---- classes of pixels --------------------------------------------------------------------------
 
 _LABELS_INTRO = """\
-{count} images are kept, the same of every backbone. Colour is the class that a layer predicts, the white \
-line the true outline, the number the share of pixels that are right. The row of errors has wrong pixels in \
-red: first how many of the layers are wrong there, then those of each layer."""
+{count} images are kept, the same for every backbone. Colours show the class that a layer predicts, the \
+white line the true outline, the number the share of correct pixels. The row of errors shows wrong pixels \
+in red: first the share of layers that are wrong there, then the errors of each layer."""
 
 
 def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -159,10 +159,10 @@ LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _LAB
 # ---- distances from good images -----------------------------------------------------------------
 
 _DEFECTS_INTRO = """\
-{count} images are kept, the same of every backbone. Red is what a layer finds far from all good images: \
-none at the median of good patches, full at the farthest of all. The white line is the outline of the \
-defect, the number the share of the images of the other kind (good or defective) that the image is told \
-from."""
+{count} images are kept, the same for every backbone. Red shows the distance of a patch from all good \
+images, from the median of good patches (none) to the largest distance of all (full). The white line is the \
+outline of the defect; the number is the share of images of the other kind (good or defective) that are \
+ranked on the right side of the image."""
 
 
 def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -196,9 +196,9 @@ DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _
 # ---- points -------------------------------------------------------------------------------------
 
 _POINTS_INTRO = """\
-{count} pairs are kept, the same of every backbone. The points of the left image are looked for in the \
-other: a dot is a point that was found (within a tenth of the object's longer side), a cross one that was \
-not, with a line to the ring where it should be."""
+{count} pairs are kept, the same for every backbone. The points of the left image are matched in the other: \
+a dot is a point that was found (within a tenth of the object's longer side); a cross is one that was not, \
+with a line to a ring at its true position."""
 
 
 def _counts(examples: ExampleSet, number: int) -> tuple[list[int], int]:

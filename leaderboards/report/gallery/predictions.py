@@ -7,9 +7,9 @@ from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Flo
 from layerboard.leaderboards.report.gallery.examples import ExampleSet
 
 _INTRO = """\
-{count} images are kept, the same of every backbone, with what layers predict that did not learn from them. \
-How close that is, in percent, is for numbers the share of images whose own are no nearer to the true ones, \
-for labels the share of pairs of one that the image has and one that it has not, ranked right."""
+{count} images are kept, the same for every backbone, with held-out predictions of each layer. Closeness, in \
+percent: for numbers, the share of images whose values are no closer to the true ones than the prediction; \
+for labels, the share of correctly ranked pairs of a label that the image has and one that it has not."""
 
 
 def _closeness(examples: ExampleSet) -> Floats:
