@@ -86,7 +86,7 @@ UNLIKE_INTERVALS = " (here ± is not a margin of error)"
 
 
 def best_blocks(board: Board) -> list[Block]:
-    """The leaderboard, how to read it, and what its columns ask; nothing where nothing was scored."""
+    """The leaderboard, how to read it, and what its columns ask; empty if nothing was scored."""
     if not board.columns:
         return []
     reading = READING.format(
@@ -121,7 +121,7 @@ def best_blocks(board: Board) -> list[Block]:
 
 
 def _pooling_note(board: Board) -> Text:
-    """Which features of a layer the cells are computed from."""
+    """The features of a layer from which cells are computed."""
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     tasks: dict[str, list[str]] = {}
     averaged: set[str] = set()
@@ -140,7 +140,7 @@ def _pooling_note(board: Board) -> Text:
 
 
 def _better_blocks(board: Board) -> list[Block]:
-    """One line a column with the backbones that score higher in another pooling; none without any."""
+    """One line per column with the backbones that score higher in another pooling; empty without any."""
     texts = {
         column.heading: [
             f"{label} {display.score_text(better.score)} "
@@ -161,7 +161,7 @@ def _partial_blocks(board: Board) -> list[Block]:
 
 
 def untested(board: Board) -> Text:
-    """Which backbones were not compared; no words where all were or nothing says how sure a score is."""
+    """The backbones that were not compared; empty if all were, or if no score has an interval."""
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     if len(labels) < 2 or not board.has_intervals:
         return Text(())
@@ -177,7 +177,7 @@ def untested(board: Board) -> Text:
 
 
 def _enough_blocks(board: Board) -> list[Block]:
-    """About how many images would do, for columns without a val; nothing for others."""
+    """About how many images would be enough, for columns without a validation split; empty for others."""
     lines = []
     for column in board.columns:
         if board.items and column.rows["coverage"].str.contains(TESTED_ONCE, regex=False).all():
@@ -198,7 +198,7 @@ def _enough_text(first: str, second: str, number: float, column: Column) -> str:
 
 
 def honest_table(board: Board) -> pd.DataFrame:
-    """The leaderboard with honest choices, ``score (what the choice took off)``; empty without any."""
+    """The leaderboard with honest choices, ``score (loss by the choice)``; empty without any."""
     if not any(column.honest for column in board.columns):
         return pd.DataFrame()
 

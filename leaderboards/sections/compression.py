@@ -1,4 +1,4 @@
-"""The section on the price of a vector: scores of compressed vectors against the bytes that they take."""
+"""The section on compressed vectors: their scores against their bytes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ float32; `held-out difference` is between layers that were chosen on held-out da
 
 
 def compression_blocks(board: Board) -> list[Block]:
-    """The section on compressed vectors; nothing where there are none."""
+    """The section on compressed vectors; empty if there are none."""
     if board.compressed.empty:
         return []
     sizes = bytes_of(board.compressed)
@@ -71,7 +71,7 @@ def _vector(side: Side) -> Vector:
 
 
 def _plot(board: Board, gains: Sequence[Gain], sizes: Mapping[Vector, float]) -> Plot:
-    """Scores against bytes, a panel a column; a layer whose size in float32 is not known has no point."""
+    """Scores against bytes, one panel per column; a layer with unknown float32 size has no point."""
     points = [
         (gain.column.heading, board.labels[side.backbone], sizes.get(_vector(side), math.nan), side.score)
         for gain in gains

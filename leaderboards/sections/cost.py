@@ -1,4 +1,4 @@
-"""A suite's page of costs: what its backbones take on each device that they were measured on."""
+"""A suite's page of costs: those of its backbones on each measured device."""
 
 import math
 from collections import defaultdict
@@ -28,7 +28,7 @@ _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds per image
 
 
 def cost_page(board: Board) -> Page:
-    """The costs of one suite, which has some."""
+    """The costs of one suite, which must have some."""
     costs, title = board.costs, f"What the backbones cost: {board.suite}"
     blocks: list[Block] = [said(NOTE)]
     for device in costs.groups:
@@ -51,7 +51,7 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
 
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """What each backbone costs as a whole, as text; rows are of one device and have numbers."""
+    """Costs of each backbone as a whole, as text; rows are of one device and have numbers."""
     table = pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones_of(rows)])
     return table if table["compiling, s"].any() else table.drop(columns="compiling, s")
 

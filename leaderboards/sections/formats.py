@@ -1,4 +1,4 @@
-"""The section on number formats and resizing: scores and vectors of one backbone in each way it was run."""
+"""The section on number formats and resizing: scores and vectors of one backbone in each variant."""
 
 from collections.abc import Iterator
 from math import isnan
@@ -34,7 +34,7 @@ whose numbers are not finite in one of the two."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
-    """Backbones that were run in a wider format or resized by Pillow, too: by name, that of the reference."""
+    """The reference of each backbone that was also run in a wider format or resized by Pillow, by name."""
     every = {name: NameParts.of(name) for name in board.labels}
 
     def way(name: str) -> tuple[bool, int]:
@@ -49,7 +49,7 @@ def formats_of(board: Board) -> dict[str, str]:
 
 
 def format_blocks(board: Board) -> list[Block]:
-    """The section on number formats and resizing; nothing where each backbone was run in one way."""
+    """The section on number formats and resizing; empty if each backbone has one variant."""
     formats = formats_of(board)
     rows = [row for column in board.columns for row in _scores(board, column, formats)] if formats else []
     if not formats or not (rows or len(board.drifts)):
@@ -97,7 +97,7 @@ def _drift_blocks(board: Board, formats: dict[str, str]) -> Iterator[Block]:
 
 
 def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
-    """A row a backbone: the first layer beyond `FAR`, then median and largest drift of each, in percent."""
+    """One row per backbone: the first layer beyond `FAR`, then median and maximum drift, in percent."""
     most = rows[rows["metric"] == task_display(DRIFT).metrics[1]].set_index(
         ["backbone", "pooling", "layer", "tap"]
     )["value"]

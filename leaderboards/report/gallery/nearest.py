@@ -1,4 +1,4 @@
-"""Examples of images beside images: what layers find nearest to a query, and what their clusters hold."""
+"""Examples of images beside images: nearest neighbours of a query, and contents of clusters."""
 
 from collections import Counter
 
@@ -11,8 +11,8 @@ from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Flo
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
-LEAST = 2  # images that a cluster holds which is shown
-MOST = 8  # clusters of a layer that are shown, the largest first
+LEAST = 2  # minimum images of a cluster that is shown
+MOST = 8  # maximum clusters of a layer that are shown, the largest first
 
 
 # ---- classification -----------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) ->
 
 
 def _knn_rows(examples: ExampleSet, number: int, pictures: SharedPictures) -> list[tuple[str | Markup, ...]]:
-    """The nearest images of a query at each layer, a row a rank."""
+    """The nearest images of a query at each layer, one row per rank."""
     truth, rows = examples.arrays["class"][number], list[tuple[str | Markup, ...]]()
     near, classes = examples.drawn("neighbour")[:, number], examples.drawn("neighbour_class")[:, number]
     cosines = examples.drawn("cosine")[:, number]
@@ -81,7 +81,7 @@ def _listed(numbers: NDArray[np.int64]) -> str:
     return f"layers {', '.join(most)} and {last}" if most else f"layer {last}"
 
 
-# queries, the class that layers give them, and their nearest training images
+# queries, their predicted class, and their nearest training images
 KNN = Drawing(_KNN_INTRO, _knn_quality, "query", "query", _knn_example, _knn_answer)
 PROBES = KNN._replace(intro=_PROBE_INTRO)  # the same without neighbours
 
@@ -121,7 +121,7 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
     )
 
 
-# queries, and the images that layers rank first
+# queries, and the images ranked first
 _RANKING_ANSWER = drawing.scored("AP {:.0f}", "average_precision")
 RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _RANKING_ANSWER)
 
@@ -137,7 +137,7 @@ INSTANCES = RETRIEVAL._replace(intro=_INSTANCES_INTRO)
 
 
 def clusters(every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Example]]:
-    """How the first, the best and the last layer of the best backbone group the same images."""
+    """Clusters of the same images at the first, the best and the last layer of the best backbone."""
     examples = every[0]
     rows = sorted({0, examples.best, len(examples.layers) - 1})
     classes = sorted({_class(examples, number) for number in range(len(examples.arrays["image"]))})
@@ -168,7 +168,7 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
 
 
 def _cluster(examples: ExampleSet, pictures: SharedPictures, group: list[int]) -> tuple[str, list[Markup]]:
-    """Images of one cluster, those of the class that most are of first."""
+    """Images of one cluster, those of its majority class first."""
     names = {number: _class(examples, number) for number in group}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
     images = []

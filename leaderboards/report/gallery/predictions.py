@@ -1,4 +1,4 @@
-"""Examples of numbers and labels that layers predict of images."""
+"""Examples of predicted numbers and labels of images."""
 
 import numpy as np
 
@@ -35,5 +35,5 @@ def _answer(examples: ExampleSet, index: int) -> tuple[str, None]:
     return str(examples.drawn("predicted")[examples.best, index]), None
 
 
-# images, and the numbers or labels that layers predict of them
+# images with predicted numbers or labels
 PREDICTIONS = Drawing(_INTRO, _closeness, "image", "image", _example, _answer)
