@@ -33,7 +33,7 @@ class RunSummary:
 
     suite: str  # name under which its records are stored
     output: Path  # folder of records, items and pages
-    plan: Plan  # what there was to do
+    plan: Plan  # work of the run
     done: PassResult
     seconds: float
     records: pd.DataFrame  # all records of the suite in that folder, including those of earlier runs

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.vectors import VectorFile
 
 MOST_QUERIES = 200  # the first ones are searched for
-DATABASE, ASKED = (("train", "database", "features"), ("test", "queries"))  # arrays in files of vectors
+DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # arrays in files of vectors
 HELD_OUT = 5  # every fifth vector is a query where a file has none
 TABLE = ["backbone", "vectors of", "layer", "index", "vectors", "recall@10", "ms", "bytes", "build, s"]
 

@@ -57,8 +57,8 @@ def _probed(
 def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> dict[str, Data]:
     """The user's own datasets by their names in records, all read before any work.
 
-    Datasets with equal names, such as two folders of one name, are renamed in their sources, too. Raises
-    InputError if one cannot be read, or if two hold the same images under one name.
+    Datasets of one short name, such as two folders of that name, have these names in their sources, too.
+    Raises InputError if one cannot be read, or if two hold the same images under one name.
     """
     datasets: dict[str, Data] = {}
     given: dict[str, str] = {}

@@ -98,7 +98,7 @@ def _values(content: bytes, column: str) -> set[str]:
 
 
 def rule_of(spec: BackboneSpec) -> str:
-    """The rule by which a backbone fitted its position embeddings; "" without any, or with its own method."""
+    """The rule by which a backbone fitted its position embeddings; "" if unknown or without any."""
     is_other = spec.heads is None or spec.checkpoint in ("object", "module", "timm")
     return "" if is_other else spec.interpolation
 

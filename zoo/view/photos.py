@@ -23,7 +23,7 @@ FORMATS = (
 ADDED = dict.fromkeys((".heic", ".heif", ".hif"), "layerboard[heic]") | {".avif": "Pillow>=11.3"}
 MOST_PIXELS = 2**27  # maximum pixels of one image: half a GiB when decoded
 
-warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # hint for images from cameras
+warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # given for images from cameras, too
 
 
 @cache
