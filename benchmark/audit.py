@@ -183,24 +183,24 @@ def _notes(found: Audit) -> Iterator[str]:
     where = f", {across} of them across splits" if across else ""
     yield f"Duplicates: {counted(len(duplicates), 'images')} like another one{where}."
     if np.isnan(found.planted):
-        yield "Labels: none could be judged; it takes two classes, of four images or more."
+        yield "Labels: none could be judged; that needs two classes of at least four images."
     else:
         yield (
-            f"Labels: {len(labels)} that neighbours contradict. Of labels made wrong on purpose, "
-            f"{100 * WRONG:.0f} % of all, {100 * found.planted:.0f} % would be listed."
+            f"Labels: {len(labels)} contradicted by neighbours. If {100 * WRONG:.0f} % of all labels were "
+            f"made wrong on purpose, {100 * found.planted:.0f} % of these would be listed."
         )
     if any(photo.group for photo in found.photos):
         yield "Series: not looked for, since images have groups."
     elif series:
         count = sum(int(finding.score) for finding in series)
         yield (
-            f"Series: {count:,} images stand in {len(series)} runs of files that are alike in the order of "
-            f"their names, the longest from {series[0].file} to {series[0].other}. Images of one series are "
-            f"not independent: --groups {SPLIT} keeps each together."
+            f"Series: {count:,} images are in {len(series)} runs of similar files with consecutive names, "
+            f"the longest from {series[0].file} to {series[0].other}. Images of one series are not "
+            f"independent: --groups {SPLIT} keeps each series together."
         )
     else:
-        yield "Series: none; files are not more alike in the order of their names than by chance."
+        yield "Series: none; files with consecutive names are no more alike than by chance."
     yield (
         f"{SPLIT}, in the output folder, suggests groups (--groups) and a split (--labels) that keep "
-        "together what belongs together."
+        "related images together."
     )

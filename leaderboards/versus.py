@@ -117,7 +117,7 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
     require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
     for name in names:
         if is_floor(rows[rows["backbone"] == name]).any():
-            raise InputError(f"{name} is a baseline that nobody learned, which takes part in no comparison")
+            raise InputError(f"{name} is an untrained baseline, which takes part in no comparison")
     if names[0] == names[1]:
         raise InputError(f"expected two different backbones, found {names[0]} twice")
     require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
@@ -157,14 +157,14 @@ def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Si
         if apart(side, nearest) <= 0.5 / second[0].depth + 1e-9:
             pairs.append((side, nearest))
     if not pairs:
-        raise InputError("no two of the layers that were run are at the same share of the depth")
+        raise InputError("no two layers that were run are at the same relative depth")
     return pairs
 
 
 def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place, Items]:
     """Items of some blocks of a backbone; raises InputError if one is missing."""
     if board.items is None:
-        raise InputError("there are no measurements of single images to compare by")
+        raise InputError("there are no per-item measurements to compare")
     key = task_key(column.task, column.dataset, column.protocol)
     path = companion(board.items, scored_path(key, sides[0].backbone))
     items = read_items(path, {side.place for side in sides})

@@ -121,7 +121,7 @@ def _sentence_of(error: Exception) -> str | None:
     """The message of an error caused by the user's input or by lack of memory; None for any other error."""
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "no space is left on the disk; free some and run again: what is finished is kept"
+            return "no space is left on the disk; free some and run again: finished work is kept"
         if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
             there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
             name = shortened(str(error.filename2 or error.filename))

@@ -90,7 +90,7 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
     from layerboard.tasks.metrics.search_index import index_costs
 
     if sys.platform == "darwin":
-        raise InputError("--index needs faiss, whose wheels do not go with those of torch on macOS")
+        raise InputError("--index needs faiss, whose wheels are incompatible with those of torch on macOS")
     files, done = write_vectors(replace(request.request, tasks=request.tasks or ("knn",)), report)
     rows = []
     for backbone, _, path in _chosen(files, every=request.layers != "all"):

@@ -52,7 +52,7 @@ def decompose_command(given: DecomposeRequest) -> int:
 
     Example: `layerboard decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """
-    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.leaderboards.sections.decomposition import changes_table
         from layerboard.tasks.decompose import Given
         from layerboard.tasks.protocols import find_protocol

@@ -27,7 +27,7 @@ CAPTION = "The best layer of each backbone (layer/depth), in percent; the best i
 INTERVALS = r"$\pm$ is the 95\,\% margin of error."
 HONEST = (
     "The layer is chosen on half of the test data and scored on the rest; "
-    "in brackets, what that takes off the score of the best layer."
+    "in brackets, the difference from the score of the best layer."
 )
 TIED = r"$^{\approx}$: tied with the best (95\,\%, corrected for the number of backbones)."
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
@@ -184,7 +184,7 @@ def export_command(request: ExportRequest) -> None:
 
     Example: `layerboard export latex -o results --to paper/tables`
     """
-    with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
+    with ended_by_signals("interrupted; written files are complete, run again for the rest"):
         result = export(**vars(request))
     for line in (*result.paths, *result.notes):
         say(line)
@@ -212,7 +212,7 @@ def export(request: ExportRequest) -> Files:
     folder = request.to or request.output / "export"
     files = dict(make(records, request))
     if not files:
-        raise InputError("nothing to export: no backbone has a score of a task that ranks")
+        raise InputError("nothing to export: no backbone has a score in a ranking task")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
     return files_of([folder / name for name in files], f"for {request.form}")

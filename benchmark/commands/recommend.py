@@ -180,8 +180,8 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     require_known("task", tasks, names)
     if not names:
         raise InputError(
-            "no backbone has a score of a task that ranks; `layerboard run` gives some, with --copies also "
-            "of images without labels"
+            "no backbone has a score in a ranking task; `layerboard run` measures some, with --copies also "
+            "for images without labels"
         )
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
 

@@ -54,7 +54,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     else:
         rows = frame if request.all else frame[~frame["verdict"].isin(NOT_MEASURED)]
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
-        say(text or "No published number is of what was run; --all lists them.")
+        say(text or "No published number matches the run; --all lists them.")
         for sentence in disputed:
             say(f"{sentence}\n")
     summary = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items() if number)

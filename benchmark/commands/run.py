@@ -72,7 +72,7 @@ def run_command(given: RunForm) -> int:
     if given.plan:
         _plan(given)
         return 0
-    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import carry_out
 
         summary = carry_out(request, report)

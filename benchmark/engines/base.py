@@ -202,7 +202,7 @@ class _SharedQueue(Generic[Job, Result]):
             if self._lost[key] == LOSSES:
                 raise WorkerDiedError(
                     f"a piece of the work lost its worker {LOSSES} times ({error}), perhaps for lack of "
-                    "memory; try a smaller --batch-size; what is finished is kept"
+                    "memory; try a smaller --batch-size; finished work is kept"
                 ) from error
             with self.changed:
                 self._queue.give_back(key)

@@ -63,7 +63,7 @@ def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     """
     if (request.engine not in ("auto", "local") or len(devices) > 1) and (staying := _staying(backbones)):
         raise InputError(
-            f"{staying[0].name} is a network of this process and runs in no other one; leave out --engine "
+            f"{staying[0].name} is a network of this process and cannot run in another; leave out --engine "
             f"{request.engine} and --devices, or name it as a Python object (module:function)"
         )
     return cast("EngineMaker", find_object(ENGINES[request.engine]))(backbones, request, devices)

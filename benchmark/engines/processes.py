@@ -96,7 +96,7 @@ class _Process(Worker[Job, Result]):
         except BrokenProcessPool as error:
             raise WorkerDiedError(
                 "a process of the run was ended from outside, perhaps for lack of memory; try "
-                "--workers 1 or a smaller --batch-size; what is finished is kept"
+                "--workers 1 or a smaller --batch-size; finished work is kept"
             ) from error
         self._busy = False
         return result

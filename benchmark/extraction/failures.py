@@ -78,8 +78,8 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
         raise error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         raise DiskFullError(
-            "no space is left on the disk of the cache or the output; free some and run again: what is "
-            "finished is kept"
+            "no space is left on the disk of the cache or the output; free some and run again: "
+            "finished work is kept"
         ) from error
     if is_out_of_memory(error):
         error = InputError(no_memory)

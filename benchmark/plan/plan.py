@@ -131,7 +131,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
             tasks.broken.append(Unbound(f"protocol {at.protocol.name}", str(error)))  # the others run
     plain = list(tasks.every)
     if recipe.location.protocol.shots and not any(task.takes_shots for task in plain):
-        raise InputError("--shots is of fewshot and anomaly, which are not run; name one with --tasks")
+        raise InputError("--shots is for fewshot and anomaly, which are not run; name one with --tasks")
     _add_transformed(tasks, "--transform", recipe.transforms, plain)
     if recipe.sets:  # also transformed tasks
         option = f"--fuse {','.join(recipe.sets)}"
@@ -162,7 +162,7 @@ def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -
 
 def _speech(protocol: EvaluationProtocol) -> str:
     """The tasks that a protocol covers, in words."""
-    return f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ('all tasks',))}"
+    return f"the protocol {protocol.name} is for {', '.join(protocol.tasks or ('all tasks',))}"
 
 
 def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:

@@ -37,7 +37,7 @@ def unlike_blocks(records: pd.DataFrame) -> list[Block]:
     present = set(records["protocol"].astype(str))
     protocols = [protocol for protocol in PROTOCOLS if protocol.name in present]
     notes = [f"{protocol.name}: {note}" for protocol in protocols for note in protocol.unlike]
-    return listed("Where a protocol is not what its source does:", notes)
+    return listed("Where a protocol differs from its source:", notes)
 
 
 def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:

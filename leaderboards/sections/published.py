@@ -14,8 +14,8 @@ from layerboard.tasks.blocks import Block, Heading, Table, said
 AGREES = """\
 A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets. The
 sources tell how the published numbers were measured."""
-DISPUTED = "Published numbers of the same that disagree with each other:"
-NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
+DISPUTED = "Published numbers of the same measurement that disagree:"
+NONE = "No given published number is for a backbone, task and dataset of this page."
 
 
 def published_blocks(board: Board) -> list[Block]:
