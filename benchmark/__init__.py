@@ -1,1 +1,1 @@
-"""The benchmark itself: from a request over passes and scores to pages, and every command."""
+"""Everything that runs: from a request, by passes and scores, to pages; and every command."""

@@ -1,4 +1,4 @@
-"""A run, from the request to the pages: the whole line in one place."""
+"""A whole run, from the request to the pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,22 +29,22 @@ from layerboard.tasks.protocols import EvaluationProtocol
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What came of a request."""
+    """Result of a run."""
 
-    suite: str  # name under which its records are filed
+    suite: str  # name under which its records are stored
     output: Path  # folder of records, items and pages
-    plan: Plan  # what there was to do
+    plan: Plan  # work of the run
     done: PassResult
     seconds: float
-    records: pd.DataFrame  # all of the suite's in that folder, those of earlier runs among them
-    board: Board | None  # what they say; None where there are none
+    records: pd.DataFrame  # all records of the suite in that folder, including those of earlier runs
+    board: Board | None  # the board of these records; None without any
     pages: tuple[Path, ...]
 
 
 def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
-    """Plan, run, and write the pages; raises InputError before any work where the request is wrong.
+    """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    Steps are protocols in place of the request's, of whose records no pages are written.
+    ``steps`` are protocols that replace those of the request; no pages are written of their records.
     """
     prepared = prepare(request, *understand(request, report, protocols=steps))
     for files in prepared.current:
@@ -72,9 +72,9 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
 
 
 class PassesAndScores:
-    """What a worker does, in whichever process: each image once, then every layer's scores.
+    """The work of a worker, in whichever process: each image once, then the scores of every layer.
 
-    It keeps the backbone of the piece before, which the next one may need, too.
+    It keeps the last loaded backbone, which the next piece may need, too.
     """
 
     def __init__(self) -> None:

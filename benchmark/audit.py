@@ -1,4 +1,4 @@
-"""A folder of images judged by the stored vectors of a run's backbones, and what is written of it."""
+"""Audit of a folder of images by the stored vectors of a run's backbones, and its files."""
 
 import csv
 import io
@@ -38,40 +38,40 @@ from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError, UnreadableImageError, counted
 from layerboard.zoo.spec import FLOORS
 
-SPLIT = "audit-split.csv"  # in the output folder, beside `TABLE`
-LONGEST = 8 * SIDE  # pixels of a small picture's longer side, at most
+SPLIT = "audit-split.csv"  # file in the output folder, beside `TABLE`
+LONGEST = 8 * SIDE  # maximum longer side of a thumbnail in pixels
 
 
 class Folder(NamedTuple):
-    """A folder of images as an audit sees it: those that could be read."""
+    """The readable images of a folder, as an audit sees them."""
 
-    name: str  # in records
+    name: str  # name in records
     samples: dict[str, Sample]  # by their names, in the order of the vectors
     photos: list[Photo]
-    pictures: list[Picture]  # small and grey
-    # the layers of each backbone, read one after the other whenever they are asked for
+    pictures: list[Picture]  # small grey-scale images
+    # iterators over the layers of each backbone, which read one layer at a time
     layers: Mapping[str, Callable[[], Iterator[tuple[str, Vectors]]]]
 
     def audit(self, photos: Sequence[Photo]) -> Audit:
-        """The audit of the images, of which this is said."""
+        """Run the audit with these photographs."""
         spaces = [choose_space(name, layers(), photos) for name, layers in self.layers.items()]
         return audit(photos, self.pictures, spaces)
 
 
 def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame:
-    """Audit the folder of a request, which was read as ``data``: `TABLE`, one row a finding.
+    """Audit the folder of a request, read as ``data``; returns `TABLE`, with one row per finding.
 
-    Writes it, `SPLIT` and small pictures into the output. Raises InputError as `read_vectors` does.
+    Writes the table, `SPLIT` and thumbnails to the output folder. Raises InputError as `read_vectors` does.
     """
     folder = read_vectors(request, data, report)
     return _written(folder, folder.audit(folder.photos), request.output)
 
 
 def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
-    """The images of a request, and vectors of the backbones that it names or a run in its output measured.
+    """The images of a request, and vectors of the backbones that it names or that its output folder records.
 
-    They come from the cache; what is not there is computed, and stays there. Raises InputError where the
-    request is wrong, no backbone is named or has records, or no task on the images stores vectors.
+    Missing vectors are computed and stored in the cache. Raises InputError if the request is wrong, if no
+    backbone is named or has records, or if no task on the images stores vectors.
     """
     name, said = own_name(data), {file: Photo(file, *words) for file, *words in data.described()}
     named = request.backbones or _measured(request.output, name)
@@ -95,7 +95,7 @@ def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
 
 
 def _measured(output: Path, dataset: str) -> tuple[str, ...]:
-    """The backbones, no floors, of which a folder has records of a dataset; raises InputError for none."""
+    """Backbones with records of a dataset in a folder, without floors; raises InputError if there is none."""
     folder = output / "records"
     records = read_records([folder]) if any(folder.rglob("*.parquet")) else pd.DataFrame()
     if len(records):
@@ -109,7 +109,7 @@ def _measured(output: Path, dataset: str) -> tuple[str, ...]:
 
 
 def _passed(jobs: BackboneJobs, report: Reporter) -> BackboneJobs:
-    """The jobs of a backbone whose passes are there now; raises InputError where one fails."""
+    """The jobs of a backbone after its passes were run; raises InputError if a pass fails."""
     cache = BackboneCache(jobs.setup)
     passed = PassResult.joined(run_job(job, cache, report) for job in jobs.passes)
     if passed.failures:
@@ -118,7 +118,7 @@ def _passed(jobs: BackboneJobs, report: Reporter) -> BackboneJobs:
 
 
 def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:
-    """The vectors of each layer and pooling of a backbone, [shown dim] in the order of the sources."""
+    """Vectors of each layer and pooling of a backbone, [shown dim] in the order of the sources."""
     readers = readers_of(jobs.scores[0]).values()
     for layer in jobs.setup.layers:
         for pooling in next(iter(readers)).poolings():
@@ -128,7 +128,7 @@ def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:
 
 
 def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[Picture | None]:
-    """Small grey pictures, whose shorter side is `SIDE`; None of images that cannot be read."""
+    """Small grey-scale images whose shorter side is `SIDE` pixels; None for unreadable images."""
     with (
         ThreadPool(os.cpu_count()) as pool,
         report.bar(f"{name}  reading", len(samples), "images") as advance,
@@ -150,7 +150,7 @@ def _grey(sample: Sample) -> Picture | None:
 
 
 def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
-    """Write the table, the split and the pictures of an audit."""
+    """Write the table, the split and the thumbnails of an audit."""
     rows: list[dict[str, object]] = [{"finding": NOTE, "note": note} for note in _notes(found)]
     for kind in KINDS:
         for rank, finding in enumerate(found.of_kind(kind)):
@@ -173,7 +173,7 @@ def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
 
 
 def _notes(found: Audit) -> Iterator[str]:
-    """What was found, a sentence each."""
+    """The findings in sentences."""
     duplicates, labels, series = (found.of_kind(kind) for kind in (DUPLICATE, LABEL, SERIES))
     accuracies = [f"{space.name} ({space.accuracy:.0f} %)" for space in found.spaces if space.accuracy >= 0]
     how = f"{', '.join(accuracies) or ', '.join(space.name for space in found.spaces)}"
@@ -183,24 +183,24 @@ def _notes(found: Audit) -> Iterator[str]:
     where = f", {across} of them across splits" if across else ""
     yield f"Duplicates: {counted(len(duplicates), 'images')} like another one{where}."
     if np.isnan(found.planted):
-        yield "Labels: none could be judged; it takes two classes, of four images or more."
+        yield "Labels: none could be judged; that needs two classes of at least four images."
     else:
         yield (
-            f"Labels: {len(labels)} that neighbours contradict. Of labels made wrong on purpose, "
-            f"{100 * WRONG:.0f} % of all, {100 * found.planted:.0f} % would be listed."
+            f"Labels: {len(labels)} contradicted by neighbours. If {100 * WRONG:.0f} % of all labels were "
+            f"made wrong on purpose, {100 * found.planted:.0f} % of these would be listed."
         )
     if any(photo.group for photo in found.photos):
         yield "Series: not looked for, since images have groups."
     elif series:
         count = sum(int(finding.score) for finding in series)
         yield (
-            f"Series: {count:,} images stand in {len(series)} runs of files that are alike in the order of "
-            f"their names, the longest from {series[0].file} to {series[0].other}. Images of one series are "
-            f"not independent: --groups {SPLIT} keeps each together."
+            f"Series: {count:,} images are in {len(series)} runs of similar files with consecutive names, "
+            f"the longest from {series[0].file} to {series[0].other}. Images of one series are not "
+            f"independent: --groups {SPLIT} keeps each series together."
         )
     else:
-        yield "Series: none; files are not more alike in the order of their names than by chance."
+        yield "Series: none; files with consecutive names are no more alike than by chance."
     yield (
         f"{SPLIT}, in the output folder, suggests groups (--groups) and a split (--labels) that keep "
-        "together what belongs together."
+        "related images together."
     )

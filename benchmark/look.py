@@ -1,4 +1,4 @@
-"""What every layer of backbones shows of a few pictures, by one forward for each picture."""
+"""What every layer of backbones shows of a few images, from one forward pass per image."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,24 +27,24 @@ from layerboard.zoo.view.views import REFERENCE_SIZE, FitLongSide, Stretch, View
 
 Removed = Literal["nothing", "mean", "smooth"]
 
-DIRECTIONS = 64  # principal directions of tokens that are kept at most
-ENOUGH = 0.99  # share of the variance with which fewer will do
-PROBED = 128  # tokens whose cosines with all others are compared with what is kept of them
-MOST_MEGABYTES = 64  # of what a page holds
+DIRECTIONS = 64  # maximum number of principal directions of tokens that are kept
+ENOUGH = 0.99  # share of the variance that is enough
+PROBED = 128  # tokens whose cosines with all others are compared with those of the reduced tokens
+MOST_MEGABYTES = 64  # maximum size of a page
 
 
 class LayerOfPicture(NamedTuple):
-    """What a layer shows of one picture."""
+    """What a layer shows of one image."""
 
     grid: Tensor  # patch tokens, [rows columns dim], float32
-    prefix_lengths: list[float]  # of the tokens before the patches
-    maps: dict[str, Floats]  # [cells] by name, of attention
+    prefix_lengths: list[float]  # norms of the tokens before the patches
+    maps: dict[str, Floats]  # attention by name, [cells]
 
 
 def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Picture]:
-    """The pictures of images, animations, videos and folders; of each at most so many, evenly spaced.
+    """The pictures of images, animations, videos and folders; at most ``frames`` of each, evenly spaced.
 
-    What a folder has more is said. Raises InputError where there is nothing, or what is there is no picture.
+    Reports what a folder has beyond that. Raises InputError if nothing is there, or if a file is no picture.
     """
     shown: list[tuple[Path, str, Image.Image]] = []
     for path in paths:
@@ -65,12 +65,12 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
 
 
 def view_of(spec: BackboneSpec) -> View:
-    """The whole image with its longer side at the backbone's input size; a square where it takes no other."""
+    """The whole image, its longer side at the backbone's input size; a square if it takes no other shape."""
     return view_for(spec, Stretch(REFERENCE_SIZE) if spec.fixed_size else FitLongSide(REFERENCE_SIZE))
 
 
 def require_small(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> None:
-    """Raise InputError where the page would hold more than `MOST_MEGABYTES`, of each backbone its layers."""
+    """Raise InputError if the page, with the layers of each backbone, would exceed `MOST_MEGABYTES`."""
     megabytes = 0.0
     for spec, chosen in layers.items():
         sizes = [view_of(spec).geometry(picture.image.size).size for picture in pictures]
@@ -95,8 +95,8 @@ def look_at(
 ) -> BackboneMaps:
     """What some layers of a backbone show of pictures.
 
-    Colours of the last layer are turned onto those of ``onto``, if there is one, and those of every other
-    layer onto the next one's. Raises InputError where the backbone cannot be shown a picture.
+    Colours of the last layer are aligned with those of ``onto``, if given, and those of every other layer
+    with the next layer. Raises InputError if the backbone cannot be shown a picture.
     """
     spec = backbone.spec
     attends = tuple(Layer(index, "probabilities") for index in range(1, spec.depth + 1))
@@ -117,7 +117,7 @@ def look_at(
 def _forward(
     backbone: Backbone, picture: Picture, layers: Sequence[Layer], attends: Sequence[Layer]
 ) -> dict[Layer, LayerOfPicture]:
-    """One forward of one picture: what each of the layers shows, with the attention of blocks."""
+    """One forward pass of one picture: what each of the layers shows, with the attention of blocks."""
     seen: dict[Layer, LayerOfPicture] = {}
     attention: dict[int, dict[str, Floats]] = {}
     rolled: Tensor | None = None
@@ -134,7 +134,7 @@ def _forward(
             raise InputError(f"{what} in {backbone.spec.dtype}; take --dtype float32")
         prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
         lengths = prefix[0].float().norm(dim=-1).tolist()
-        maps = attention.get(shown.layer.index, {})  # the final norm has those of the last block
+        maps = attention.get(shown.layer.index, {})  # the final norm has the attention of the last block
         seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, maps)
 
     backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
@@ -142,7 +142,7 @@ def _forward(
 
 
 def _attention(shown: AttentionMaps, rolled: Tensor, *, has_cls: bool) -> dict[str, Floats]:
-    """What the class token attends to, or patches on average, by head and mean, and the rollout: [cells]."""
+    """Attention of the class token, or the mean over patches, by head and averaged; the rollout; [cells]."""
     first = shown.prefix_tokens
     looked = shown.probabilities[0], rolled[0]
     rows = (maps[..., 0, :] if has_cls else patch_query_map(maps, first) for maps in looked)
@@ -174,14 +174,14 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: La
 
 
 def _less(grid: Floats, removed: Removed) -> Floats:
-    """A grid [rows columns dim] without its mean token, or what changes slowly."""
+    """A grid [rows columns dim] without its mean token, or without its smooth component."""
     if removed == "smooth":
         return principal.without_smooth(grid)
     return grid - grid.mean(axis=(0, 1)) if removed == "mean" else grid
 
 
 def _at_size(part: Floats, size: tuple[int, int]) -> Floats:
-    """Numbers of a grid [rows columns 3] as those of another grid's cells, [cells 3]."""
+    """A grid [rows columns 3], resampled to the cells of another grid, [cells 3]."""
     channels = torch.from_numpy(part).permute(2, 0, 1)[None]
     resized: Floats = interpolate(channels, size=size, mode="area")[0].permute(1, 2, 0).reshape(-1, 3).numpy()
     return resized

@@ -1,7 +1,7 @@
-"""Options that are declared once: as fields of a `Form`.
+"""Options that are declared once, as fields of a `Form`.
 
-A Python function (`called_with`) and a command (`benchmark.commands.command`) are made from the form:
-both have exactly its options, with the same names, defaults and words.
+A Python function (`called_with`) and a command (`benchmark.commands.command`) are made from the form: both
+have exactly its options, with the same names, defaults and help.
 """
 
 import inspect
@@ -51,12 +51,12 @@ _PARSERS: Mapping[Any, Callable[[Any], Any]] = {
 
 @dataclass(eq=False, kw_only=True)
 class Option(Generic[Given, Kept]):
-    """A field of a form that is given as one type and kept, parsed and checked, as another.
+    """A field of a form whose given value is parsed, checked and kept as another type.
 
-    It is a descriptor: the form's constructor accepts what is ``Given``, its attribute is what is ``Kept``,
-    and a type checker knows both. What is kept may be given again, so `dataclasses.replace` works. Its parser
-    is that of the kept type, the choices those of a literal, and whatever is kept as a tuple or mapping may
-    have several values on the command line, all unless told otherwise.
+    It is a descriptor: the constructor of the form accepts a ``Given`` value, the attribute is a ``Kept``
+    value, and a type checker knows both. A kept value may be given again, so `dataclasses.replace` works. By
+    default, the parser is that of the kept type, the choices are those of a literal, and options kept as a
+    tuple or mapping accept several values on the command line.
     """
 
     default: Given | EllipsisType = field(kw_only=False)  # ``...``: must be given; None is never parsed
@@ -64,14 +64,14 @@ class Option(Generic[Given, Kept]):
     parse: Callable[[Any], Kept] | None = field(default=None, kw_only=False)
     also: str = ""  # further names on the command line, such as "--task -t"
     several: bool | None = None
-    positional: bool | None = None  # whether it has no name there; None: where it must be given
+    positional: bool | None = None  # without a name on the command line; None: if it is required
     choices: Collection[str] = ()
     least: int | None = None
-    usual: str = ""  # the default in words, where it depends on something else
-    instead: Callable[[], Kept] | None = None  # gives what is kept in place of the default None
+    usual: str = ""  # the default in words, if it depends on something else
+    instead: Callable[[], Kept] | None = None  # returns the kept value for the default None
     name: str = field(init=False)
     accepts: Any = field(init=False)
-    kind: Any = field(init=False)  # what is kept, apart from None
+    kind: Any = field(init=False)  # type of the kept value, apart from None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -83,7 +83,7 @@ class Option(Generic[Given, Kept]):
             self.positional = self.default is ...
         if self.several is None:
             self.several = get_origin(self.kind) in (tuple, Mapping)
-        usual: Any = _PARSERS.get(self.kind, lambda value: value)  # of any type: its user says what is wrong
+        usual: Any = _PARSERS.get(self.kind, lambda value: value)  # others are checked where used
         if self.choices:
             usual = partial(parsers.choice, choices=self.choices)
         elif self.kind is int:
@@ -92,7 +92,6 @@ class Option(Generic[Given, Kept]):
 
     @property
     def flag(self) -> str:
-        """Name on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
     @overload
@@ -107,7 +106,7 @@ class Option(Generic[Given, Kept]):
         return self.default
 
     def __set__(self, instance: object, value: Given) -> None:
-        """Keep what is given; a frozen dataclass comes here from its constructor only."""
+        """Keep the parsed value; a frozen dataclass calls this from its constructor only."""
         if value is None and self.default is None:
             vars(instance)[self.name] = self.instead() if self.instead else None
             return
@@ -121,7 +120,7 @@ class Option(Generic[Given, Kept]):
 
     @property
     def documentation(self) -> str:
-        """Name, what it is for, its choices and its default, as a docstring has them."""
+        """Name, help, choices and default, in the form of a docstring."""
         words = [f"{self.name}: {self.help}"]
         words += [f"One of {', '.join(self.choices)}."] if self.choices else []
         words += [f"Default: {self.usual}."] if self.usual else []
@@ -138,14 +137,14 @@ Wholes = Option[int | Sequence[int], tuple[int, ...]]
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Form:
-    """What a command or a function is told: each of its classes is a frozen dataclass of options."""
+    """Options of a command or a function: each subclass is a frozen dataclass of options."""
 
     def __init_subclass__(cls, *, kw_only: bool = True) -> None:
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
 
 def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Option[Any, Any], ...]:
-    """The options of a form in the order of their declaration, ``json`` last, but those of some names."""
+    """The options of a form in the order of declaration, ``json`` last, without the given names."""
     assert isinstance(form, type)
     names = sorted((each.name for each in fields(form)), key=lambda name: name == "json")
     return tuple(getattr_static(form, name) for name in names if name not in without)
@@ -154,10 +153,10 @@ def declared(form: Callable[..., object], without: Collection[str] = ()) -> tupl
 def called_with(
     form: Callable[P, Filled], without: Collection[str] = (), summary: str = ""
 ) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
-    """Make a function of a filled form into one that is called with the form's options.
+    """Turn a function of a filled form into one that is called with the options of the form.
 
-    Its signature and its documentation list them all, but those that it goes without. The documentation
-    begins with the summary.
+    Its signature and documentation list all options but those of ``without``. The documentation begins with
+    ``summary``.
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:

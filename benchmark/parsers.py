@@ -1,7 +1,7 @@
-"""Parsers of options: what a user gives becomes what is kept, or one sentence says what is expected.
+"""Parsers of options: they return the kept value, or say in one sentence what is expected.
 
-A parser accepts what it returns, too, so a form can be made again from its own values. There is one for each
-kind of value; None, where it is a default, is never parsed.
+A parser also accepts what it returns, so a form can be rebuilt from its own values. There is one for each
+kind of value; a default None is never parsed.
 """
 
 import math
@@ -16,13 +16,13 @@ from layerboard.tasks.transforms import parse_compression, parse_transform
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap
 
-TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is asked for as a layer
-AUTO: str = "auto"  # stands for a number format that the device and the protocol choose
+TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is requested as a layer
+AUTO: str = "auto"  # a dtype that the device and the protocol determine
 DTYPES = (*get_args(Dtype), AUTO)
-LONGEST_NAME = 255  # bytes of a file's or folder's name, by most file systems
-LONGEST_TEXT = 1000  # characters of a word that anything could be called by
-LARGEST = 2**32  # the largest whole number that an option could mean
-USUAL_POOLINGS = ("cls", "mean")  # vectors of which every backbone has one or both
+LONGEST_NAME = 255  # maximum bytes of the name of a file or folder in most file systems
+LONGEST_TEXT = 1000  # maximum characters of any name
+LARGEST = 2**32  # the largest whole number that an option accepts
+USUAL_POOLINGS = ("cls", "mean")  # poolings of which every backbone has at least one
 POOLINGS = (*USUAL_POOLINGS, "patchwise")
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
@@ -30,11 +30,11 @@ _PIXELS = "whole numbers from 1 to 99999, such as 448 or 224,448"
 
 
 class WrongValueError(Exception):
-    """What a parser expects, and what it was given; the option says so by its name."""
+    """Carries what a parser expects and what it was given; the option adds its name."""
 
 
 def choice(value: Any, choices: Collection[str]) -> Any:  # noqa: ANN401  # a literal of the option's own
-    """One of some words."""
+    """One of the choices."""
     if value not in choices:
         *others, last = choices
         raise WrongValueError(f"{', '.join(others)} or {last}", value)
@@ -49,7 +49,7 @@ def switch(value: object) -> bool:
 
 
 def whole(value: object, least: int | None = None) -> int:
-    """A whole number that is not below the least."""
+    """A whole number that is not below ``least``."""
     if isinstance(value, int) and abs(value) > LARGEST:
         raise WrongValueError(f"a whole number of at most {LARGEST}", value)
     if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
@@ -58,7 +58,7 @@ def whole(value: object, least: int | None = None) -> int:
 
 
 def batch(value: object) -> int | Literal["auto"]:
-    """A whole number above 0, as text, too, or ``auto``."""
+    """A whole number above 0, also as text, or ``auto``."""
     if value == "auto":
         return "auto"
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
@@ -68,7 +68,7 @@ def batch(value: object) -> int | Literal["auto"]:
 
 
 def wholes(value: object) -> tuple[int, ...]:
-    """Whole numbers; one alone is a list of one."""
+    """Whole numbers; a single one becomes a tuple."""
     return tuple(map(whole, value if isinstance(value, Iterable) else (value,)))
 
 
@@ -82,14 +82,14 @@ def real(value: object) -> float:
 
 
 def positive(value: object, most: float = math.inf) -> float:
-    """A number above 0 and at most another."""
+    """A number above 0 and at most ``most``."""
     if not 0 < (number := real(value)) <= most:
         raise WrongValueError(f"a number above 0{'' if most == math.inf else f' and at most {most}'}", value)
     return number
 
 
 def count(value: object) -> int:
-    """A whole number above 0, in full or as 100M or 1.2G."""
+    """A whole number above 0, in full or such as 100M or 1.2G."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGB]?)", str(value).strip(), re.IGNORECASE)
     number = 0 if match is None else round(float(match[1]) * _UNITS[match[2].upper()])
     if isinstance(value, bool) or number < 1:
@@ -98,7 +98,7 @@ def count(value: object) -> int:
 
 
 def text(value: object) -> str:
-    """A word."""
+    """A non-empty text."""
     if not (isinstance(value, str) and value):
         raise WrongValueError("a word", value)
     if len(value) > LONGEST_TEXT or "\0" in value:
@@ -107,24 +107,24 @@ def text(value: object) -> str:
 
 
 def word(value: object) -> str:
-    """A word, or a path as one."""
+    """A text or a path, as text."""
     return text(str(value) if isinstance(value, Path) else value)
 
 
 def names(value: object) -> tuple[str, ...]:
-    """Words or paths; one alone is a list of one."""
+    """Texts or paths; a single one becomes a tuple."""
     if not isinstance(value, Iterable | Path):
         raise WrongValueError("words", value)
     return tuple(map(word, (value,) if isinstance(value, str | Path) else value))
 
 
 def listed(value: object) -> tuple[str, ...]:
-    """Words; text may have commas between them."""
+    """Texts, which may also be separated by commas."""
     return tuple(text(part.strip()) for each in names(value) for part in each.split(","))
 
 
 def dtypes(value: object) -> tuple[Any, ...]:
-    """Number formats, each once; ``auto`` alone."""
+    """Dtypes, each once; ``auto`` only alone."""
     every = tuple(dict.fromkeys(listed(value)))
     if not every or not {*every} <= {*DTYPES} or (AUTO in every and len(every) > 1):
         raise WrongValueError(f"{AUTO}, or some of {', '.join(get_args(Dtype))}", value)
@@ -142,12 +142,12 @@ def path(value: object) -> Path:
 
 
 def paths(value: object) -> tuple[Path, ...]:
-    """Paths; one alone is a list of one."""
+    """Paths; a single one becomes a tuple."""
     return tuple(map(path, names(value)))
 
 
 def require_working_folder() -> None:
-    """Raise InputError where the folder that relative paths start from was removed: libraries die of it."""
+    """Raise InputError if the working folder was removed: libraries fail without it."""
     try:
         Path.cwd()
     except OSError as error:
@@ -155,7 +155,7 @@ def require_working_folder() -> None:
 
 
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
-    """The name under which a backbone was run: a word, or that of a network of this process."""
+    """The name under which a backbone was run, or that of a network of this process."""
     return text(value.spec.name if hasattr(value, "spec") else value)
 
 
@@ -165,7 +165,7 @@ def backbone(value: Any) -> str:  # noqa: ANN401  # a network or a name
 
 
 def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
-    """Names of backbones, and networks of this process; one alone is a list of one."""
+    """Names of backbones and networks of this process; a single one becomes a tuple."""
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
     if not isinstance(several, Iterable):
         raise WrongValueError("words", value)
@@ -173,7 +173,7 @@ def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among 
 
 
 def sides(value: Any) -> tuple[int, ...]:  # noqa: ANN401  # numbers and text
-    """Numbers of pixels, each once from the smallest on; text may have commas between them."""
+    """Input sizes in pixels, ascending and without repetition; text may be separated by commas."""
     given = () if value is None else (value,) if isinstance(value, int | str) else value
     if not isinstance(given, Iterable):
         raise WrongValueError(_PIXELS, value)
@@ -185,7 +185,7 @@ def sides(value: Any) -> tuple[int, ...]:  # noqa: ANN401  # numbers and text
 
 
 def taps(value: object) -> tuple[Tap, ...]:
-    """Taps, each once in the order of `TAPS`; text has commas between them."""
+    """Taps, each once in the order of `TAPS`; text is separated by commas."""
     chosen = {*listed(value)}
     if not chosen or not chosen <= {*TAPS}:
         words = ", ".join(sorted(chosen))[:LONGEST_NAME]
@@ -194,22 +194,22 @@ def taps(value: object) -> tuple[Tap, ...]:
 
 
 def transforms(value: object) -> tuple[str, ...]:
-    """Transforms, each once in the order given; text may have commas between them."""
+    """Transforms, each once in the given order; text may be separated by commas."""
     return tuple(dict.fromkeys(parse_transform(each) for each in listed(value)))
 
 
 def compressions(value: object) -> tuple[str, ...]:
-    """Compressions, each once in the order given; text may have commas between them."""
+    """Compressions, each once in the given order; text may be separated by commas."""
     return tuple(dict.fromkeys(parse_compression(each) for each in listed(value)))
 
 
 def sets(value: object) -> tuple[str, ...]:
-    """Names of sets of layers, each once in the order of `tasks.sets.SETS`; text may have commas."""
+    """Names of layer sets, each once in the order of `tasks.sets.SETS`; text may be separated by commas."""
     return parse_sets(listed(value))
 
 
 def poolings(value: object) -> tuple[str, ...]:
-    """Poolings, each once in the order of `POOLINGS`; text has commas between them."""
+    """Poolings, each once in the order of `POOLINGS`; text is separated by commas."""
     chosen = {*listed(value)}
     if not chosen & {*USUAL_POOLINGS} or not chosen <= {*POOLINGS}:
         raise WrongValueError("cls, mean or cls,mean, each with or without patchwise", value)
@@ -228,14 +228,14 @@ def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mappin
 
 
 def weights(value: object) -> Mapping[str, Path]:
-    """Files or folders of weights by the name of the backbone."""
+    """Files or folders of weights by name of the backbone."""
     return by_name(path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", value)
 
 
 def default_cache() -> Path:
-    """Folder for vectors, measurements and the mini suite's data, below the user's cache folder.
+    """Folder for vectors, measurements and the data of the mini suite, below the user's cache folder.
 
-    Raises InputError where nobody says where the user's folders are.
+    Raises InputError if the user's folders are unknown.
     """
     if folder := os.environ.get("LAYERBOARD_CACHE"):
         return Path(folder)
@@ -246,5 +246,5 @@ def default_cache() -> Path:
 
 
 def default_workers() -> int:
-    """Threads for decoding and scoring: the processors that this process may use, at most 16."""
+    """Number of threads for decoding and scoring: the processors that this process may use, at most 16."""
     return min(16, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -1,6 +1,6 @@
-"""What a run is told: `Request` holds every option, each declared once.
+"""The options of a run: `Request` declares each of them once.
 
-The command ``run`` and ``layerboard.run`` are made from it.
+The command ``run`` and the function ``layerboard.run`` are made from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,38 +24,38 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 }
 
 IMAGES = (
-    "Your own images; each folder is one dataset. Either one folder per class, optionally below train and "
-    "val; or images with a metadata.csv or --labels; or images without labels; or hf:DATASET from the Hub."
+    "Your own images; each folder is one dataset: one folder per class, optionally inside train and val; "
+    "images with a metadata.csv or --labels; images without labels; or hf:DATASET from the Hub."
 )
-DATA = "Folder of the official datasets, or hf:PACK, a folder or Hub dataset that `data pack` wrote."
+DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `data pack`."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
-    "objects (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also results "
-    "of from_module."
+    "objects (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also what "
+    "from_module returns."
 )
 WEIGHTS = (
-    "NAME=PATH: weights of a backbone, as a directory in Hugging Face format or the authors' checkpoint "
+    "NAME=PATH: weights of the backbone NAME, a directory in Hugging Face format or the authors' checkpoint "
     "(.safetensors, .pth)."
 )
 LABELS = (
     "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "
-    "--target) and optionally split, group; none: folder names are not labels."
+    "--target) and optionally split and group; none: do not take folder names as labels."
 )
 FOLDERS = "DIR/metadata.csv, or the folder names"
 GROUPS = (
-    "CSV file with the columns file (relative to --images DIR) and group: images of one patient, camera, "
-    "place or series, which are sampled together."
+    "CSV file with the columns file (relative to --images DIR) and group. Images of one group (one patient, "
+    "camera, place or series) are resampled together."
 )
 COPIES = (
-    "Of --images: make copies of each image (compressed, cut, turned, ...), and score how well images and "
-    "copies find each other: near-duplicates."
+    "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well images "
+    "and copies retrieve each other (near-duplicates)."
 )
 GROUP_COLUMN = "the column group of the labels"
 TARGET = (
-    "What the labels are: one class an image; number, one or several columns of numbers (regression); or "
-    "labels, several an image, parted by | or columns of 0 and 1."
+    "What the labels are: class, one class per image; number, one or several columns of numbers "
+    "(regression); or labels, several labels per image, separated by | or given as columns of 0 and 1."
 )
-AS_IT_LOOKS = "what the table looks like"
+AS_IT_LOOKS = "inferred from the table"
 
 ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
@@ -66,12 +66,12 @@ Workers = Option[int | None, int]
 
 
 def cache_option(help: str, usual: str = "below the user's cache folder") -> Cache:  # noqa: A002
-    """The option of a folder of what can be computed again."""
+    """The option for a folder of files that can be computed again."""
     return Option(None, help, instead=parsers.default_cache, usual=usual)
 
 
 class GivenNetwork(Protocol):
-    """A network of this process that a run can call for: what ``layerboard.from_module`` gives."""
+    """A network that lives in this process, as returned by ``layerboard.from_module``."""
 
     @property
     def reference(self) -> str: ...  # name by which the run finds the network
@@ -81,9 +81,9 @@ Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
 class Request(Form, kw_only=False):
-    """What to run, and how; the command ``run`` and the function ``layerboard.run`` have exactly its options.
+    """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
 
-    Whatever is wrong about an option alone raises InputError when the request is made.
+    An invalid value of a single option raises InputError when the request is made.
     """
 
     PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
@@ -99,7 +99,7 @@ class Request(Form, kw_only=False):
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
     )
-    tasks: Words = Option((), "Tasks, see `list tasks`.", also="-t", usual="all that the data allows")
+    tasks: Words = Option((), "Tasks, see `list tasks`.", also="-t", usual="all that the data allow")
     _: KW_ONLY
     suite: Plain[str | None] = Option(
         None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
@@ -114,7 +114,7 @@ class Request(Form, kw_only=False):
     cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
-        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="--device alone"
+        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"
     )
     engine: Plain[str] = Option(
         "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
@@ -122,42 +122,48 @@ class Request(Form, kw_only=False):
     address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
     dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
         "float32",
-        "Number formats of the forward pass; amp-bfloat16: weights float32, products bfloat16; auto: float32 "
-        "on a CPU, on a GPU amp-bfloat16 where the protocol is standard, else float32. With several, each "
+        "Dtypes of the forward pass. amp-bfloat16: mixed precision, weights in float32 and products in "
+        "bfloat16; auto: amp-bfloat16 on a GPU with the standard protocol, else float32. With several, each "
         "backbone is run in each (NAME@bfloat16), and a table compares them.",
         parsers.dtypes,
         several=False,
         choices=parsers.DTYPES,
     )
     compile: Plain[bool] = Option(
-        False, "Compile the blocks of transformers (torch.compile): a wait at first, then faster forwards."
+        False, "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes."
     )
     fast_resize: Plain[bool] = Option(
         False,
-        "Also run each backbone on images that torch resizes (NAME@fast-resize): in less time than Pillow, "
-        "some pixels a grey level or two apart; a table compares the two.",
+        "Also run each backbone on images resized by torch (NAME@fast-resize): faster than Pillow, but some "
+        "pixels differ by one or two grey levels; a table compares the two.",
     )
     store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
     batch_size: Option[int | str, int | Literal["auto"]] = Option(
         64,
-        "Images per batch; auto: 64 on a CPU, on a GPU as many as are fastest, as the task cost measures it.",
+        "Images per batch; auto: 64 on a CPU; on a GPU the fastest batch size, as the task cost measures it.",
         parsers.batch,
     )
     workers: Workers = Option(
-        None, "Threads to decode and score.", least=1, instead=parsers.default_workers, usual="processors"
+        None,
+        "Threads for decoding and scoring.",
+        least=1,
+        instead=parsers.default_workers,
+        usual="number of processors",
     )
-    layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final; 0: input of the first block.")
+    layers: Plain[str] = Option(
+        "all", "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block."
+    )
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
-        "Outputs to read inside each block, comma-separated: block, input, norm1, query, key, value, heads, "
-        "attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
+        "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
+        "heads, attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
         parsers.taps,
         several=False,
     )
     transform: Words = Option(
         (),
         "Feature transforms to score in addition to plain features: debias:K (removes K positional "
-        "directions from patch tokens), whiten, zscore (vectors).",
+        "directions from patch tokens), whiten and zscore (for vectors).",
         parsers.transforms,
         usual="nothing",
     )
@@ -169,7 +175,7 @@ class Request(Form, kw_only=False):
         usual="nothing",
     )
     fuse: Words = Option(
-        (), "Sets of layers to score jointly, too: last4, quarters, all, pairs.", parsers.sets, usual="none"
+        (), "Also score sets of layers jointly: last4, quarters, all, pairs.", parsers.sets, usual="none"
     )
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
         (),
@@ -179,21 +185,24 @@ class Request(Form, kw_only=False):
         usual="each backbone's own resolution",
     )
     interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do."
+        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
     )
     poolings: Words = Option(
         "cls,mean",
-        "Image vectors: cls (class token), mean (of the patch tokens), or patchwise (of networks without a "
-        "class token: mean after blocks of neighbouring cells were concatenated).",
+        "Image vectors: cls (class token), mean (mean of the patch tokens), or patchwise (for networks "
+        "without a class token: blocks of neighbouring cells are concatenated, then averaged).",
         parsers.poolings,
         several=False,
     )
     limit: Plain[int | None] = Option(
-        None, "Use fewer images per class, videos, pairs, ... for a trial.", least=1, usual="all data"
+        None,
+        "Use at most this many images per class, videos, pairs, ..., for a trial.",
+        least=1,
+        usual="all data",
     )
-    floor: Plain[bool] = Option(True, "Also score what nobody learned: random features and raw pixels.")
+    floor: Plain[bool] = Option(True, "Also score untrained baselines: random features and raw pixels.")
     examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
-    again: Plain[bool] = Option(False, "Repeat cost measurements that this device already has.")
+    again: Plain[bool] = Option(False, "Repeat cost measurements that exist for this device.")
     protocol: Words = Option(
         (),
         "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
@@ -203,7 +212,7 @@ class Request(Form, kw_only=False):
     )
     shots: Wholes = Option(
         (),
-        "Training images per class of fewshot, and reference images of anomaly, beside its score with all.",
+        "Training images per class for fewshot; reference images for anomaly, which is also scored with all.",
         least=1,
         usual="10, 1, 5, 25; 1, 4",
     )
@@ -211,10 +220,10 @@ class Request(Form, kw_only=False):
 
     @property
     def batch(self) -> int:
-        """Images per batch where no card has been asked how many are fastest."""
+        """Images per batch where the fastest batch size has not been measured."""
         return 64 if self.batch_size == "auto" else self.batch_size
 
     @property
     def request(self) -> "Request":
-        """The options of a run alone, of a form that has more."""
+        """The options of a run, without those that a subclass adds."""
         return Request(**{each.name: getattr(self, each.name) for each in fields(Request)})

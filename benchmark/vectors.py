@@ -1,4 +1,4 @@
-"""Stored vectors of backbones as files: one for each task, layer and pooling."""
+"""Stored vectors of backbones as files: one per task, layer and pooling."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,19 +33,19 @@ class VectorFile(NamedTuple):
     """A file of vectors."""
 
     backbone: str  # its name
-    command: str  # that scores it
+    command: str  # name of the ``score`` command that scores it
     path: Path
 
 
-Written = tuple[tuple[VectorFile, ...], PassResult]  # files, and what has none
+Written = tuple[tuple[VectorFile, ...], PassResult]  # files, and sentences about what has none
 
 
 def write_vectors(request: Request, report: Reporter) -> Written:
     """Write the vectors of backbones, layers and poolings in the form that ``score`` reads.
 
-    They come from the cache; what is not there is computed, each image once for all layers, and stays there.
-    Files are ``OUTPUT/features/<backbone>/<task>.<dataset>.<protocol>/<layer>.<pooling>.npz``. Raises
-    InputError where something about the request is wrong, or a task that it names takes no vectors.
+    Missing vectors are computed, each image once for all layers, and stored in the cache. Files are
+    ``OUTPUT/features/<backbone>/<task>.<dataset>.<protocol>/<layer>.<pooling>.npz``. Raises InputError if the
+    request is wrong, or if a named task uses no vectors.
     """
     request = replace(request, floor=False, transform=(), compress=(), fuse=())
     plan, suite, devices = understand(request, report)
@@ -59,7 +59,7 @@ def write_vectors(request: Request, report: Reporter) -> Written:
 
 
 def _exported(plan: Plan, *, named: bool) -> list[Task]:
-    """Tasks whose vectors a scorer reads; raises InputError for another one that was named."""
+    """Tasks whose vectors a scorer reads; raises InputError for any other named task."""
     others = [task.entry.name for task in plan.tasks.every if not task.scorer]
     if others and named:
         scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
@@ -71,9 +71,10 @@ def _exported(plan: Plan, *, named: bool) -> list[Task]:
 
 
 def vector_jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
-    """The passes that store a backbone's vectors, and the tasks that they are written for.
+    """The passes that store the vectors of a backbone, and the tasks for which to write them.
 
-    They are those that a run of the same options stores, or else those with all that a backbone can store.
+    Existing passes of a run with the same options are used, or else passes with all that a backbone can
+    store.
     """
     keys = {task.key for task in tasks}
     every = tuple(dict.fromkeys((*USUAL_POOLINGS, *setup.request.poolings)))
@@ -86,9 +87,9 @@ def vector_jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
 
 
 def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -> Written:
-    """The passes of one backbone as far as they are not there, and the files of its tasks.
+    """Run the missing passes of one backbone, and write the files of its tasks.
 
-    Poolings that were asked for are written; of the random floor, whose poolings say the same, one alone.
+    Requested poolings are written; for the random floor, whose poolings are equivalent, only one.
     """
     cache = BackboneCache(jobs.setup)
     passed = PassResult.joined(run_job(job, cache, report) for job in jobs.passes)
@@ -111,7 +112,7 @@ def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -
 
 
 def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iterator[tuple[str, Arrays]]:
-    """The arrays of each layer and pooling of a task, with the names of their files; says what has none."""
+    """The arrays of each layer and pooling of a task, with file names; reports what has none."""
     readers, name = readers_of(job), job.setup.spec.name
     stored = next(iter(readers.values())).poolings()
     left_out += [f"{name} has no vectors {pooling}" for pooling in poolings if pooling not in stored]
@@ -125,7 +126,7 @@ def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iter
 
 
 def _write(job: ScoreJob, name: str, arrays: Arrays) -> Path:
-    """Write an array, or an archive of several, so that a reader sees either all of it or none."""
+    """Write an array, or an archive of several, atomically."""
     setup = job.setup
     folder = setup.request.output / "features" / safe_name(setup.spec.name) / safe_name(job.task.key)
     path = folder / f"{name}.{'npy' if len(arrays) == 1 else 'npz'}"

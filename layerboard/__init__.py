@@ -1,9 +1,9 @@
 """Which frozen vision backbone, and which of its layers, is best for which task?
 
-From Python as from the command line (``layerboard run``): `run` shows every image to every backbone
-once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare` and `cka` read
-what runs have written; `load` gives a backbone cut after a layer, `from_module` makes one of any network of
-your own. Results show themselves as tables, and have the numbers as data frames (``.frame``).
+Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
+backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare` and
+`cka` read what runs have written; `load` returns a backbone cut after a layer; `from_module` makes a backbone
+of your own network. Results display themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
 import inspect
@@ -61,7 +61,7 @@ __version__ = VERSION
 
 
 def _described(function: Callable[..., object]) -> str:
-    """Name, options with their defaults, and documentation of a public function, as text."""
+    """Name, options with defaults, and documentation of a public function, as text."""
     signature = inspect.signature(function)
     parameters = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
     options = str(signature.replace(parameters=parameters, return_annotation=signature.empty))

@@ -1,4 +1,4 @@
-"""The answer to each column of a leaderboard: its best backbone and layer, how sure that is, and the cost."""
+"""The answer of each leaderboard column: the best backbone and layer, its uncertainty, and its cost."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,7 +13,7 @@ from layerboard.leaderboards.scores.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.scores.costs import find_device, layer_costs
 from layerboard.leaderboards.scores.differences import Ties, best_side, column_ties
 
-MOST_NAMED = 3  # backbones that are named in a row of the table; of more, their number is said
+MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
     *("milliseconds", "device", "rivals", "untested", "layers"),
@@ -22,19 +22,19 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Side):
-    """What a column says: its best backbone, the first of equal ones, and that one's best block."""
+    """The answer of a column: its best backbone, the first of equal ones, and that backbone's best block."""
 
     column: Column
-    ci_low: float  # of the 95 % interval; NaN where there is none
+    ci_low: float  # of the 95 % interval; NaN without one
     ci_high: float
-    honest: float  # when the layer is chosen on other data than it is scored on; NaN without a split
-    rivals: tuple[str, ...]  # together with the best, these hold the true best with 95 %
+    honest: float  # score with the layer chosen on held-out data; NaN without a split
+    rivals: tuple[str, ...]  # together with the best, these include the true best with 95 % confidence
     untested: tuple[str, ...]  # backbones that could not be compared with the best
-    compared: int  # other backbones that were
-    layers: tuple[int, ...]  # further blocks of which the data cannot tell that they are worse
-    others: tuple[Side, ...]  # its best blocks in other poolings, none of which scores more
-    milliseconds: float  # one image up to the layer; NaN where it was not measured
-    device: str  # that it was measured on; "" where it was not
+    compared: int  # number of other backbones that could be
+    layers: tuple[int, ...]  # further blocks that are statistically tied with the best
+    others: tuple[Side, ...]  # its best blocks in other poolings, none of which scores higher
+    milliseconds: float  # latency of one image up to the layer; NaN if not measured
+    device: str  # device of the latency; "" if not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Choice:
     backbone: str
     layer: int
     depth: int
-    losses: Mapping[Column, float]  # by how many points it stays below the best of each column
+    losses: Mapping[Column, float]  # by how many points it is below the best of each column
 
 
 def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
-    """Few layers that are together good enough for all columns, the one for most columns first.
+    """A small set of layers that are good enough for all columns, the one for most columns first.
 
     A layer is good enough for a column if its backbone is the best or tied with the best, and the layer is
-    that backbone's best or tied with it. Each next one is that for most of the columns that are left
-    (a greedy cover); of several the one that loses least.
+    the best of that backbone or tied with it. Each next choice is the one for most of the remaining columns
+    (a greedy cover); among several, the one that loses least.
     """
     left, choices = {answer.column: _fitting(answer) for answer in answers}, list[Choice]()
     while left:
@@ -67,7 +67,7 @@ def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
 
 
 def _fitting(answer: Answer) -> dict[tuple[str, int, int], float]:
-    """The layers that are good enough for a column, by backbone, number and depth, and what they lose."""
+    """The layers that are good enough for a column, by backbone, number and depth, with their losses."""
     rows = answer.column.candidates
     rows = rows[rows["backbone"].isin([answer.backbone, *answer.rivals])]
     top = rows.groupby("backbone")["value"].transform("max")
@@ -77,9 +77,9 @@ def _fitting(answer: Answer) -> dict[tuple[str, int, int], float]:
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
-    """The answer to every column of a leaderboard that has a score, in their order.
+    """The answers of all columns with a score, in the order of the leaderboard.
 
-    Each backbone stands in its best pooling, also where the leaderboard takes another one for all.
+    Each backbone is shown with its best pooling, even if the leaderboard shows another one.
     """
     costs = board.costs.records
     device = find_device(costs)
@@ -91,7 +91,7 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
 
 
 def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
-    """The answer to one column; one that shares the best score is tied with it."""
+    """The answer of one column; a backbone with the same score as the best is tied with it."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
     side = best_side(best, str(top["backbone"]))
@@ -120,14 +120,14 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
 
 
 def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
-    """One row a column of the leaderboard, in full: columns `COLUMN_FIELDS` and `_FIELDS`."""
+    """One row per column of the leaderboard, in full: columns `COLUMN_FIELDS` and `_FIELDS`."""
     facts, numbers = attrgetter(*COLUMN_FIELDS), attrgetter(*_FIELDS)
     rows = [facts(answer.column) + numbers(answer) for answer in answers]
     return pd.DataFrame(rows, columns=[*COLUMN_FIELDS, *_FIELDS])
 
 
 def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.DataFrame:
-    """One row a column of the leaderboard, as text; columns that no answer fills are left out."""
+    """One row per column of the leaderboard, as text; empty columns are left out."""
     table = pd.DataFrame(
         {
             "task": answer.column.heading,
@@ -161,7 +161,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
             "Tied with the best: with 95 % confidence the true best is one of these or the best shown; all "
-            "backbones and layers are tested at once. `compare` tests two alone, and may separate tied ones."
+            "backbones and layers are tested jointly. `compare` tests only two, and may separate tied ones."
         )
     if any(not math.isnan(answer.honest) for answer in answers):
         notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")
@@ -179,7 +179,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def unscored(board: Board) -> tuple[str, ...]:
-    """A sentence for each task, transform or compression that has no score at all: the first reason."""
+    """One sentence per task, transform or compression without any score: the first reason."""
     rows = board.measured[board.measured["primary"].astype(bool)]
     return tuple(
         f"No score of {task}{f' with {transform}' if transform else ''}: {part['reason'].iloc[0]}."

@@ -1,4 +1,4 @@
-"""A leaderboard: what the records of one suite say, found once; pages and reports are made of it."""
+"""A leaderboard: everything that the records of one suite say, computed once for pages and reports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,18 +33,18 @@ from layerboard.tasks.transforms import is_compression
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """The newest records of one suite and what is found in them; each thing is looked for once, when asked.
+    """The newest records of one suite, and what is derived from them, computed once on demand.
 
-    `Board.of` makes one of any records. ``items`` and ``arrays`` are folders: of what scores are compared by,
-    and of what analyses kept; ``published`` are numbers of others that stand beside those measured here.
+    `Board.of` makes one from any records. ``items`` and ``arrays`` are the folders of per-item measurements
+    and of arrays of analyses; ``published`` are published numbers to show beside those measured here.
     """
 
-    suite: str  # "" of records of any
-    records: pd.DataFrame  # one of each `leaderboards.records.key.RecordKey`, in their order
+    suite: str  # "" for records of any suite
+    records: pd.DataFrame  # one per `leaderboards.records.key.RecordKey`, sorted by it
     items: Path | None = None
     arrays: Path | None = None
     published: tuple[Published, ...] = ()
-    part: str = ""  # how the names of its pages end, such as ``.inside`` for analyses
+    part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class Board:
         arrays: Path | None = None,
         published: Sequence[Published] = (),
     ) -> "Board":
-        """The board of the records of a suite, in any order, or of all records where none is named."""
+        """The board of the records of a suite, in any order, or of all records if no suite is named."""
         records = newest(of_suite(records, suite) if suite else records)
         return cls(suite, records, items, arrays, tuple(published))
 
@@ -65,26 +65,26 @@ class Board:
 
     @property
     def page(self) -> str:
-        """Name of its page's files, without an ending."""
+        """Name of its page files, without an extension."""
         return page_name(self.suite) + self.part
 
     def only(self, records: pd.DataFrame) -> "Board":
-        """The board of some of its records, or of changed ones; each key once and in order."""
+        """The board of a part of its records, or of changed ones; each key once and in order."""
         return replace(self, records=records)
 
     @cached_property
     def groups(self) -> tuple[RecordGroup, ...]:
-        """Its records by task, dataset, protocol and data, such as the analyses of a board of analyses."""
+        """Its records by task, dataset, protocol and data."""
         return groups_of(self.records)
 
     @cached_property
     def measured(self) -> pd.DataFrame:
-        """Records that rank, or compare layers: no analyses and no costs."""
+        """Records that rank or compare layers: no analyses and no costs."""
         return self.records[~is_analysis(self.records)]
 
     @cached_property
     def plain(self) -> pd.DataFrame:
-        """Records of `measured` of layers as they are: neither transformed nor taken together."""
+        """Records of `measured` for single layers without transforms."""
         return self.measured[(self.measured["transform"] == "") & ~is_set(self.measured)]
 
     @cached_property
@@ -93,13 +93,13 @@ class Board:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """The scores of one layer as it is: no comparisons, single heads, transforms or sets."""
+        """Scores of single layers without transforms: no comparisons, no single heads, no sets."""
         alone = (self.plain["other"] == "") & (self.plain["head"] == -1)
         return self.plain[alone & (self.plain["task"] != COMPARISON_TASK)]
 
     @cached_property
     def transformed(self) -> pd.DataFrame:
-        """Records of transformed features that rank, without those of sets of layers."""
+        """Records of transformed features that rank, without layer sets."""
         rows = self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
         return rows[~rows["transform"].map(is_compression).astype(bool)]
 
@@ -120,14 +120,14 @@ class Board:
 
     @cached_property
     def costs(self) -> "Board":
-        """The board of its costs, a group for each device."""
+        """The board of its costs, one group per device."""
         return replace(self, records=self.records[self.records["task"] == COST], part=".cost")
 
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
-        """All backbones, those that were only compared with others, too, in the order of the tables.
+        """All backbones, including those that were only compared with others, in table order.
 
-        Where analyses tell another depth than scores do, that of the scores counts.
+        If analyses and scores tell different depths, that of the scores counts.
         """
         backbones = {backbone.name: backbone for backbone in backbones_of(self.records)}
         backbones |= {backbone.name: backbone for backbone in self.plain_backbones}
@@ -139,7 +139,7 @@ class Board:
 
     @cached_property
     def claims(self) -> Mapping[str, str]:
-        """Who measured each backbone, by its name; empty where one measured all."""
+        """Who measured each backbone, by its name; empty if one party measured all."""
         if self.records["claim"].nunique() < 2:
             return {}
         texts = self.records["claim"].map(lambda claim: CLAIMS.get(claim, claim))
@@ -156,16 +156,16 @@ class Board:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The best layer of every backbone in every column: columns `BEST`, in the order of the tables.
+        """The best layer of every backbone in every column: columns `BEST`, in table order.
 
-        A backbone without any score in a column has no row there; the random floor has none at all.
+        A backbone without a score in a column has no row there; the random floor has none at all.
         """
         parts = [column.best for column in self.columns if len(column.best)]
         return in_order(pd.concat(parts), self.backbones)[BEST] if parts else pd.DataFrame(columns=BEST)
 
     @cached_property
     def ties(self) -> ColumnTies:
-        """For the `Column.key` of each column, which backbones may be its best; empty without items."""
+        """The backbones that may be the best of each column, by `Column.key`; empty without items."""
         return {} if self.items is None else column_ties(self.columns, self.items)
 
     @cached_property
@@ -175,12 +175,12 @@ class Board:
 
     @cached_property
     def has_intervals(self) -> bool:
-        """Whether any score of a backbone, the random floor apart, has an interval."""
+        """Whether any score of a backbone has an interval, not counting the random floor."""
         return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())
 
     @cached_property
     def reproduced(self) -> pd.DataFrame:
-        """What `reproduce` says of the numbers of others beside which something was measured."""
+        """The result of `reproduce` for published numbers that have a measured counterpart."""
         frame = reproduce(self.plain, self.published)
         return frame[~frame["verdict"].isin(NOT_MEASURED)]
 
@@ -190,12 +190,12 @@ class Board:
 
     @cached_property
     def drifts(self) -> pd.DataFrame:
-        """How far layers of a backbone lie from those of the same in a wider format, or resized by Pillow."""
+        """Drift of the layers of a backbone from the same backbone in a wider format or resized by Pillow."""
         return self.plain[self.plain["task"] == DRIFT]
 
     @cached_property
     def last_blocks(self) -> pd.DataFrame:
-        """The comparisons of two backbones' last blocks, turned so that the higher one in tables is first."""
+        """CKA between the last blocks of two backbones, oriented so that the first in tables comes first."""
         depths = {backbone.name: backbone.depth for backbone in self.backbones}
         pairs = self.pairs[(self.pairs["tap"] == "block") & (self.pairs["other_tap"] == "block")]
         pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]

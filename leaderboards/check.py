@@ -1,4 +1,4 @@
-"""Records of today compared with committed pages, and with a baseline that somebody keeps."""
+"""Comparison of current records with committed pages, and with a baseline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.tasks.blocks import Numbers
 from layerboard.zoo.errors import InputError, unknown
 
-SHOWN = 20  # rows of a table of what moved; the others are counted
-_DESCRIBING = (".inside.csv", ".cost.csv")  # ends of the names of files whose numbers do not rank
+SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
+_DESCRIBING = (".inside.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
 
 Group = tuple[str, ...]  # backbone, task, dataset and protocol
 Rows = dict[RecordKey, Row]
@@ -35,13 +35,14 @@ Rows = dict[RecordKey, Row]
 
 
 def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLERANCE) -> list[str]:
-    """What differs between the committed files of the records' suites and the records.
+    """Differences between the records and the committed files of their suites.
 
-    Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
-    devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
-    how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
-    the records have any: they are not run where no task is named. Costs are not: every machine has its own.
-    Where either has several sets of data by one name, each is compared with the one of its digest.
+    Reported are missing and new rows, values beyond the tolerance, counts and partial data; not dates,
+    versions, devices or which layer is best. Intervals are only checked for presence; they move with the
+    scores, and how often a layer is chosen and what is tied move more than the scores do. Analyses are
+    compared if the records have any, since they are run only if named. Costs are not compared: every machine
+    has its own. If either side has several sets of data under one name, each is compared with that of the
+    same digest.
     """
     sentences: list[str] = []
     for suite in suites_of(records):
@@ -54,7 +55,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
 
 
 def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]:
-    """What differs between one page with its numbers and the numbers of today."""
+    """Differences between one page with its numbers and the current numbers."""
     page, numbers = (folder / f"{today.name}.{ending}" for ending in ("md", "csv"))
     absent = [path for path in (page, numbers) if not path.is_file()]
     sentences = [f"{path.name} is not in {folder}; write the leaderboard again" for path in absent]
@@ -82,8 +83,8 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
         limit = tolerance.limit(task, analysis="head" in committed)
         before, now = old.get(group, {}), new.get(group, {})
         if not (several := len(before) > 1 or len(now) > 1):
-            # one set is compared with one set whatever the digests say: they are of sizes of files, and
-            # images that are rendered on two machines may differ in theirs
+            # a single set is compared with a single set whatever the digests: they depend on file sizes, and
+            # images that are rendered on two machines may differ in size
             before, now = ({"": next(iter(sets.values()), {})} for sets in (before, now))
         for data in sorted({*before, *now}):
             changes = _differences(before.get(data, {}), now.get(data, {}), limit)
@@ -122,7 +123,7 @@ def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
 
 
 def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: str) -> list[str]:
-    """Rows in which a column was filled or emptied; words for both states."""
+    """Rows in which a column was filled or emptied, with words for both cases."""
     back = [old for old, new in both if new[column] and not old[column]]
     gone = [old for old, new in both if old[column] and not new[column]]
     turns = ((back, f"{empty}, now {filled}"), (gone, f"{filled}, now {empty}"))
@@ -144,15 +145,15 @@ def _layer_text(row: Row) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A number of the baseline that is another one now, or is not there."""
+    """A number of the baseline that has changed or is missing."""
 
-    row: Row  # of the baseline, columns `TIDY`
-    now: str  # the number of today; "" where there is none
+    row: Row  # row of the baseline, columns `TIDY`
+    now: str  # the current number; "" without one
     reason: str  # why it counts as moved
 
     @property
     def distance(self) -> float:
-        """How much the number moved; infinite where nothing can be compared."""
+        """How much the number moved; infinite if it cannot be compared."""
         there = self.now and self.row["value"]
         return abs(float(self.now) - float(self.row["value"])) if there else float("inf")
 
@@ -160,12 +161,12 @@ class Moved:
 def regression_check(
     baseline: pd.DataFrame, now: pd.DataFrame, backbones: Sequence[str], tolerance: Tolerance
 ) -> tuple[int, tuple[Moved, ...]]:
-    """How many numbers of some backbones a baseline has, and those that moved, the furthest first.
+    """The number of baseline numbers of some backbones, and those that moved, the furthest first.
 
-    Both tables have the columns `TIDY`, as text. A number moved where it differs by more than the tolerance,
-    is gone, or is of another number of items; only numbers of the same images and ground truth are compared,
-    and those that the baseline lacks are none of its business. Backbones are names and patterns, all if
-    empty; of comparisons either side counts. Raises InputError for one that fits none of the baseline.
+    Both tables have the columns `TIDY`, as text. A number moved if it differs by more than the tolerance, is
+    missing, or is over another number of items. Only numbers of the same images and ground truth are
+    compared, and numbers that the baseline lacks are ignored. ``backbones`` are names and patterns, all if
+    empty; for comparisons either side counts. Raises InputError for one that matches nothing in the baseline.
     """
     names = sorted({*baseline["backbone"]})
     for pattern in backbones:
@@ -184,7 +185,7 @@ def regression_check(
 
 
 def read_baseline(folder: Path) -> pd.DataFrame:
-    """The numbers of an output folder or of one of CSV files, `TIDY` as text; InputError without any."""
+    """The numbers of an output folder or of a folder of CSV files, `TIDY` as text; InputError if none."""
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
     tables = folder if any(folder.glob("*.csv")) else folder / "tables"
@@ -198,7 +199,7 @@ def read_baseline(folder: Path) -> pd.DataFrame:
 
 
 def cut_files(folder: Path) -> list[str]:
-    """One sentence for each file of a baseline that is not as it was written, by digests or its page."""
+    """One sentence per file of a baseline that was changed after writing, by digests or its page."""
     if (folder / "records").is_dir():
         return []  # which carry checksums
     folder = folder if any(folder.glob("*.csv")) else folder / "tables"
@@ -218,18 +219,18 @@ def cut_files(folder: Path) -> list[str]:
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the records' suites, columns `TIDY` as text, each once."""
+    """The numbers of the suites of the records, columns `TIDY` as text, each once."""
     return _together([tidy_frame(Board.of(records, suite)).astype(str) for suite in suites_of(records)])
 
 
 def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of several tables, each number once: suites share results."""
+    """The rows of several tables, each number once, since suites share results."""
     rows = pd.concat(list(frames), ignore_index=True)[TIDY]
     return rows[~pd.Series(keys_of(rows), dtype=object).duplicated().to_numpy()].reset_index(drop=True)
 
 
 def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
-    """What moved, the furthest first, at most `SHOWN` rows of text."""
+    """A text table of moved numbers, the furthest first, at most `SHOWN` rows."""
     return pd.DataFrame(
         {
             "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],

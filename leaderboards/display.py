@@ -1,4 +1,4 @@
-"""How tasks, metrics, poolings and numbers are ordered and formatted in tables."""
+"""Order and format of tasks, metrics, poolings and numbers in tables."""
 
 import math
 import re
@@ -16,22 +16,22 @@ POOLINGS: dict[str, str] = {
     "all": "all tokens, class token and patches",
     "token": "single patch tokens",
 }
-GLOBAL_AVERAGE = "global average"  # the mean where it stands in for the class token that a ConvNet lacks
+GLOBAL_AVERAGE = "global average"  # the mean in place of the class token that a ConvNet lacks
 
 
 def task_display(name: str) -> TaskEntry:
-    """How a task is shown: its entry; a bare one for a task that the registry lacks."""
+    """The entry of a task; a minimal one for a task that is not in the registry."""
     bare = TaskEntry(name=name, role="classification", title=name, data="", metrics=(), asks="", measures="")
     return next((entry for entry in TASKS if entry.name == name), bare)
 
 
 def page_name(suite: str) -> str:
-    """A suite's name as the name of its page's files, which stay in their folder whatever it is called."""
+    """A suite's name as a file name of its page, safe whatever the suite is called."""
     return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
 
 
 def plain_name(name: str) -> str:
-    """A suite, or a dataset, as people call it: of own images the folders, without what tells two apart."""
+    """A suite or dataset in plain words; own images by their folders, without the distinguishing digest."""
     named = re.sub(r"-[0-9a-f]{8}(?![0-9A-Za-z])", "", name.removeprefix("images-"))
     return named.replace("+", " and ") if named != name else name
 
@@ -65,27 +65,27 @@ def pooling_name(pooling: str) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number with so many decimals, never ``-0.0``; "" where there is none."""
+    """A number with that many decimals, never ``-0.0``; "" for NaN."""
     return "" if math.isnan(value) else f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def score_text(value: float, spread: float = math.nan) -> str:
-    """A score as tables show it: percent with one decimal, and its spread where that is known."""
+    """A score as tables show it: percent with one decimal, and its margin of error if known."""
     return spread_text(value, spread, 1)
 
 
 def number_text(value: float, spread: float = math.nan) -> str:
-    """A number of an analysis, or a CKA, as tables show it, with its spread: three decimals below 10."""
+    """A number of an analysis, or a CKA, with its margin of error; three decimals below 10."""
     return spread_text(value, spread, 3 if abs(value) < 10 else 1)
 
 
 def ms_text(value: float) -> str:
-    """Milliseconds: no decimal from 100 on, one from 10 on, two below; "" where they are not known."""
+    """Milliseconds: no decimal from 100 on, one from 10 on, two below; "" if unknown."""
     return fixed(value, 0 if value >= 100 else 1 if value >= 10 else 2)
 
 
 def count_text(value: float) -> str:
-    """A number of weights: ``1.4M``; "" where it is not known."""
+    """A number of weights: ``1.4M``; "" if unknown."""
     if math.isnan(value):
         return ""
     for unit, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
@@ -95,13 +95,13 @@ def count_text(value: float) -> str:
 
 
 def signed_text(value: float) -> str:
-    """A difference of scores as tables show it: one decimal and a sign, ``0.0`` where it rounds to that."""
+    """A difference of scores as tables show it: one decimal and a sign, ``0.0`` if it rounds to that."""
     text = fixed(value, 1)
     return f"+{text}" if text not in ("", "0.0") and value > 0 else text
 
 
 def spread_text(value: float, spread: float, decimals: int) -> str:
-    """``value ± spread``, without the spread where there is none, "" without a value."""
+    """``value ± spread``, without the spread if there is none, "" without a value."""
     text, around = fixed(value, decimals), fixed(spread, decimals)
     return f"{text} ± {around}" if text and around else text
 

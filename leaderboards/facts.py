@@ -1,4 +1,4 @@
-"""What is known of backbones apart from records, and which licences allow commercial use: no legal advice."""
+"""Facts about backbones apart from records, and which licences allow commercial use: no legal advice."""
 
 from dataclasses import dataclass
 from math import nan
@@ -7,16 +7,16 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A backbone as filters, limits and costs need it."""
+    """Facts about a backbone that filters, limits and costs need."""
 
-    supervision: str = ""  # what it learned from in a word or two, such as ``labels``; "" where not known
-    licence: str = ""  # SPDX id or name of its weights' licence; "" where not known
-    parameters: float = nan  # weights of the whole network; NaN where nobody has counted them
-    widths: tuple[int, ...] = ()  # length of a vector after each block, from block 1; empty where not known
+    supervision: str = ""  # supervision in a word or two, such as ``labels``; "" if unknown
+    licence: str = ""  # SPDX id or name of the licence of its weights; "" if unknown
+    parameters: float = nan  # weights of the whole network; NaN if unknown
+    widths: tuple[int, ...] = ()  # dimension of a vector after each block, from block 1; empty if unknown
     toy: bool = False  # whether it is one of this package's small networks for synthetic images
 
 
-UNKNOWN = Facts()  # what is known of a backbone of somebody's own
+UNKNOWN = Facts()  # facts about a user's own backbone
 
 Use = Literal["allowed", "not allowed", "unknown"]
 
@@ -31,11 +31,11 @@ COMMERCIAL_USE: dict[str, Use] = {  # by the licence's name in the registry; any
     "CC0-1.0": "allowed",
     "CC-BY-NC-4.0": "not allowed",
     "CC-BY-NC-SA-4.0": "not allowed",
-    "Apple AMLR (authors' repository: Apple sample code)": "not allowed",  # for research alone
+    "Apple AMLR (authors' repository: Apple sample code)": "not allowed",  # for research only
     "RAIL, research only (Franca)": "not allowed",
     "FAIR Noncommercial Research License": "not allowed",
     "NVIDIA Open Model License": "allowed",
-    "DINOv3": "unknown",  # terms of its own, with conditions
+    "DINOv3": "unknown",  # custom terms, with conditions
     # two licences of the same weights, the stricter first
     "Apache-2.0 (authors' repository: MIT)": "allowed",
     "CC-BY-4.0 (on the Hub: Apache-2.0)": "allowed",
@@ -50,10 +50,10 @@ def commercial_use(licence: str) -> Use:
 
 
 def fits_licence(licence: str, wanted: str) -> bool:
-    """Whether a licence of that name is one that is asked for, as ``list`` and ``recommend`` ask.
+    """Whether a licence matches the one wanted, as in ``list`` and ``recommend``.
 
-    That is ``any`` or "" for all, ``commercial`` for those that are known to allow commercial use, or else
-    part of the name, in any case.
+    ``wanted`` is ``any`` or "" for all, ``commercial`` for those known to allow commercial use, or else part
+    of the name, in any case.
     """
     if wanted.lower() == "commercial":
         return commercial_use(licence) == "allowed"

@@ -1,4 +1,4 @@
-"""The best layers of a backbone as the evaluation results of a model card on the Hugging Face Hub.
+"""The best layers of a backbone as evaluation results of a model card on the Hugging Face Hub.
 
 Two forms are current, and `huggingface_hub` writes and parses both: ``model-index`` in the front matter of
 the card, for any dataset, and ``.eval_results/*.yaml`` beside it, for datasets of the Hub that are registered
@@ -18,13 +18,13 @@ from layerboard.leaderboards.display import task_display
 from layerboard.leaderboards.scores.frames import in_order
 from layerboard.zoo.errors import InputError
 
-TASK_TYPE = "image-feature-extraction"  # task of the Hub that a frozen backbone does
-METRICS = {"top-1": "accuracy"}  # metrics whose name on the Hub is another one
+TASK_TYPE = "image-feature-extraction"  # Hub task of a frozen backbone
+METRICS = {"top-1": "accuracy"}  # metrics with another name on the Hub
 DIGITS = 4
 
 
 def model_indices(board: Board) -> dict[str, str]:
-    """For each trained backbone the YAML of its ``model-index``: its best layer in each primary metric."""
+    """The YAML of the ``model-index`` of each trained backbone: its best layer in each primary metric."""
     return {
         str(name): _checked(str(name), [_eval_result(row) for row in rows.to_dict("records")])
         for name, rows in _shown(board).groupby("backbone", sort=False)
@@ -32,10 +32,10 @@ def model_indices(board: Board) -> dict[str, str]:
 
 
 def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """For each trained backbone the content of its ``.eval_results/*.yaml``, by name of the file.
+    """The contents of the ``.eval_results/*.yaml`` of each trained backbone, by file name.
 
-    They are of datasets of ours that are benchmarks of the Hub, with their ids, ``owner/name``, and tasks, as
-    the ``eval.yaml`` there calls them. Raises InputError where none of a dataset is there.
+    ``benchmarks`` map datasets to ids of Hub benchmarks, ``owner/name``, and tasks, as in the ``eval.yaml``
+    there. Raises InputError if a dataset has no scores.
     """
     rows = _shown(board)
     for name in benchmarks:
@@ -50,7 +50,7 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
 
 
 def _shown(board: Board) -> pd.DataFrame:
-    """The best layers of trained backbones, with what the records say of split and units."""
+    """The best layers of trained backbones, with split and units from the records."""
     best = pd.concat([column.best for column in board.columns] or [board.scores])
     return in_order(best[best["trained"].astype(bool)], board.backbones)
 
@@ -76,10 +76,10 @@ def _eval_result(row: Mapping[Any, Any]) -> EvalResult:
 
 
 def _checked(name: str, results: list[EvalResult]) -> str:
-    """The YAML of some results, which the Hub's own classes read back as they were meant."""
+    """The YAML of some results, verified by reading it back with the classes of the Hub."""
     text = f"{ModelCardData(model_name=name, eval_results=results).to_yaml()}\n"
     again = ModelCardData(**yaml.safe_load(text))
-    # results of one task and dataset come back together, so the order may be another
+    # results of one task and dataset come back together, so the order may change
     if again.model_name != name or sorted(map(repr, again.eval_results or [])) != sorted(map(repr, results)):
         raise InputError(f"the Hub would not read the results of {name} as they are meant")
     return text

@@ -1,4 +1,4 @@
-"""Candidates for a choice, with what they cost, and what limits leave of them."""
+"""Candidates for a choice, with their costs, and which of them limits leave."""
 
 from collections.abc import Iterable, Mapping
 from math import nan
@@ -17,8 +17,8 @@ CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half", "n", "unit"),
     *("ms", "parameters", "gflops", "dim", "licence", "other_poolings", "transform", "bytes"),
 ]
-LOADED = ("cls", "mean")  # poolings that any vectors can be loaded in, beside the one of the tables
-MOST_NAMED = 5  # backbones that a sentence names one by one
+LOADED = ("cls", "mean")  # poolings in which any vectors can be loaded, besides the one of the tables
+MOST_NAMED = 5  # maximum number of backbones named in a sentence
 
 
 def candidates_of(
@@ -27,12 +27,13 @@ def candidates_of(
     facts: Mapping[str, Facts],
     compressed: pd.DataFrame | None = None,
 ) -> dict[Column, pd.DataFrame]:
-    """Blocks of trained and untrained backbones with a score, each in its best pooling, and what they cost.
+    """Scored blocks of trained and untrained backbones, each in its best pooling, with their costs.
 
-    Weights are those up to the layer where they were measured of all candidates. Otherwise they are those of
-    whole networks for all, by the facts or else by the deepest layer that was measured, since the two do not
-    compare. Costs have the columns `leaderboards.scores.costs.LAYER_COSTS`, facts are by name of the entry;
-    the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are candidates, too.
+    Weights are those up to the layer if these were measured for all candidates. Otherwise they are those of
+    whole networks for all, from the facts or else from the deepest measured layer, since the two cannot be
+    compared. ``costs`` have the columns `leaderboards.scores.costs.LAYER_COSTS`, ``facts`` are by name of the
+    entry; the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are candidates,
+    too.
     """
     costs = costs.astype({"layer": int, "input_size": int})
     sizes = {} if compressed is None else bytes_of(compressed)
@@ -51,7 +52,7 @@ def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
 
 
 def _best_poolings(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
-    """The scored blocks of a column, each in its best pooling; the scores of others stand beside it."""
+    """The scored blocks of a column, each in its best pooling, with the scores of other poolings."""
     rows = column.scored
     if compressed is not None:
         also = column.select(compressed)
@@ -84,10 +85,11 @@ def _with_costs(
 def within(
     rows: pd.DataFrame, ceilings: Mapping[str, float | None], *, commercial: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The candidates that no limit refuses, and what each limit alone leaves out, in a sentence each.
+    """The candidates within all limits, and what each limit alone excludes, one sentence each.
 
-    Ceilings are by column, None is no limit; what is not known is beyond each. A licence must be known to
-    allow commercial use where that is asked for. Of a layer the best vectors are left, the smallest of equal.
+    ``ceilings`` are by column, None is no limit; an unknown value exceeds any limit. With ``commercial``, the
+    licence must be known to allow commercial use. Of a layer, the best vectors are kept; of equal ones the
+    smallest.
     """
     refused = {
         f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}": ~(rows[name] <= most)
@@ -97,7 +99,7 @@ def within(
     if commercial:
         fits = [fits_licence(name, "commercial") for name in rows["licence"]]
         refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
-    several = rows.duplicated(["backbone", "layer"]).any()  # as they are, and compressed
+    several = rows.duplicated(["backbone", "layer"]).any()  # plain and compressed
     what = "pairs of a layer and a compression" if several else "layers"
     keep, sentences = pd.Series(data=True, index=rows.index), []
     for words, beyond in refused.items():

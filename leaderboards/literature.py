@@ -1,4 +1,4 @@
-"""Published numbers that a run can be compared with: the tables below ``published/``, one file a source."""
+"""Published numbers to compare a run with: the tables in ``published/``, one file per source."""
 
 import csv
 import re
@@ -16,7 +16,7 @@ from layerboard.zoo.spec import Tap
 
 FOLDER = Path(__file__).parent / "published"
 
-SOURCES: dict[str, str] = {  # for each file below ``published/`` the publication
+SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
     "teaching-matters": (
         "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
         "CVPR 2023, arXiv:2212.03862"
@@ -47,7 +47,7 @@ SOURCES: dict[str, str] = {  # for each file below ``published/`` the publicatio
 
 Rule = Literal["best", "layer", "last", "final", "draws"]
 
-CHOICES: dict[str, tuple[str, ...]] = {  # what cells of these columns may say
+CHOICES: dict[str, tuple[str, ...]] = {  # allowed values of cells in these columns
     "protocol": (*(protocol.name for protocol in PROTOCOLS), "none"),
     "pooling": tuple(POOLINGS),
     "tap": get_args(Tap),
@@ -56,38 +56,38 @@ CHOICES: dict[str, tuple[str, ...]] = {  # what cells of these columns may say
     "second_hand": ("yes", "no"),
 }
 
-INPUT_SIZE = 224  # side in pixels of the backbones' input in every source of ours; views scale with it
+INPUT_SIZE = 224  # input size in pixels of the backbones in every source; views scale with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One published number, in our names, and what a run must be to be compared with it."""
+    """One published number, in the terms of this package, and the run that it can be compared with."""
 
     source: str  # key of its source in `SOURCES`
-    table: str  # where in the source it stands
+    table: str  # location in the source
     backbone: str
     task: str
     dataset: str
-    protocol: str  # of a comparable run; ``none`` where there is none
+    protocol: str  # of a comparable run; ``none`` if there is none
     metric: str
     pooling: str  # "": that of the leaderboard
     tap: Tap
-    rule: Rule  # whose score it is: of the best block, a block, the last, the final norm, or the floor's mean
-    layer: int | None  # of the rule ``layer``, or the best one, from 1; None where not published
-    chosen_decimals: int | None  # of percents, before the best block was chosen; None where they were exact
-    value: float  # percent
-    decimals: int  # of the percent that were printed
+    rule: Rule  # of the best block, a block, the last, the final norm, or the mean of the floor
+    layer: int | None  # block of the rule ``layer``, or the best one, from 1; None if not published
+    chosen_decimals: int | None  # of the percentages among which the best block was chosen; None if exact
+    value: float  # in percent
+    decimals: int  # number of printed decimals
     printed: str
     second_hand: bool  # whether it was read from a third party's transcription
-    not_comparable: str  # why no run of ours can be compared with it; "" where one can
-    conditions: str  # how it was measured, as far as the protocol does not say so, or differs
-    input_size: int = INPUT_SIZE  # as records tell it: 224 where the protocol says how large images are
-    transform: str = ""  # as records tell it
-    claim: str = ""  # what is said to be measured, where others published numbers of the same claim
+    not_comparable: str  # why no run can be compared with it; "" if one can
+    conditions: str  # how it was measured, if the protocol does not say so, or differs
+    input_size: int = INPUT_SIZE  # as in records: 224 if the protocol determines the size of images
+    transform: str = ""  # as in records
+    claim: str = ""  # what it claims to measure, if others published numbers for the same claim
 
     @property
     def comparable(self) -> bool:
-        """Whether a run of ours can be compared with it."""
+        """Whether a run can be compared with it."""
         return not self.not_comparable
 
     @property
@@ -97,13 +97,13 @@ class Published:
 
     @property
     def half_unit(self) -> float:
-        """Half a unit of the last printed digit, in percent: how far off the printed number may be."""
+        """Half a unit of the last printed digit, in percent: the bound of its rounding error."""
         return 0.5 * 10.0**-self.decimals
 
 
 COLUMNS = tuple(field.name for field in fields(Published))
-NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # of a file; others may be missing
-USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # of empty cells
+NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # columns; others may be missing
+USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # for empty cells
 
 WHOLE = ("decimals", "layer", "chosen_decimals", "input_size")  # columns of whole numbers
 
@@ -118,9 +118,9 @@ def all_published() -> tuple[Published, ...]:
 
 
 def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
-    """The numbers of a CSV file: of the source that it is called after, or of any in the user's own.
+    """The numbers of a CSV file of the source with its name, or of any source if it is the user's own.
 
-    Raises InputError where it cannot be read, or a row says something that cannot be.
+    Raises InputError if it cannot be read, or if a row is inconsistent.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -151,7 +151,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
 
 
 def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
-    """One row, checked; its source is one of some, or any where there are none."""
+    """One checked row; its source is one of ``sources``, or any if that is empty."""
     if any(not isinstance(text, str) for text in row.values()):
         raise InputError(f"{where}: expected as many cells as columns")
     if empty := [name for name in NEEDED if not row[name].strip()]:
@@ -172,7 +172,7 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
 
 
 def _problem(number: Published) -> str:
-    """What cannot be: no protocol, task or metric of ours for a run, a layer that does not fit the rule."""
+    """What is inconsistent: an unknown protocol, task or metric, or a layer that does not fit the rule."""
     known, metrics = [task.name for task in TASKS], task_display(number.task).metrics
     if (number.protocol == "none") == number.comparable:
         return (

@@ -1,4 +1,4 @@
-"""Outputs of several runs, of several machines perhaps, as one: records with all that belongs to them."""
+"""Output folders of several runs, possibly of several machines, merged: records with their companions."""
 
 import math
 import re
@@ -25,7 +25,11 @@ SAME = (  # columns in which two files of one result agree
     *("dtype", "split", "transform"),
 )
 
-COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}  # of what belongs to records
+COMPANIONS = {
+    "items": ".parquet",
+    "arrays": ".npz",
+    "examples": ".npz",
+}  # folders and extensions of companions of records
 
 
 class DifferentResultsError(Exception):
@@ -37,9 +41,9 @@ class StoredResult:
     """The records of one backbone (or pair) and task, and the files that belong to them."""
 
     folder: Path
-    name: Path  # below ``folder/records``
+    name: Path  # path below ``folder/records``
     records: pd.DataFrame
-    companions: Mapping[str, str]  # folders of what belongs to them, and digests of the files
+    companions: Mapping[str, str]  # folders of companions, and digests of the files
     changed: bool = False  # whether records say more than their file: further suites, who measured them
 
     @property
@@ -55,7 +59,7 @@ class StoredResult:
 
     @cached_property
     def pictures(self) -> list[str]:
-        """Files of the small pictures that its examples need; raises InputError where these are damaged."""
+        """Thumbnail files that its examples need; raises InputError if the examples are damaged."""
         if "examples" not in self.companions:
             return []
         path = self.companion("examples")
@@ -67,11 +71,12 @@ class StoredResult:
 
 
 def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | None = None) -> int:
-    """Put the records, items, arrays and examples of output folders into one, beside what that has already.
+    """Merge the records, items, arrays and examples of output folders into one, beside its own.
 
-    Files are copied as they are, so their checksums stay, but those of a submission then say who measured
-    them. Nothing is written unless all can be. Gives how many results the output has. Raises InputError where
-    a folder has no records, a file is damaged or of another results version, or `merged` does.
+    Files are copied unchanged, so their checksums remain, but those of a submission then say who measured
+    them. Nothing is written unless everything can be. Returns the number of results in the output folder.
+    Raises InputError if a folder has no records, if a file is damaged or of another results version, or as
+    `merged` does.
     """
     every = [results_of(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
@@ -79,7 +84,7 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
     results = merged(every, left_out)
     for path in paths_of(output):
         if path.relative_to(output / "records") not in results:
-            read_frame(path)  # which raises: it would stay
+            read_frame(path)  # raises for a damaged file, which would stay otherwise
     write_results(results.values(), output)
     return len(results)
 
@@ -87,10 +92,10 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
 def merged(
     every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None
 ) -> dict[Path, StoredResult]:
-    """The results of several folders by name; one that several have once, the newest, in the suites of all.
+    """The results of several folders by name; of equal results the newest, in the suites of all.
 
-    Raises InputError for two different results of one backbone, task, dataset and protocol; with a list to
-    name them in, a folder that contradicts an earlier one is left out instead.
+    Raises InputError for two different results of one backbone, task, dataset and protocol; if the list
+    ``left_out`` is given, a folder that contradicts an earlier one is left out and added to it.
     """
     results: dict[Path, StoredResult] = {}
     for folder_results in every:
@@ -107,11 +112,11 @@ def merged(
 
 
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """Why two frames of records are not one result, as a phrase; "" where they are.
+    """Why two frames of records are not the same result, as a phrase; "" if they are.
 
-    They are where they are of the same weights, images and options and all numbers agree as well as numbers
-    of two machines do. Times of forwards, which never do, are not compared; nor are fingerprints: they name
-    the times of the images' files.
+    They are the same if weights, images and options are equal and all numbers agree as well as numbers of two
+    machines do. Times of forward passes, which never agree, are ignored, and so are fingerprints, which
+    include the times of image files.
     """
     for column in SAME:
         texts = _both(first, second, column)
@@ -142,7 +147,7 @@ def _both(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[str]:
 
 
 def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
-    """All results of an output folder; unless strict there may be none, and damaged ones are left out."""
+    """All results of an output folder; unless ``strict``, there may be none, and damaged ones are skipped."""
     if strict and not paths_of(folder):
         raise InputError(
             f"expected an output folder with records (*.parquet) at {folder}, found none; "
@@ -158,12 +163,12 @@ def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
 
 
 def paths_of(folder: Path) -> list[Path]:
-    """The files of records of an output folder, sorted."""
+    """The record files of an output folder, sorted."""
     return sorted(path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith("."))
 
 
 def _result(folder: Path, path: Path) -> StoredResult:
-    """The result of a file of records; raises InputError where anything of it is not as it was written."""
+    """The result in a file of records; raises InputError if it or a companion has changed since writing."""
     name = path.relative_to(folder / "records")
     if any(part.startswith(".") for part in name.parts):
         raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
@@ -187,7 +192,7 @@ def _result(folder: Path, path: Path) -> StoredResult:
 
 
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
-    """The newer one of two files of one result; raises InputError where they are two results."""
+    """The newer of two files of one result; raises InputError if they are different results."""
     if reason := difference(first.records, second.records):
         raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
@@ -197,7 +202,7 @@ def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
 
 
 def write_results(results: Iterable[StoredResult], output: Path) -> None:
-    """Copy results into an output folder, the records of each after what belongs to them."""
+    """Copy results into an output folder, the records of each after their companions."""
     for result in results:
         for kind in result.companions:
             copy_file(result.companion(kind), result.companion(kind, output))
@@ -212,7 +217,7 @@ def write_results(results: Iterable[StoredResult], output: Path) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file whole; nothing is done where it is copied to itself."""
+    """Copy a file atomically; does nothing if source and target are the same."""
     if source.resolve() == target.resolve():
         return
     with whole_file(target) as temporary:

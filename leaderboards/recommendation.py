@@ -1,4 +1,4 @@
-"""What to use: the cheapest backbones and layers that are shown to lose little in every column."""
+"""Recommendations: the cheapest backbones and layers that are shown to lose little in every column."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,16 +22,16 @@ PICK = [
 COMPROMISE = (
     "no backbone is shown to lose at most {lost} points in every task; this one loses least by its scores"
 )
-COSTS = ("ms", "parameters")  # what picks are sorted by, where it is known of all of them
+COSTS = ("ms", "parameters")  # costs to sort picks by, if known for all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Candidates of one column beside the best of them, which stands first.
+    """Candidates of one column compared with the best, which comes first.
 
-    ``difference`` is a candidate's score less the best one, in points. ``loss`` is what it loses at most: the
-    lower end of the paired 95 % interval of that difference, turned round (`unseen_loss` where no item
-    differs); NaN where more than may be lost is lost already, or nothing says how sure the difference is.
+    ``difference`` is a candidate's score minus the best one, in points. ``loss`` is its maximum loss: minus
+    the lower end of the paired 95 % interval of that difference (`unseen_loss` if no item differs); NaN if it
+    loses more than allowed already, or if the difference has no interval.
     """
 
     rows: pd.DataFrame
@@ -43,7 +43,7 @@ class Compared:
 
     @property
     def near(self) -> pd.DataFrame:
-        """Candidates that score no more than what may be lost below the best."""
+        """Candidates that score no more than ``may_lose`` below the best."""
         return self.rows[self.rows["difference"] >= -self.may_lose]
 
     @property
@@ -52,11 +52,11 @@ class Compared:
         return self.near[self.near["loss"] <= self.may_lose]
 
     def undecided(self, pick: pd.Series) -> pd.DataFrame:
-        """Cheaper candidates than a pick that are not safe, by the items that would do (``needed``)."""
+        """Cheaper candidates than a pick that are not safe, by the items that would suffice (``needed``)."""
         rows = self.near[(self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
         reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose
-        # an error falls with the square root of the items, a bound on what was never seen with their number
+        # errors shrink with the square root of the items, the bound on unseen differences with their number
         unseen = rows["loss"] == rows["n"].map(unseen_loss)
         needed = rows["n"] * (reach / room) ** np.where(unseen, 1, 2)
         cheaper: pd.DataFrame = rows.assign(needed=needed)[rows[cost] < pick[cost]]
@@ -64,7 +64,7 @@ class Compared:
 
 
 def unseen_loss(items: int) -> float:
-    """Points, with 97.5 %, that are lost at most where no item differs: the bound of a share of none of them.
+    """Maximum loss in points, with 97.5 % confidence, if no item differs: the bound of a share of none.
 
     Clopper and Pearson, 1934; the lower end of a 95 % interval has the same level.
     """
@@ -72,7 +72,7 @@ def unseen_loss(items: int) -> float:
 
 
 def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
-    """At least one candidate of a column, each compared with the best where it may lose so little."""
+    """The candidates of a column, at least one, each compared with the best if it may be close enough."""
     order = ["value", "layer", "backbone"]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
     top = rows.iloc[0]
@@ -92,12 +92,12 @@ def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A backbone, and the layer of it to take in each column: the same for all where there is one."""
+    """A backbone and its layer in each column: the same layer for all columns if one suffices."""
 
     backbone: str
     rows: Mapping[Column, pd.Series]
     others: tuple[int, ...] = ()  # further blocks that are shown to lose no more in any column
-    compromise: bool = False  # where no backbone is shown to lose so little in every column
+    compromise: bool = False  # whether no backbone is shown to lose so little in every column
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -105,24 +105,24 @@ class Pick:
 
     @property
     def compressions(self) -> tuple[str, ...]:
-        """How its vectors are compressed, without those that are not."""
+        """The compressions of its vectors, without the empty one."""
         names = (str(row["transform"]) for row in self.rows.values())
         return tuple(dict.fromkeys(filter(None, names)))
 
     @property
     def deepest(self) -> pd.Series:
-        """The candidate that decides what it costs: one forward up to it reads all others."""
+        """The candidate that determines its cost: one forward pass up to it provides all others."""
         return max(self.rows.values(), key=lambda row: int(row["layer"]))
 
     def beats(self, other: "Pick") -> bool:
-        """Whether it scores as much in every column."""
+        """Whether it scores at least as much in every column."""
         return all(row["value"] >= other.rows[column]["value"] for column, row in self.rows.items())
 
 
 def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
-    """Backbones that are shown to lose little in every column, with one layer for all if any, by cost.
+    """Backbones that are shown to lose little in every column, with one layer for all if possible, by cost.
 
-    Each stands with its cheapest layer that scores higher, in some column, than all that cost less.
+    Each is given with its cheapest layer that scores higher, in some column, than all that cost less.
     """
     safe = {column: comparison.safe for column, comparison in columns.items()}
     picks = []
@@ -142,14 +142,14 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
 
 
 def by_cost(picks: Sequence[Pick]) -> list[Pick]:
-    """The cheapest first: by time if that of all is known, then by weights if these are, then by depth."""
+    """Picks with the cheapest first: by time if known for all, then by weights if known, then by depth."""
     known = [name for name in COSTS if all(pick.deepest[name] >= 0 for pick in picks)]
     costs = [*known, "layer"]
     return sorted(picks, key=lambda pick: (*(pick.deepest[name] for name in costs), pick.backbone))
 
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
-    """The backbone, at its best layers, that loses least where it loses most; None where none has all."""
+    """The backbone, at its best layers, with the smallest maximum loss; None if none has all columns."""
     frames = {column: comparison.rows for column, comparison in columns.items()}
     names = set.intersection(*({*rows["backbone"].astype(str)} for rows in frames.values()))
     picks = []
@@ -162,18 +162,18 @@ def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use, the cheapest first; where none is shown to lose little everywhere, what loses least."""
+    """Recommended picks, the cheapest first; if none is shown to lose little, the one that loses least."""
 
     picks: tuple[Pick, ...]
     columns: Mapping[Column, Compared]
-    fronts: Mapping[Column, pd.DataFrame]  # layers above which none scores that takes no longer
-    device: str  # where times were measured; "" where none were
-    notes: tuple[str, ...]  # what a reader must know, one sentence each
-    code: tuple[str, ...]  # for each pick, lines of Python that give its vectors
+    fronts: Mapping[Column, pd.DataFrame]  # Pareto-optimal layers in score and latency
+    device: str  # device of the latencies; "" without any
+    notes: tuple[str, ...]  # caveats, one sentence each
+    code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a pick and column, columns `PICK`."""
+        """One row per pick and column, columns `PICK`."""
         rows = [
             {
                 "rank": rank,
@@ -197,7 +197,7 @@ class Recommendation:
         return pd.DataFrame(rows).drop(columns="gflops", errors="ignore")
 
     def reason(self, pick: Pick) -> str:
-        """Why a pick is one, in a sentence without its end."""
+        """Why a pick is recommended, as a sentence without its full stop."""
         heads = {column: f"{column.heading}: " if len(pick.rows) > 1 else "" for column in pick.rows}
         texts = [f"{head}{self._compared(pick, column)}" for column, head in heads.items()]
         if len(pick.layers) > 1:
@@ -218,7 +218,7 @@ class Recommendation:
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
-    """What one candidate costs instead of another: time, or where it is not known, weights, or its layer."""
+    """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
     for name, text, unit in (("ms", ms_text, " ms"), ("parameters", count_text, " parameters")):
         if row[name] >= 0 and best[name] >= 0 and row[name] != best[name]:
             than = "instead of" if row[name] < best[name] else "against"
@@ -231,7 +231,7 @@ def _compression(row: pd.Series) -> str:
 
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
-    """The picks as text; a column of compressions only where there are some."""
+    """The picks as text; with a column of compressions if there are any."""
     table = pd.DataFrame(
         {
             "backbone": pick.backbone,

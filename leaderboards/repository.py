@@ -1,4 +1,4 @@
-"""A results repository: its submissions in the order of their dates, and what changed between them."""
+"""A results repository: its submissions by date, and the changes between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Repository:
     def read(cls, folder: Path, since: str | None = None) -> "Repository":
         """Read all submissions; changes are those since a day or a submission, or of the last one alone.
 
-        Raises InputError where there is none of that name, or one is not as it was submitted.
+        Raises InputError if ``since`` matches none, or if a submission has changed since it was made.
         """
         below = folder / SUBMISSIONS
         paths = [path for path in below.iterdir() if path.is_dir() and path.name[0] != "."]
@@ -53,7 +53,7 @@ class Repository:
     def results(self, count: int, left_out: list[str] | None = None) -> dict[Path, StoredResult]:
         """The results of the first submissions by name, without those that one of them replaces.
 
-        A submission that contradicts an earlier one is left out, and the reason added to a list.
+        A submission that contradicts an earlier one is left out, and the reason is added to ``left_out``.
         """
         first = self.submissions[:count]
         replaced = {each.manifest.replaces for each in first}
@@ -63,9 +63,9 @@ class Repository:
     def changes(self, start: int, stop: int, keys: Sequence[str] = COLUMN) -> pd.DataFrame:
         """Scores that differ between the first ``start`` and the first ``stop`` submissions.
 
-        With the keys `COLUMN` one row for the best layer of a backbone in a column, with `EVERY` one for each
-        layer. ``change`` is new, gone or moved; ``value_before`` and ``value_now``, and with `COLUMN`
-        ``layer_before`` and ``layer_now``, are text, "" where there is none.
+        With the keys `COLUMN`, one row for the best layer of a backbone in a column; with `EVERY`, one for
+        each layer. ``change`` is new, gone or moved; ``value_before`` and ``value_now``, and with `COLUMN`
+        ``layer_before`` and ``layer_now``, are text, "" if missing.
         """
         before, now = self.results(start), self.results(stop)
         frames = []

@@ -1,4 +1,4 @@
-"""Measured beside published numbers (`leaderboards.literature`), and published ones that disagree."""
+"""Measured beside published numbers (`leaderboards.literature`), and disagreements among published ones."""
 
 import math
 from collections.abc import Collection, Hashable, Sequence
@@ -15,8 +15,8 @@ from layerboard.zoo.spec import NameParts, entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
-NOT_MEASURED = ("not run", "not comparable")  # verdicts of numbers beside which nothing was measured
-DECIMALS = 4  # decimals of measured percents in a frame
+NOT_MEASURED = ("not run", "not comparable")  # verdicts without a measured number
+DECIMALS = 4  # decimals of measured percentages in a frame
 COLUMNS = (
     *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric"),
     *("pooling", "tap", "rule", "published", "decimals", "published_layer"),
@@ -28,27 +28,27 @@ block, from 1; measured minus published; the reason why there is no value, no in
 _ROUNDING = 1e-9
 _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
 _Run = tuple[str, ...]
-_Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and what was measured
+_Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and the measured number
 
 
 def reproduce(
     records: pd.DataFrame, published: Sequence[Published], registry: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Published numbers, each with what was measured and a verdict.
+    """Published numbers, each with the measured one and a verdict.
 
-    - ``agrees``: the published number, half a unit of its last digit to both sides, meets the 95 % interval
-      of the measured one; without an interval, the measured one rounds to the printed digits.
-    - ``off``: it does not meet the interval.
-    - ``no interval``: the printed digits differ, and no interval says by how much they may.
-    - ``partial data``: measured on other data than the official ones; the difference is there, no judgement.
+    - ``agrees``: the published number, plus or minus half a unit of its last digit, overlaps the 95 %
+      interval of the measured one; without an interval, the measured one rounds to the printed digits.
+    - ``off``: it does not overlap the interval.
+    - ``no interval``: the printed digits differ, and there is no interval to judge the difference by.
+    - ``partial data``: measured on other data than the official ones; the difference is given, not judged.
     - ``no score``: run, but its features could not be scored.
     - ``not run``, ``not comparable``: nothing was measured, or nothing could be.
 
-    Records of untrained backbones, and of another input size or transform than the source's, never count.
+    Records of untrained backbones, and of another input size or transform than the source's, are ignored.
 
-    One row a published number in the order given, columns `COLUMNS`, percents with `DECIMALS` decimals; None
-    and NaN where there is none. ``registry`` names the backbones that can be run: of others the reason says
-    that they cannot, unless that is None.
+    One row per published number in the given order, columns `COLUMNS`, percentages with `DECIMALS` decimals;
+    None and NaN if missing. ``registry`` names the backbones that can be run: for others the reason says that
+    they cannot; None skips this.
     """
     runs, rows = _by_run(records, published), []
     for number in published:
@@ -63,7 +63,7 @@ def reproduce(
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
-    """How many rows of a frame have each verdict, in the order of `VERDICTS`."""
+    """The number of rows of a frame with each verdict, in the order of `VERDICTS`."""
     return {verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS}
 
 
@@ -72,17 +72,17 @@ def _run_of(number: Published) -> _Run:
 
 
 def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run, pd.DataFrame]:
-    """The scores of every backbone, task, dataset, protocol and pooling that some number is about."""
+    """The scores of every backbone, task, dataset, protocol and pooling of a published number."""
     if records.empty:
         return {}
-    shown = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that a leaderboard shows
+    shown = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that the leaderboard shows
     records = pd.concat([records, records[shown].assign(pooling="")], ignore_index=True)
     wanted = {_run_of(number) for number in published if number.comparable}
     runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
     asked = pd.Series([run in wanted for run in runs], index=records.index)
     asked &= (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
     asked &= ~records["backbone"].map(lambda name: NameParts.of(name).fast_resize)
-    # numbers tell their input size themselves
+    # published numbers state their input size themselves
     rows = records[asked].assign(backbone=records["backbone"].map(entry_name))
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
 
@@ -100,7 +100,7 @@ def _compared(number: Published, run: pd.DataFrame | None) -> _Finding:
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
         return "not run", f"run at {sizes}, published at {number.input_size} px", {}
-    last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
+    last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # other data are not mixed in
     return _measured(number, newest(sized[sized["data"] == last]))
 
 
@@ -119,14 +119,14 @@ def _measured(number: Published, run: pd.DataFrame) -> _Finding:
         known = ranges_text(layers) or "none"
         return "not run", f"the best of all {depth} layers is published; layers that were run: {known}", {}
     rows = blocks[blocks["metric"] == number.metric]
-    if number.chosen_decimals is not None:  # as the source chose, for the sake of its ties
+    if number.chosen_decimals is not None:  # as the source chose, including its ties
         rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
     best = best_rows(rows)
     return _at(number, blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]], "")
 
 
 def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
-    """The number's metric in the rows of one layer, or the reason where that layer has no score."""
+    """The number's metric in the rows of one layer, or why that layer has no score."""
     if rows.empty:
         return "not run", absent, {}
     scored = rows[(rows["metric"] == number.metric) & rows["value"].notna()]
@@ -151,7 +151,7 @@ def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
 
 
 def _beside(number: Published, measured: tuple[float, float, float], note: str, *, partial: bool) -> _Finding:
-    """Whether a measured percent, with the ends of its 95 % interval, agrees with the published one."""
+    """Whether a measured percentage with its 95 % interval agrees with the published one."""
     value, low, high = measured
     half, sure = number.half_unit + _ROUNDING, not (math.isnan(low) or math.isnan(high))
     if sure:
@@ -167,11 +167,11 @@ def _beside(number: Published, measured: tuple[float, float, float], note: str, 
 
 
 def disputes(published: Sequence[Published]) -> tuple[str, ...]:
-    """A sentence for each group of numbers of the same that disagree, in the order given.
+    """A sentence for each group of contradictory published numbers, in the order given.
 
-    Of the same are numbers of one backbone, task and dataset that say so (`Published.claim`), and those that
-    one run could be compared with. Two numbers disagree where they differ by more than their printed digits
-    leave open.
+    Numbers belong to one group if they are of the same backbone, task and dataset and state the same
+    `Published.claim`, or if one run could be compared with all of them. Two numbers disagree if they differ
+    by more than their printed digits allow.
     """
     groups: dict[Hashable, list[Published]] = {}
     for number in published:
@@ -185,7 +185,7 @@ def _subject(number: Published) -> Hashable:
     if number.claim:
         return (*task, number.claim)
     how = (number.protocol, number.transform, number.input_size)
-    # of the best layer sources may name different ones: that is part of what disagrees
+    # sources may name different best layers: that is part of the disagreement
     layer = number.layer if number.rule == "layer" else None
     return (*task, *how, number.metric, number.pooling, number.rule, layer)
 
@@ -198,7 +198,7 @@ def _disagree(group: Sequence[Published]) -> bool:
 
 
 def _sentence(group: Sequence[Published]) -> str:
-    """Every number of a group with its source, and with its metric where that is not the same for all."""
+    """Every number of a group with its source, and with its metric unless all have the same."""
     first, metrics = group[0], {number.metric for number in group}
     named = len(metrics) > 1
     what = first.task if named else f"{first.task} {first.metric}"

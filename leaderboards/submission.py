@@ -17,18 +17,18 @@ from layerboard.leaderboards.records.manifest import CLAIMS, DATE, MANIFEST, Man
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError, some
 
-SHARED = ("items", "arrays")  # examples are left out: they hold small pictures of the images
+SHARED = ("items", "arrays")  # examples are left out: they contain thumbnails of the images
 PATH = re.compile(  # whose last name is captured
     r"(?<![\w./\\~:<-])(?:\.{1,2}|~\w*|[A-Za-z]:)?[/\\](?:[^\s/\\,;:'\"]+[/\\])*([^\s/\\,;:'\"]+)[/\\]?"
 )
-Both = tuple[StoredResult, StoredResult]  # a result, and as others may see it
+Both = tuple[StoredResult, StoredResult]  # a result, and its public version
 
 
 def public_results(folder: Path) -> list[Both]:
-    """The results of an output folder, each with what others may see of it: paths are their last names.
+    """The results of an output folder, each with its public version, in which paths are their last names.
 
-    Raises InputError where there are none, a file is not as it was written, somebody submitted one before,
-    items or arrays name a path, or two backbones would have one name.
+    Raises InputError if there are none, if a file has changed since writing, if some were submitted before,
+    if items or arrays name a path, or if two backbones would get the same name.
     """
     results = [(result, _public(result)) for result in results_of(folder)]
     if submitted := [str(result.path) for result, _ in results if result.records["claim"].any()]:
@@ -39,7 +39,7 @@ def public_results(folder: Path) -> list[Both]:
 
 
 def public_name(backbone: str) -> str:
-    """The name of a backbone without the folders that it lies in; Hub ids keep their owner."""
+    """The name of a backbone without its folders; Hub ids keep their owner."""
     path = re.match(r"(onnx:|)(?:[/\\~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?([^/\\]+)[/\\]*$", backbone)
     return path[1] + path[2] if path else backbone
 
@@ -65,7 +65,7 @@ def _texts(result: StoredResult) -> Iterable[str]:
 
 
 def write_submission(results: Sequence[Both], folder: Path, claim: str, replaces: str = "") -> str:
-    """Write the public files of some results into a new folder, the manifest last; gives a pull request."""
+    """Write the public files of some results into a new folder, the manifest last; returns a pull request."""
     for result, public in results:
         for kind in public.companions:
             copy_file(result.companion(kind), public.companion(kind, folder))
@@ -99,25 +99,25 @@ Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
 
 
 def weights_of(records: pd.DataFrame) -> dict[str, str]:
-    """The commit or digest of each backbone's weights; several, if there are, with commas."""
+    """The commit or digest of each backbone's weights; several are separated by commas."""
     revisions = records.groupby("backbone")["revision"].unique()
     return {str(name): ", ".join(sorted(each)) for name, each in revisions.items()}
 
 
 def digests_of(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder but the manifest, by its path."""
+    """SHA-256 of every file below a folder except the manifest, by path."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
     return {path.relative_to(folder).as_posix(): file_sha256(path) for path in paths}
 
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """A submission as it is found."""
+    """A submission as it was found."""
 
     folder: Path
     manifest: Manifest
     results: Sequence[StoredResult]
-    problems: Sequence[str]  # a sentence for each file, or weights, that are not what was submitted
+    problems: Sequence[str]  # a sentence for each file, or weights, that differ from what was submitted
 
     @property
     def name(self) -> str:
@@ -129,14 +129,14 @@ class Submission:
 
     @property
     def measured(self) -> str:
-        """Who measured it, as pages say it."""
+        """Who measured it, in words of pages."""
         return CLAIMS[claim_of(self.folder)]
 
 
 def read_submission(folder: Path) -> Submission:
     """Read a submission with all of its records.
 
-    Raises InputError where it is none, one of another `RESULTS_VERSION`, or a file is damaged.
+    Raises InputError if it is none, if it has another `RESULTS_VERSION`, or if a file is damaged.
     """
     manifest = read_manifest(folder)
     if (theirs := manifest.results_version) != RESULTS_VERSION:

@@ -1,4 +1,4 @@
-"""Two backbones against each other: paired differences on the same items, task by task."""
+"""Paired comparison of two backbones: differences on the same items, task by task."""
 
 import math
 from collections import Counter
@@ -24,11 +24,11 @@ from layerboard.zoo.errors import InputError, require_known
 
 Which = Literal["best", "same"]
 
-LEVEL = 0.05  # corrected p-values below it are differences that these data show
+LEVEL = 0.05  # corrected p-values below it count as differences
 
 OPTIMISTIC = "Each backbone is shown at its best layer on the items that are compared, which is optimistic"
 HELD_OUT = "; the held-out difference chooses layers on half of the items and compares on the rest"
-AT_ONCE = "Leaderboards test all backbones and layers at once, and may show two as tied that differ here."
+AT_ONCE = "Leaderboards test all backbones and layers jointly, and may show two as tied that differ here."
 
 _SIDE = ("layer", "depth", "pooling", "score")
 _NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
@@ -36,10 +36,10 @@ _NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """One layer of one backbone against one of the other, on the items that both have.
+    """One layer of one backbone against one of the other, on their common items.
 
-    ``difference`` is first minus second, in points; its 95 % interval and p are NaN where items are too few
-    to vary.
+    ``difference`` is first minus second, in points; its 95 % interval and p are NaN if there are too few
+    items to vary.
     """
 
     column: Column
@@ -49,14 +49,14 @@ class Versus:
     ci_low: float
     ci_high: float
     p: float  # two-sided, of no difference
-    p_corrected: float = math.nan  # by Holm's rule for all comparisons that are made together
-    held_out: float = math.nan  # on halves of the data on which no layer was chosen; NaN without a choice
+    p_corrected: float = math.nan  # by Holm's method for all comparisons that are made together
+    held_out: float = math.nan  # with layers chosen on held-out halves of the data; NaN without a choice
 
     @property
     def higher(self) -> str:
-        """The backbone that the data show to score higher; "" where they show none.
+        """The backbone that the data show to score higher; "" if they show none.
 
-        A best layer was chosen on the items that score it; where the difference is gone when the layers are
+        A best layer was chosen on the items that score it; if the difference vanishes when the layers are
         chosen on other items, nothing is shown.
         """
         turned = not math.isnan(self.held_out) and self.held_out * self.difference <= 0
@@ -67,19 +67,19 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All comparisons of two backbones, in the order of the tables."""
+    """All comparisons of two backbones, in table order."""
 
     names: tuple[str, str]
-    which: Which  # ``best``: each one's best block; ``same``: all blocks at equal shares of the depth
+    which: Which  # ``best``: the best block of each; ``same``: all blocks at equal relative depth
     rows: tuple[Versus, ...]
     left_out: tuple[str, ...]  # one sentence for each task that could not be compared
-    better: tuple[str, ...] = ()  # scores that other poolings than those compared reach, with their layers
+    better: tuple[str, ...] = ()  # higher scores with other poolings than those compared, with their layers
 
 
 def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
-    """Compare two backbones in the primary metric of every task that both were scored in on the same data.
+    """Compare two backbones in the primary metric of every task in which both have scores on the same data.
 
-    Raises InputError where there is no such backbone or task, or nothing can be compared.
+    Raises InputError for an unknown backbone or task, or if nothing can be compared.
     """
     rows = board.scores[board.scores["primary"].astype(bool) & (board.scores["metric"] != "")]
     _require(rows, names, tasks)
@@ -102,7 +102,7 @@ def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[st
 
 
 def _better(board: Board, compared: Sequence[Versus]) -> tuple[str, ...]:
-    """The scores that other poolings of the backbones reach in what was compared, in words."""
+    """Higher scores that other poolings of the backbones reach in the compared columns, in words."""
     poolings = {column.key: column.better_poolings for column in board.columns}
     headings = {versus.column.key: versus.column.heading for versus in compared}
     return tuple(
@@ -117,7 +117,7 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
     require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
     for name in names:
         if is_floor(rows[rows["backbone"] == name]).any():
-            raise InputError(f"{name} is a baseline that nobody learned, which takes part in no comparison")
+            raise InputError(f"{name} is an untrained baseline, which takes part in no comparison")
     if names[0] == names[1]:
         raise InputError(f"expected two different backbones, found {names[0]} twice")
     require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
@@ -126,7 +126,7 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
 def _planned(
     board: Board, column: Column, names: tuple[str, str], which: Which
 ) -> tuple[list[tuple[Side, Side]], list[Mapping[Place, Items]]]:
-    """What is compared in a column, and the items of both; raises InputError where nothing can be."""
+    """The pairs to compare in a column, and the items of both; raises InputError if there are none."""
     first, second = (sides_of(column.candidates, name) for name in names)
     if not first or not second:
         name = names[1] if first else names[0]
@@ -141,9 +141,9 @@ def _planned(
 
 
 def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Blocks of two backbones at equal shares of their depth: each of the shallower one with its nearest.
+    """Blocks of two backbones at equal relative depth: each of the shallower one with its nearest.
 
-    Of two that are equally near, the deeper one counts. Raises InputError where there are none.
+    Of two that are equally near, the deeper one is taken. Raises InputError if there are none.
     """
     if first[0].depth > second[0].depth:
         return [(side, other) for other, side in equal_shares(second, first)]
@@ -157,14 +157,14 @@ def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Si
         if apart(side, nearest) <= 0.5 / second[0].depth + 1e-9:
             pairs.append((side, nearest))
     if not pairs:
-        raise InputError("no two of the layers that were run are at the same share of the depth")
+        raise InputError("no two layers that were run are at the same relative depth")
     return pairs
 
 
 def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place, Items]:
-    """Items of some blocks of a backbone; raises InputError where one is not there."""
+    """Items of some blocks of a backbone; raises InputError if one is missing."""
     if board.items is None:
-        raise InputError("there are no measurements of single images to compare by")
+        raise InputError("there are no per-item measurements to compare")
     key = task_key(column.task, column.dataset, column.protocol)
     path = companion(board.items, scored_path(key, sides[0].backbone))
     items = read_items(path, {side.place for side in sides})
@@ -176,7 +176,7 @@ def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place
 def _compared(
     column: Column, sides: tuple[Side, Side], places: Sequence[Mapping[Place, Items]], which: Which
 ) -> Versus:
-    """One comparison; raises InputError where the items are others."""
+    """One comparison; raises InputError if the items differ."""
     items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
     difference = paired_differences(items, column.metric, reference=1)
     if difference is None:
@@ -189,7 +189,7 @@ def _compared(
 
 
 def match_frame(result: Match) -> pd.DataFrame:
-    """One row a comparison; ``higher`` names the backbone that the data show to score higher, or is ""."""
+    """One row per comparison; ``higher`` names the backbone that the data show to score higher, or is ""."""
     rows = [
         {name: getattr(versus.column, name) for name in COLUMN_FIELDS}
         | {name: getattr(versus.first, name) for name in _SIDE}
@@ -237,7 +237,7 @@ def conclusion(result: Match) -> str:
 
 
 def _where(result: Match, higher: str) -> str:
-    """The columns where one is higher, or none; of many layers, at how many of them."""
+    """The columns where a backbone is higher, or none; for many layers, at how many of them."""
     counts = Counter(versus.column.heading for versus in result.rows if versus.higher == higher)
     if result.which == "best":
         return ", ".join(counts)
@@ -246,7 +246,7 @@ def _where(result: Match, higher: str) -> str:
 
 
 def _score(side: Side, versus: Versus) -> str:
-    """A score with its layer, and its pooling where the other backbone has another."""
+    """A score with its layer, and its pooling if the other backbone has another."""
     pooling = f", {side.pooling}" if versus.first.pooling != versus.second.pooling else ""
     return f"{score_text(side.score)} ({side.layer}/{side.depth}{pooling})"
 

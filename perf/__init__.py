@@ -1,1 +1,1 @@
-"""Speed, beside what else would do the same work: `python -m perf` prints budgets as ratios."""
+"""Speed compared with alternatives that do the same work: `python -m perf` prints budgets as ratios."""

@@ -1,12 +1,13 @@
-"""The budgets of speed as one table: what, measured, budget, met or not.
+"""The budgets of speed as one table: what was measured, the result, the budget, and whether it is met.
 
     python -m perf                          everything, on the processor: about half an hour on two cores
     python -m perf --only pass gram spair   some topics
     python -m perf --quick                  small shapes, in about a minute: that it works, not how fast
     python -m perf --device cuda --batch 64 --rounds 20 --save
 
-Candidates take turns within one process; ratios are medians of the rounds' ratios, so that what slows a
-machine down hits all of them alike. ``--save`` writes to `perf/results`: do it where nothing else runs.
+Candidates take turns within one process; ratios are medians of the ratios of rounds, so that anything that
+slows the machine down affects all of them alike. ``--save`` writes to `perf/results`: use it only if nothing
+else is running.
 """
 
 import argparse
@@ -37,7 +38,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def save(machine: Machine, new: list[dict[str, Any]], folder: Path = RESULTS) -> Path:
-    """Write rows beside those of other topics on a device of that name; gives the Markdown page."""
+    """Write rows beside those of other topics on a device of that name; returns the Markdown page."""
     path = folder / f"{re.sub(r'[^a-z0-9]+', '-', machine.device.lower()).strip('-')}.json"
     before = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
     order, measured_again = [*TOPICS], {row["topic"] for row in new}
@@ -68,11 +69,11 @@ TOPICS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "report": report_rows,
     "commands": command_rows,
     "mini": mini_rows,
-}  # rows that are measured together, by the name that asks for them
+}  # rows that are measured together, by the name of their topic
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure and print; gives the exit code, 0 whether or not budgets are met, 2 for wrong words."""
+    """Measure and print; returns the exit code: 0 whether or not budgets are met, 2 for wrong arguments."""
     given = _arguments(words)
     try:
         device = find_device(given.device)
@@ -95,13 +96,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def measured(names: Sequence[str], setting: Setting, data: Path | None = None) -> Iterator[tuple[str, Row]]:
-    """Rows of topics, or of all, with their names; what is measured is said on standard error."""
+    """Rows of topics, or of all, with their names; progress is printed to standard error."""
     for name in (name for name in TOPICS if not names or name in names):
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         rows = partial(board_rows, data=data) if name == "board" else TOPICS[name]
         try:
             yield from ((name, row) for row in rows(setting))
-        except Exception as error:  # the other topics are worth having
+        except Exception as error:  # the other topics are still useful
             yield name, Row("failed", None, note=" ".join(str(error).split()))
 
 

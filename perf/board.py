@@ -1,4 +1,4 @@
-"""The whole board of a ViT-S/16 on images, beside the bare forwards of its images."""
+"""The whole board of a ViT-S/16, compared with bare forward passes of its images."""
 
 import tempfile
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ from layerboard.zoo.features.backbone import Backbone
 from perf.measuring import Budget, Rounds, Row, Setting
 from perf.networks import random_network, write
 
-APART = {"davis", "cost"}  # tasks that are measured on their own: matching of videos, and time itself
+APART = {"davis", "cost"}  # tasks that are measured separately: matching in videos, and time itself
 
 
 def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
-    """All tasks that run by default, but DAVIS and cost, passes and scores together.
+    """All tasks that run by default except DAVIS and cost, passes and scores together.
 
-    They have the real datasets in the folder ``data``, or else the mini suite's.
+    They use the real datasets in the folder ``data``, or else those of the mini suite.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -52,7 +52,7 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
 
 
 def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
-    """A run of one network on the datasets there are; in a quick look on a few drawn images."""
+    """A run of one network on the available datasets; with ``quick`` on a few generated images."""
     images: list[Path] = []
     if setting.quick:
         images.append(folder / "images")

@@ -1,4 +1,4 @@
-"""What a user waits for at the command line, and two workers beside one."""
+"""Waiting times at the command line, and two workers compared with one."""
 
 import statistics
 import subprocess
@@ -18,7 +18,7 @@ PROGRAM = (sys.executable, "-m", "layerboard")
 
 
 def command_rows(setting: Setting) -> Iterator[Row]:
-    """Seconds of commands that need no torch, and until the first line of a run."""
+    """Seconds of commands that do not need torch, and until the first line of a run."""
     tries = 1 if setting.quick else setting.rounds
     for words in (("list", "backbones"), ("--help",)):
         seconds = statistics.median(_whole(words) for _ in range(tries))
@@ -43,7 +43,7 @@ def _whole(words: Sequence[str]) -> float:
 
 
 def _first_line() -> float:
-    """Seconds until a run says what it was asked for; it is ended then."""
+    """Seconds until a run reports its request; the run is then ended."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["run", "--tasks", "cost", "--output", f"{folder}/output", "--cache", f"{folder}/cache"]
         begin = time.perf_counter()
@@ -59,7 +59,7 @@ JOBS = 8
 
 
 def engine_rows(setting: Setting) -> Iterator[Row]:
-    """Jobs a second of two workers over one, from the first job's begin: how long workers start is apart."""
+    """Jobs per second of two workers over one, from the start of the first job, since workers start apart."""
     products = 20 if setting.quick else 600
     for name in ("processes", "ray"):
         what, budget = f"{name}: throughput of two workers over one", Budget(1.8, at_least=True)
@@ -74,9 +74,9 @@ def engine_rows(setting: Setting) -> Iterator[Row]:
 
 
 def busy(products: int, report: Reporter) -> tuple[float, float]:
-    """Matrix products of one thread, as a forward of a small backbone has them: when they began and ended.
+    """Matrix products in one thread, as in a forward pass of a small backbone; returns start and end times.
 
-    The clock is one that all processes of the machine share.
+    The clock is shared by all processes of the machine.
     """
     matrix = torch.randn(384, 384, generator=torch.Generator().manual_seed(0)) / 384**0.5
     del report
@@ -87,7 +87,7 @@ def busy(products: int, report: Reporter) -> tuple[float, float]:
 
 
 def _seconds(name: str, workers: int, jobs: Sequence[int]) -> float:
-    """Seconds from when the first job began to when the last one was over."""
+    """Seconds from the start of the first job to the end of the last."""
     engine = find_engine((), Request(engine=name, device="cpu", workers=workers), [torch.device("cpu")])
     spans = engine.map(busy, jobs, Silent())
     return max(end for _, end in spans) - min(begin for begin, _ in spans)

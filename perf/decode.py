@@ -1,7 +1,7 @@
-"""From the bytes of a JPEG to the pixels of a view: which decoders are faster, and what each part costs.
+"""From the bytes of a JPEG to the pixels of a view: speed of decoders, and the cost of each part.
 
-Images are drawn, of 500 x 375 pixels, quality 90 and all three samplings of colour in turn, so that they are
-the same anywhere. Decoders that are not installed are named in the note.
+Images are generated, of 500 x 375 pixels, quality 90 and all three chroma subsamplings in turn, so that they
+are the same anywhere. Decoders that are not installed are named in the note.
 """
 
 import io
@@ -32,7 +32,7 @@ OTHERS = ("simplejpeg", "OpenCV", "pyvips", "torchcodec")
 
 
 def decode_rows(setting: Setting) -> Iterator[Row]:
-    """Our decoder beside the others, the parts of a view, and two and four threads beside one."""
+    """The package's decoder against others, the parts of a view, and two and four threads against one."""
     with TemporaryDirectory() as folder:
         paths = write_jpegs(Path(folder), 2 if setting.quick else 32)
         yield decoder_row(setting, [path.read_bytes() for path in paths])
@@ -41,7 +41,7 @@ def decode_rows(setting: Setting) -> Iterator[Row]:
 
 
 def write_jpegs(folder: Path, count: int) -> list[Path]:
-    """So many drawn images in JPEG files."""
+    """Generated images in ``count`` JPEG files."""
     paths = [folder / f"{number}.jpg" for number in range(count)]
     for seed, path in enumerate(paths):
         image = Image.fromarray(sample_image(seed, size=SIZE).pixels)
@@ -50,7 +50,7 @@ def write_jpegs(folder: Path, count: int) -> list[Path]:
 
 
 def decoders() -> Mapping[str, Decoder]:
-    """The decoders that are installed, by name; each in its default way, on one thread."""
+    """The installed decoders by name; each with its defaults, on one thread."""
     installed: dict[str, Decoder] = {OURS: lambda data: np.asarray(_decoded(data))}
     with suppress(ImportError):
         import simplejpeg
@@ -67,7 +67,7 @@ def decoders() -> Mapping[str, Decoder]:
         import pyvips
 
         installed["pyvips"] = lambda data: pyvips.Image.new_from_buffer(data, "").numpy()
-    # its wheels are of CUDA, and load beside its libraries
+    # its wheels are for CUDA, and load beside its libraries
     with suppress(ImportError, OSError, RuntimeError):
         from torchcodec.decoders import decode_jpeg
 
@@ -78,7 +78,7 @@ def decoders() -> Mapping[str, Decoder]:
 
 
 def decoder_row(setting: Setting, files: list[bytes]) -> Row:
-    """Ours over the fastest that gives the same pixels; all of them in milliseconds of so many images."""
+    """The package's decoder over the fastest with the same pixels; all of them in milliseconds."""
     installed = decoders()
     expected = [installed[OURS](data) for data in files]
     apart = {name: _largest_difference(decode, files, expected) for name, decode in installed.items()}
@@ -111,7 +111,7 @@ def _each(function: Callable[[bytes], object], files: list[bytes]) -> None:
 
 
 def parts_row(setting: Setting, paths: list[Path]) -> Row:
-    """What reading, decoding, resizing and normalising cost alone; the value is an image's whole way."""
+    """Separate costs of reading, decoding, resizing and normalising; the value is the total of an image."""
     files = [path.read_bytes() for path in paths]
     images = [_decoded(data) for data in files]
     pixels = torch.stack([VIEW.render(image) for image in images])
@@ -146,7 +146,7 @@ def _rendered(path: Path, view: View = VIEW) -> torch.Tensor:
 
 
 def threads_row(setting: Setting, paths: list[Path]) -> Row:
-    """How much faster two and four threads are than one."""
+    """Speed-up of two and four threads over one."""
 
     def with_threads(count: int) -> None:
         with ThreadPoolExecutor(count) as pool:

@@ -1,4 +1,4 @@
-"""Keypoints of a category of pairs; a frame of mask propagation beside its products; J and F of masks."""
+"""Keypoint matching; a frame of mask propagation against its bare products; J and F of masks."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -27,7 +27,7 @@ POINTS = 12
 
 
 def keypoint_rows(setting: Setting) -> Iterator[Row]:
-    """Pairs of 12 points on grids of 14 x 14 x 384, 12 layers; a target serves seven pairs."""
+    """Pairs of 12 points on grids of 14 x 14 x 384, 12 layers; each target is used in seven pairs."""
     images, layers, dim = (3, 2, 16) if setting.quick else (8, 12, 384)
     problem = KeypointTask(drawn_pairs(images), config_of(STANDARD, "spair"))
     (group,) = problem.source.groups
@@ -56,7 +56,7 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
 
 
 def normal(shape: Sequence[int], setting: Setting, seed: int = 0) -> Tensor:
-    """Standard normal numbers of a seed on the device."""
+    """Standard normal numbers from a seed, on the device."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(setting.device)
 
 
@@ -78,7 +78,7 @@ BOUND = (
 
 
 def video_rows(setting: Setting) -> Iterator[Row]:
-    """A frame and layer of DAVIS at 480 pixels, patch 16, when all frames that count are there."""
+    """A frame and layer of DAVIS at 480 pixels, patch 16, with the full number of context frames."""
     rule = config_of(STANDARD, "davis")
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
     every = normal((3 * (rule.n_last_frames + 1), height, width, dim), setting)
@@ -87,10 +87,10 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     for frame in frames[1:]:
         propagator.step({0: frame})
     held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
-    # as many sources of each token as its window holds
+    # as many sources of each token as its window contains
     tokens = frames[-1].flatten(0, 1)
     sources = frames.flatten(0, 2)[: round(held / (height * width))].T.contiguous()
-    coming = cycle(every)  # a frame that came twice would tie with itself
+    coming = cycle(every)  # a repeated frame would tie with itself
     candidates = {"products": lambda: tokens @ sources, "step": lambda: propagator.step({0: next(coming)})}
     what = f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold"
     note = f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}"
@@ -98,18 +98,18 @@ def video_rows(setting: Setting) -> Iterator[Row]:
 
 
 def object_labels(height: int, width: int, setting: Setting) -> Tensor:
-    """What a first frame of three objects shows at each of its cells, one-hot [height width 4]."""
+    """Labels of the cells of a first frame with three objects, one-hot [height width 4]."""
     labels = torch.nn.functional.one_hot(torch.arange(height * width) % 4).float()
     return labels.view(height, width, -1).to(setting.device)
 
 
 def covered(length: int, radius: int) -> int:
-    """Cells that windows of a radius cover along a side, of all its cells together."""
+    """Number of cells that windows of a radius cover along a side, summed over its cells."""
     return sum(min(length, cell + radius + 1) - max(0, cell - radius) for cell in range(length))
 
 
 def region_rows(setting: Setting) -> Iterator[Row]:
-    """J and F of drawn objects that move, in frames of DAVIS's size."""
+    """J and F of generated moving objects, in frames of DAVIS's size."""
     size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
     truths, predictions = (drawn(size, frames, objects, shift) for shift in (0, size[0] // 60))
     with_opencv = find_spec("cv2") is not None

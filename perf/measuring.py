@@ -1,4 +1,4 @@
-"""Candidates that take turns, rows of the table of budgets, and the machine that they were measured on."""
+"""Candidates that take turns, rows of the table of budgets, and the machine of the measurement."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ from layerboard.zoo.spec import Dtype
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a row should be, in its unit: at most the limit, or at least."""
+    """The limit of a row in its unit: a maximum, or a minimum."""
 
     limit: float
     at_least: bool = False
@@ -28,29 +28,29 @@ class Budget:
 class Row:
     """One line of the table."""
 
-    what: str  # what was measured, beside what
-    value: float | None  # the median; None where it could not be measured here, and ``note`` says why
+    what: str  # what was measured, against what
+    value: float | None  # the median; None if it could not be measured here, and ``note`` says why
     unit: str = "x"  # of the value: ``x`` for a ratio, ``ms``, ``s``, ``MB``
-    budget: Budget | None = None  # None where nothing is demanded
-    # medians behind the value, in milliseconds, by what they are of
+    budget: Budget | None = None  # None without a budget
+    # medians behind the value, in milliseconds, by name
     figures: Mapping[str, float] = field(default_factory=dict)
     note: str = ""  # how to read it
 
     @property
     def met(self) -> bool | None:
-        """Whether the budget is met; None where there is none, or nothing was measured."""
+        """Whether the budget is met; None without a budget, or if nothing was measured."""
         if self.budget is None or self.value is None:
             return None
         return self.value >= self.budget.limit if self.budget.at_least else self.value <= self.budget.limit
 
 
 def as_data(rows: Iterable[tuple[str, Row]]) -> list[dict[str, Any]]:
-    """Rows with the names of their topics, for machines."""
+    """Rows with the names of their topics, for JSON."""
     return [{"topic": topic, **asdict(row), "met": row.met} for topic, row in rows]
 
 
 def as_table(rows: Iterable[Mapping[str, Any]], form: str = "simple") -> str:
-    """Rows, as `as_data` gives them, as a table of the form that `tabulate` calls so."""
+    """Rows from `as_data` as a table in a format of `tabulate`."""
     headers = ("topic", "what", "measured", "budget", "met", "milliseconds and notes")
     return tabulate(map(_cells, rows), headers, tablefmt=form, disable_numparse=True)
 
@@ -68,18 +68,18 @@ def _cells(row: Mapping[str, Any]) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How it is measured."""
+    """Settings of a measurement."""
 
-    # where backbones and products run
+    # device of backbones and products
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    dtype: Dtype = "float32"  # of forwards
-    rounds: int = 5  # how often everything takes its turn, after one round that warms up
-    quick: bool = False  # whether small shapes stand for the true ones: shows that it works, not how fast
-    batch: int = 8  # images of a batch of a pass
+    dtype: Dtype = "float32"  # of forward passes
+    rounds: int = 5  # number of rounds in which all candidates take turns, after one warm-up round
+    quick: bool = False  # whether small shapes replace the real ones, to show that it works, not how fast
+    batch: int = 8  # batch size of a pass
 
     @property
     def card(self) -> torch.device | None:
-        """The device where it is a graphics card, else None."""
+        """The device if it is a GPU, else None."""
         return self.device if self.device.type == "cuda" else None
 
 
@@ -90,7 +90,7 @@ class Rounds:
     seconds: Mapping[str, list[float]]
 
     def ratio(self, first: str, second: str) -> float:
-        """Median of the rounds' ratios: what slows the machine down slows both of a round."""
+        """Median of the ratios of rounds: what slows the machine down affects both candidates of a round."""
         pairs = zip(self.seconds[first], self.seconds[second], strict=True)
         return statistics.median(own / other for own, other in pairs)
 
@@ -101,7 +101,7 @@ class Rounds:
     def row(
         self, what: str, ratio: tuple[str, str], budget: Budget | None = None, note: str = "", *shown: str
     ) -> Row:
-        """The ratio of one candidate over another, with the medians of those that are shown, or of all."""
+        """The ratio of one candidate over another, with the medians of those in ``shown``, or of all."""
         figures = {name: self.milliseconds(name) for name in shown or self.seconds}
         return Row(what, self.ratio(*ratio), budget=budget, figures=figures, note=note)
 
@@ -112,7 +112,7 @@ def take_turns(
     times: float = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Rounds:
-    """Run all candidates once in each of ``times`` the setting's rounds; one before them warms up."""
+    """Run all candidates in turn for ``times`` the rounds of the setting, after one warm-up round."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for number in range(1 + max(1, int(times * setting.rounds))):
         for name, candidate in candidates.items():
@@ -126,26 +126,26 @@ def take_turns(
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What numbers were measured on."""
+    """The machine of a measurement."""
 
-    device: str  # name of the processor with its threads, or of the graphics card
+    device: str  # name of the processor with its threads, or of the GPU
     processors: int
     torch: str  # version
     python: str  # version
     version: str  # of this package
-    dtype: str  # of forwards
-    # processes that were running before it began, on the average of a minute; None where it is not known
+    dtype: str  # of forward passes
+    # running processes before the start, averaged over a minute; None if unknown
     load: float | None
 
     @property
     def busy(self) -> bool:
-        """Whether other work ran: ratios hold then, if at all, times do not."""
+        """Whether other work was running: then ratios may hold, but times do not."""
         return self.load is not None and self.load > 0.5
 
     def __str__(self) -> str:

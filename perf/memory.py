@@ -1,6 +1,7 @@
-"""Peak memory of fresh processes: of a pass, bounded by the batch, not by the layers or the images.
+"""Peak memory of fresh processes: that of a pass is bounded by the batch, not by layers or images.
 
-``python -m perf.memory MODULE:FUNCTION WORD ...`` prints the peak in MiB of the work that the function gives.
+``python -m perf.memory MODULE:FUNCTION WORD ...`` prints the peak in MiB of the work that the function
+returns.
 """
 
 import subprocess
@@ -18,16 +19,17 @@ BUDGET = Budget(1.1)
 
 
 def peak(work: str, *words: object) -> float:
-    """Peak memory in MiB of a process that carries out a work.
+    """Peak memory in MiB of a process that runs ``work``.
 
-    It is the function without arguments that ``module:function``, called with the words as text, gives.
+    The work is the function without arguments that ``module:function`` returns, called with the words as
+    text.
     """
     command = [sys.executable, "-m", "perf.memory", work, *map(str, words)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def memory_rows(setting: Setting) -> Iterator[Row]:
-    """A pass over the bare forward, and four batches over one."""
+    """A pass against the bare forward pass, and four batches against one."""
     layers = "peak memory of a pass that keeps every layer, over the bare forward"
     batches = "peak memory of a pass over four batches, over one batch"
     if setting.device.type != "cpu" or not STATUS.is_file():

@@ -1,4 +1,4 @@
-"""Backbones with seeded random weights, of the sizes that people use, and what they are shown."""
+"""Backbones with seeded random weights, of common sizes, and their input."""
 
 import json
 import tempfile
@@ -40,11 +40,11 @@ SIZES: dict[str, dict[str, Any]] = {
         "intermediate_size": 4096,
         "num_hidden_layers": 24,
     },
-}  # what a size has instead of the defaults of `transformers.ViTConfig`
+}  # deviations of a size from the defaults of `transformers.ViTConfig`
 
 
 def write(folder: Path, name: str) -> None:
-    """Save a ViT of a size, or a ResNet-50, random weights of seed 0, in Hugging Face format."""
+    """Save a ViT of a size, or a ResNet-50, with random weights of seed 0, in Hugging Face format."""
     from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
     from layerboard.zoo.load.hub import quiet
@@ -92,12 +92,12 @@ class Nothing:
 
 
 def nothings(count: int) -> tuple[Nothing, ...]:
-    """So many images that are never opened."""
+    """A number of images that are never opened."""
     return tuple(Nothing(f"image {number}") for number in range(count))
 
 
 def one_batch(count: int) -> ProbedImages:
-    """A classification dataset whose images are one batch of CKA's."""
+    """A classification dataset whose images are one batch of CKA."""
     source = Source("images", (Group("batch", nothings(count)),), STANDARD.choice(IMAGES).view)
     images, complete = Unlabelled("images", (), Coverage(())), Coverage(())
     return ProbedImages(images, complete, source, np.zeros(0, np.int64), Batches(count, None))
@@ -106,7 +106,7 @@ def one_batch(count: int) -> ProbedImages:
 def show(
     backbone: Backbone, pixels: Tensor, collectors: Sequence[Collector] = (), layers: Sequence[Layer] = ()
 ) -> None:
-    """Show a batch of one group to what listens to a pass, and bring what it keeps to the host.
+    """Show a batch of one group to the listeners of a pass, and copy what they keep to the host.
 
     Pixels are uint8 [images 3 height width]; ``layers`` are shown, too, whoever listens.
     """

@@ -1,11 +1,11 @@
-"""What a machine with a graphics card is asked once: its tests, its speed, and whether its numbers agree.
+"""One-off checks of a machine with a GPU: its tests, its speed, and whether its numbers agree.
 
     python -m perf.on_gpu --output DIR                     all of it, about half an hour
     python -m perf.on_gpu --output DIR tests budgets       some steps
 
-Each step has a time limit, and its words are kept in ``DIR/<step>.log``; ``DIR/summary.json`` says how each
-ended and how long it took, and is there after every step. The trainings go on from their checkpoints in
-``DIR/pretrained`` when the step is run again.
+Each step has a time limit, and its output is kept in ``DIR/<step>.log``; ``DIR/summary.json`` says how each
+step ended and how long it took, and is written after every step. The trainings continue from their
+checkpoints in ``DIR/pretrained`` when the step is run again.
 """
 
 import argparse
@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 PYTHON = sys.executable
-# points by which a score of the mini suite on the card may differ from that on the processor
+# maximum difference in points between scores of the mini suite on the GPU and on the CPU
 LARGEST_DIFFERENCE = 0.5
 
-# how many seconds the commands of a step may take together, and the words of each; they run until one fails
+# time limit in seconds of all commands of a step, and their arguments; they run until one fails
 GpuStep = tuple[int, tuple[tuple[str, ...], ...]]
 
 
 class Ended(NamedTuple):
-    """How a step ended: the exit code of its last command (None: the time was up), and after how long."""
+    """How a step ended: the exit code of its last command (None: time limit), and its duration."""
 
     step: str
     code: int | None
@@ -34,10 +34,10 @@ class Ended(NamedTuple):
 
 
 def steps(output: Path, batch: int) -> dict[str, GpuStep]:
-    """What is asked, in the order of worth."""
+    """The steps, in order of importance."""
 
     def run(name: str, device: str = "cuda") -> tuple[str, ...]:
-        # a cache of its own: what another device or batch has stored is not computed again
+        # a separate cache: what another device or batch size has stored is not used
         folders = ("--cache", str(output / f"{name}-cache"), "--output", str(output / name))
         return (PYTHON, "-m", "layerboard", "run", "--no-examples", "--device", device, *folders)
 
@@ -59,7 +59,7 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
                 (*check, "--output", str(output / "cuda"), "--baseline", str(output / "cpu")),
             ),
         ),
-        # the scores are those of 64 images per batch, and how much sooner they are there
+        # the scores are those of 64 images per batch, and the time that they take
         "batch": (
             540,
             (
@@ -78,7 +78,7 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
 
 
 def _run(step: GpuStep, log: TextIO) -> int | None:
-    """Exit code of the last command that was run; None if the time was up."""
+    """Exit code of the last command that was run; None if the time limit was reached."""
     seconds, commands = step
     end = time.monotonic() + seconds
     for words in commands:
@@ -93,7 +93,7 @@ def _run(step: GpuStep, log: TextIO) -> int | None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run what is asked for; gives 1 if a step failed: one whose time is up, such as a training, has not."""
+    """Run the requested steps; returns 1 if one failed, not if one only reached its limit (a training)."""
     parser = argparse.ArgumentParser(
         "python -m perf.on_gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

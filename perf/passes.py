@@ -1,4 +1,4 @@
-"""A pass that keeps every layer, or measures attention, beside the bare forward of the same model."""
+"""A pass that keeps every layer, or measures attention, against the bare forward pass of the same model."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -25,11 +25,11 @@ from layerboard.zoo.spec import Dtype, Layer
 from perf.measuring import Budget, Rounds, Row, Setting, take_turns
 from perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show
 
-GRAM_BATCH = 256  # images of a batch of CKA
+GRAM_BATCH = 256  # batch size of CKA
 
 
 def pass_rows(setting: Setting) -> Iterator[Row]:
-    """A pass that keeps all layers' vectors, and forwards an image."""
+    """A pass that keeps the vectors of all layers, and forward passes per image."""
     size, batch = ("ViT-S/16", 2) if setting.quick else ("ViT-B/16", setting.batch)
     backbone, pixels = random_network(size, setting), noise(batch, setting)
     what = f"pass that keeps every layer's vectors, over the bare forward ({size}, batch {batch})"
@@ -39,7 +39,7 @@ def pass_rows(setting: Setting) -> Iterator[Row]:
 
 
 def gram_rows(setting: Setting) -> Iterator[Row]:
-    """The pass with CKA's Gram matrices of all patch tokens, too."""
+    """The pass that also computes CKA's Gram matrices of all patch tokens."""
     size, batch = ("ViT-S/16", 4) if setting.quick else ("ViT-B/16", GRAM_BATCH)
     rounds = beside_bare(random_network(size, setting), noise(batch, setting), setting, 0.5, grams)
     what = f"the same with CKA's patch Grams, over the bare forward ({size}, batch {batch})"
@@ -53,7 +53,7 @@ def beside_bare(
     times: float = 1,
     *further: Callable[[Backbone, int], Collector],
 ) -> Rounds:
-    """A pass that keeps every layer's vectors, and what else is asked for, in turn with the bare forward."""
+    """A pass with every layer's vectors and ``further`` collectors, in turn with the bare forward pass."""
 
     def show_all() -> None:
         show(backbone, pixels, [collector(backbone, len(pixels)) for collector in (vectors, *further)])
@@ -62,36 +62,36 @@ def beside_bare(
 
 
 def vectors(backbone: Backbone, count: int) -> Collector:
-    """What keeps class token and mean of all layers, of a batch of so many images."""
+    """The collector of class token and mean of all layers, for one batch of ``count`` images."""
     layers = frozenset(backbone.spec.layers)
     return VectorCollector(one_batch(count).probe, layers, ("cls", "mean"), torch.float32)
 
 
 def grams(backbone: Backbone, count: int) -> Collector:
-    """What keeps the Gram matrices of all blocks' patch tokens."""
+    """The collector of the Gram matrices of all blocks' patch tokens."""
     return _measured(CkaTask(one_batch(count), config_of(STANDARD, "cka")), backbone)
 
 
 def _measured(task: Measurable, backbone: Backbone) -> Collector:
-    """What hands a task the layers that it measures, but for what enters the first block."""
+    """The collector that feeds a task the layers that it measures, but not the input of the first block."""
     view = STANDARD.choice(IMAGES).view.scaled(SIDE, backbone.spec.patch_size)
     layers = [layer for layer in backbone.spec.layers if layer.index]
     return MeasuredCollector(task, view, task.feed.layers(layers, backbone.spec))
 
 
 def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:
-    """How often the last block runs while every layer of a batch is shown."""
+    """Number of runs of the last block while every layer of a batch is shown."""
     layers: list[Layer] = []
     backbone.visit(pixels, lambda features: layers.append(features.layer), None)
     return layers.count(Layer(backbone.spec.depth))
 
 
-# On a graphics card; a processor is asked in the dtype of the setting alone.
+# On a GPU; a CPU is measured in the dtype of the setting alone.
 DTYPES = get_args(Dtype)
 
 
 def throughput_rows(setting: Setting) -> Iterator[Row]:
-    """What keeping every layer's vectors costs each network, and how many images a second go through it."""
+    """The cost of keeping every layer's vectors for each network, and its throughput in images per second."""
     for dtype in DTYPES if setting.card else (setting.dtype,):
         for name in ["ViT-S/16"] if setting.quick else [*SIZES, "ResNet-50"]:
             cast, batch = replace(setting, dtype=dtype), 2 if setting.quick else setting.batch
@@ -107,7 +107,7 @@ def throughput_rows(setting: Setting) -> Iterator[Row]:
 
 
 def attention_rows(setting: Setting) -> Iterator[Row]:
-    """The analyses of attention together, and each alone: all look at the same batch."""
+    """The analyses of attention together, and each alone, all on the same batch."""
     size = "ViT-S/16" if setting.quick else "ViT-B/16"
     backbone, batch = random_network(size, setting), 2 if setting.quick else setting.batch
     pixels, every = noise(batch, setting), problems(batch)
@@ -118,7 +118,7 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
 
     together = partial(analyse, *every.values())
     alone = {name: partial(analyse, task) for name, task in every.items()}
-    # seconds of the processor are hardly changed by other work on the machine
+    # processor time is hardly affected by other work on the machine
     clock = time.perf_counter if setting.card else time.process_time
     rounds = take_turns(setting, {"bare": analyse, **alone, "together": together}, clock=clock)
     what = (
@@ -140,9 +140,9 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
 
 
 def most_bytes(work: Callable[[], object], device: torch.device) -> int:
-    """Most bytes of tensors that were alive at once, as a card's allocator tells or operations show.
+    """Peak bytes of live tensors, from the allocator of a GPU or from observed operations.
 
-    What the allocator of a processor keeps beside them varies by more than the maps from process to process.
+    What the CPU allocator keeps besides varies between processes by more than the maps.
     """
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -154,7 +154,7 @@ def most_bytes(work: Callable[[], object], device: torch.device) -> int:
 
 
 def problems(batch: int) -> dict[str, Measurable]:
-    """The analyses of attention, of a batch of images."""
+    """The analyses of attention, for a batch of images."""
     where, samples = one_batch(batch), nothings(batch)
     quarter = CocoRegion("", 0, (SIDE, SIDE), [[0, 0, SIDE / 2, 0, SIDE / 2, SIDE / 2, 0, SIDE / 2]])
     masks = tuple(RegionImage(sample, (SIDE, SIDE), (quarter,)) for sample in samples)

@@ -1,4 +1,4 @@
-"""The report of a large leaderboard: how long it takes, and how large it is.
+"""The report of a large leaderboard: its duration and size.
 
 Records are synthetic: 90 backbones, 8 tasks and 26 layers with intervals.
 """
@@ -23,7 +23,7 @@ from tests.leaderboards import builder
 
 
 def synthetic(backbones: int, tasks: int, layers: int, seed: int = 0) -> pd.DataFrame:
-    """Records of so many backbones, tasks and layers, and of the random floor."""
+    """Records of that many backbones, tasks and layers, and of the random floor."""
     random = np.random.default_rng(seed)
     families = [name for name in FAMILIES if name not in ("other", *FLOORS)]
     records: list[Record] = []

@@ -1,4 +1,4 @@
-"""Gram matrices beside the bare product, CKA beside the loop that released code runs, k-NN beside faiss."""
+"""Gram matrices against the bare product, CKA against the loop of released code, k-NN against faiss."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -19,12 +19,12 @@ from perf.networks import one_batch
 
 PATCHES = 196 * 768  # channels of all patch tokens of an image of a ViT-B/16
 FEW = 16
-# Why the Gram matrix of few images stays at about twice the product and more on a CPU.
+# Why the Gram matrix of few images takes about twice the product and more on a CPU.
 SMALL = "a value takes part in 16 products only: its mean and its difference take as long, from the cache too"
 
 
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
-    """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
+    """The Gram matrix of a batch's patch tokens, as CKA's measurer computes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
         features = normal((images, PATCHES), setting)
         candidates = {
@@ -50,7 +50,7 @@ def cka_rows(setting: Setting) -> Iterator[Row]:
 
 
 def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
-    """Unbiased CKA [first second]: Gram matrices once a layer, then the estimator for every pair."""
+    """Unbiased CKA [first second]: Gram matrices once per layer, then the estimator for every pair."""
 
     def gram(x: Tensor) -> Tensor:
         centred = x - x.mean(0)
@@ -72,18 +72,18 @@ def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
 
 
 def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
-    """CKA by the package, which takes all pairs of all layers by one product."""
+    """CKA by the package, which computes all pairs of all layers by one product."""
     problem = Grams(one_batch(len(first[0])), config_of(STANDARD, "cka"))
     accumulator = CkaAccumulator()
     accumulator.add(problem.centred(torch.stack([problem.gram(x) for x in (*first, *second)])))
     return accumulator.matrix()[: len(first), len(first) :]
 
 
-CHUNK = 500  # queries that torch takes at once
+CHUNK = 500  # batch of queries for torch
 
 
 def neighbour_rows(setting: Setting) -> Iterator[Row]:
-    """100,000 vectors of 384 channels, 2,000 queries, as many neighbours as the most that k-NN votes with."""
+    """100,000 vectors of 384 channels, 2,000 queries, and the largest number of neighbours that k-NN uses."""
     bank, queries = (2000, 100) if setting.quick else (100_000, 2000)
     k = max(config_of(STANDARD, "knn").k, *config_of(STANDARD, "knn").others)
     random = np.random.default_rng(0)

@@ -1,7 +1,7 @@
-"""What is said of one architecture of transformers: its class, where its parts are, its authors' names.
+"""One architecture of transformers: its class, where its parts are, and the names in the authors' files.
 
-Pure data, stated in `zoo.entries` beside the backbones that have it; paths are dotted, as torch's are.
-Imports nothing heavy.
+Pure data, defined in `zoo.entries` beside the backbones that use it; paths are dotted, as in torch. Imports
+nothing heavy.
 """
 
 from collections.abc import Mapping
@@ -10,35 +10,35 @@ from typing import Literal
 
 from layerboard.zoo.spec import IMAGENET, Normalisation
 
-# Axes of what blocks pass on: tokens [batch tokens dim], tokens-first [tokens batch dim],
+# Axes of the activations between blocks: tokens [batch tokens dim], tokens-first [tokens batch dim],
 # maps [batch dim height width], cells [batch height width dim].
 Layout = Literal["tokens", "tokens-first", "maps", "cells"]
 
-# Of networks of transformers, too: units are tokens [batch tokens dim] in the order of mask units.
+# Includes networks of transformers: units are tokens [batch tokens dim] in the order of mask units.
 StreamLayout = Layout | Literal["units"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sublayers:
-    """Paths of the parts of a transformer's block, from the block: those of a ``ViTLayer`` by default."""
+    """Paths of the parts of a transformer block, from the block; by default those of a ``ViTLayer``."""
 
     norm1: str = "layernorm_before"  # before the attention
-    norm2: str = "layernorm_after"  # before the MLP; it is given the stream between the two
+    norm2: str = "layernorm_after"  # before the MLP; its input is the stream between attention and MLP
     attention: str = "attention"  # its output, times attention_scale, is added to the residual stream
     mlp: str = "mlp"  # its output, times mlp_scale, is added to the residual stream
-    attends: str = "attention"  # from its norm's output to what its heads give, projected
+    attends: str = "attention"  # from the output of its norm to the projected output of its heads
     query: str = "attention.q_proj"  # gives the queries of all heads side by side, [batch tokens heads*dim]
     key: str = "attention.k_proj"
     value: str = "attention.v_proj"
     heads: str = "attention.o_proj"  # projects the outputs of all heads back to the width of the stream
-    # Projects the inside of the MLP back: the first of these that a block has.
+    # Projects the hidden layer of the MLP back: the first of these that a block has.
     hidden: tuple[str, ...] = ("mlp.fc2",)
-    # Whether attends gives the attention probabilities as its second output when it computes them one by one
-    # (eager); otherwise that must be chosen when the network is built.
+    # Whether attends returns the attention probabilities as its second output when it computes them (eager);
+    # otherwise eager must be chosen when the network is built.
     gives_probabilities: bool = True
-    rotary: bool = False  # whether attends rotates queries and keys by the position_embeddings it is given
-    tokens_first: bool = False  # whether heads are [tokens batch heads*dim] where they are projected
-    attention_scale: str | None = None  # LayerScale that no module of its own applies; None for none
+    rotary: bool = False  # whether attends rotates queries and keys by its argument position_embeddings
+    tokens_first: bool = False  # whether heads are [tokens batch heads*dim] at their projection
+    attention_scale: str | None = None  # LayerScale without a module of its own; None for none
     mlp_scale: str | None = None
 
 
@@ -46,12 +46,12 @@ class Sublayers:
 class Residual:
     """Names of the parts of a ConvNet's residual block, as attributes of the block."""
 
-    skip: str | None  # its output goes past the convolutions; the block's input where it is None
+    skip: str | None  # its output bypasses the convolutions; for None, the block's input does
     branch: str  # its output is added to that
     overwrites: bool = False  # whether the sum is written into the branch, after skip was computed
 
 
-Parts = Sublayers | Residual | None  # what is known of the inside of a network's blocks
+Parts = Sublayers | Residual | None  # the known parts of a network's blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,39 +62,39 @@ class Architecture:
     # Class that holds the weights, of transformers or zoo.load.rotary_vit; "" for that of ``AutoModel``.
     model: str = ""
     is_named: bool = False  # whether it is only for checkpoints whose configuration names that class
-    tower_of: str = ""  # model type of image-text models whose vision tower it is
-    pooling_key: str = ""  # key of the configuration that adds attention pooling, of no use here
+    tower_of: str = ""  # model type of image-text models that have it as vision tower
+    pooling_key: str = ""  # key of the configuration that adds attention pooling, which is not used
     body: str = ""  # path of the part of the model whose forward is run; "" for all of it
     blocks: str  # path of the blocks below the model; * stands for each stage
-    final_norm: str | None  # path of the norm after the last block; None where none is over all tokens
+    final_norm: str | None  # path of the norm after the last block; None if there is no norm over all tokens
     prefix_tokens: int = 1  # tokens before the patch tokens, without registers; the first is a class token
-    interpolates: bool = True  # whether a forward that can be asked to fit positions to the image must be
+    interpolates: bool = True  # whether its forward must be told to interpolate positions
     layout: StreamLayout = "tokens"
-    unused: tuple[str, ...] = ()  # patterns of keys on which no feature depends, beside those of all
+    unused: tuple[str, ...] = ()  # patterns of further keys that no feature depends on
     parts: Parts = None
-    family: str = "other"  # of an unknown checkpoint of this type
-    normalisation: Normalisation = IMAGENET  # where no preprocessor configuration says one
+    family: str = "other"  # default for an unknown checkpoint of this type
+    normalisation: Normalisation = IMAGENET  # default without a preprocessor configuration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsNames:
-    """The names that tensors have in the authors' files, and those of transformers in their place."""
+    """Names of tensors in the authors' files, and the names in transformers that replace them."""
 
-    layout: str  # what errors call the authors' names
+    layout: str  # how errors refer to the authors' names
     fixed: Mapping[str, str]  # outside the blocks, old to new
     block: Mapping[str, str | tuple[str, ...]]  # inside a block; several new ones get equal parts of the rows
     old_block: str  # before the old names of block {}
     new_block: str  # before the new names of block {}
-    unused: tuple[str, ...]  # patterns of tensors on which no feature depends
+    unused: tuple[str, ...]  # patterns of tensors that no feature depends on
     patches: str  # old name of the patch embedding's weight
-    hidden: str  # old name, in a block, of the weight whose rows are the channels inside the MLP; "" for none
+    hidden: str  # old name, in a block, of the weight whose rows are the MLP's hidden channels; "" for none
 
 
 def affine(names: Mapping[str, str]) -> dict[str, str]:
-    """Names of weight and bias of each module in a table of modules."""
+    """Names of the weight and bias of each module in a table of modules."""
     return {f"{old}.{kind}": f"{new}.{kind}" for old, new in names.items() for kind in ("weight", "bias")}
 
 
 def split_affine(old: str, *new: str) -> dict[str, tuple[str, ...]]:
-    """Names of weight and bias of a module whose rows are split among several."""
+    """Names of the weight and bias of a module whose rows are split among several."""
     return {f"{old}.{kind}": tuple(f"{part}.{kind}" for part in new) for kind in ("weight", "bias")}

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and what is left of writers that were killed."""
+"""Files that are written atomically, and the cleanup of leftovers of killed writers."""
 
 import contextlib
 import errno
@@ -15,28 +15,28 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-READABLE = 0o644  # for others, too: a cache or an output folder can be shared
-PARTIAL = ".partial-"  # begins the names of temporary files and folders
+READABLE = 0o644  # readable for others, too: a cache or an output folder can be shared
+PARTIAL = ".partial-"  # prefix of the names of temporary files and folders
 _GRACE = 10.0  # seconds for which a new file may lack its lock
-_FULL = 2**16  # free bytes under which a disk is full
-_DAY = 24 * 3600.0  # seconds after which a temporary file is a leftover where locks do not work
+_FULL = 2**16  # free bytes below which a disk counts as full
+_DAY = 24 * 3600.0  # seconds after which a temporary file is a leftover if locks do not work
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` to write; it takes that name at the end, unless something raises.
+    """A temporary file beside ``path`` to write to; it gets that name at the end, unless an error is raised.
 
-    The name appears after the bytes are on the disk, so it holds after a power cut, too. Its folder is made.
-    Where the disk is full it raises OSError (ENOSPC), whatever the library that wrote made of it.
+    The name appears after the bytes are on disk, so the file survives a power cut, too. Its folder is
+    created. If the disk is full, OSError (ENOSPC) is raised, whatever error the writing library raised.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
-    os.close(handle)  # Windows renames no file that is open
+    os.close(handle)  # Windows cannot rename an open file
     temporary = Path(name)
     try:
         with _locked(temporary):
             yield temporary
-            with temporary.open("r+b") as file:  # Windows flushes only what may be written
+            with temporary.open("r+b") as file:  # Windows flushes only writable files
                 os.fsync(file.fileno())
             temporary.chmod(READABLE)
             os.replace(temporary, path)
@@ -62,7 +62,7 @@ def file_sha256(path: Path) -> str:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """A folder in ``parent`` that goes away at the end."""
+    """A folder in ``parent`` that is removed at the end."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=PARTIAL))
     try:
@@ -91,16 +91,16 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a temporary file or folder, by which others see that its writer lives.
+    """Hold a lock on a temporary file or folder, which shows others that its writer is alive.
 
-    Not on Windows, where a lock is in the way of its own writer: there it is the age that tells.
+    Not on Windows, where a lock would block its own writer: there the age decides.
     """
     if sys.platform == "win32":
         yield
         return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
-        # A file system without locks: then it is the age that tells, too.
+        # A file system without locks: there the age decides, too.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

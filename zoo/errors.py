@@ -1,15 +1,15 @@
-"""Errors for bad input, and text that is fit to be shown."""
+"""Errors for bad input, and text that is safe to show."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 
-FEW = 40  # names that a sentence lists; of more it has the first ones
+FEW = 40  # names that a sentence lists; of more, only the first ones
 
 
 class InputError(ValueError):
-    """Something that the user gave is wrong: a path, a name, a file, an option.
+    """Wrong input of the user: a path, a name, a file, an option.
 
     Its message is one sentence: what was expected, what was found, what to do. The command line prints it
     without a traceback and exits with 2.
@@ -17,7 +17,7 @@ class InputError(ValueError):
 
 
 class MissingDataError(InputError):
-    """Data that is not there at all, as opposed to data that is wrong."""
+    """Data that are missing, as opposed to data that are wrong."""
 
 
 class UnreadableImageError(InputError):
@@ -25,7 +25,7 @@ class UnreadableImageError(InputError):
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that does not exist, with the nearest one that does, or all of them."""
+    """The error for an unknown name, with the nearest known one, or all of them."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {few_of(names)}"
@@ -44,21 +44,21 @@ def some(names: Iterable[str], most: int = 3) -> str:
 
 
 def counted(count: int, plural: str) -> str:
-    """A count of what is named in the plural: ``1 query``, ``2 queries``, ``1 image of each split``."""
+    """A count with its noun, given in the plural: ``1 query``, ``2 queries``, ``1 image of each split``."""
     ending = r"(ies|(?<=ch)es|(?<=ss)es|(?<!s)s)\b"
     singular = re.sub(ending, lambda match: "y" if match[0] == "ies" else "", plural, count=1)
     return f"{count:,} {singular if count == 1 else plural}"
 
 
 def require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise the error for the first of some names that does not exist."""
+    """Raise the error for the first unknown name."""
     for name in names:
         if name not in known:
             raise unknown(what, name, known)
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what a library says, without numbers of errors; their kind where it says nothing."""
+    """The first line of a library's message, without error numbers; the kind of the error if it is empty."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     said = re.sub(r"^(\w+ ?[Ee]rror[:,] +)+", "", str(error).strip().partition("\n")[0])
@@ -66,21 +66,21 @@ def first_line(error: BaseException) -> str:
 
 
 def kind_of(error: BaseException) -> str:
-    """What kind of error it is, in words: ``key error``."""
+    """The kind of an error in words: ``key error``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 
 
 def printable(text: str) -> str:
-    """Text whose characters steer no terminal and no order of reading, and which any XML may hold."""
+    """Text without characters that control a terminal or the text direction, or that XML forbids."""
     return text.translate(_UNPRINTABLE)
 
 
 def shortened(value: object) -> str:
-    """What was found, as code, short enough for a sentence: the middle of a long one is left out."""
+    """A found value as code, short enough for a sentence: the middle of a long one is left out."""
     return _SHORT.repr(value)
 
 
-# all control characters but line breaks and tabs, marks that turn text round, and what is no character
+# all control characters but line breaks and tabs, marks of text direction, and non-characters
 _UNPRINTABLE = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
 ) | dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")

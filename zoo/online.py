@@ -1,15 +1,15 @@
-"""Whether the Hugging Face Hub answers. Imports its library only when asked."""
+"""Whether the Hugging Face Hub can be reached. Imports its library only when needed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PATIENCE = 5.0  # seconds in which the Hub must connect, and answer
+PATIENCE = 5.0  # seconds within which the Hub must connect, and answer
 
 
 def hub_answers() -> bool:
-    """Whether the Hub answers one request, with whatever; False where the user has switched it off.
+    """Whether the Hub answers one request in any way; False if the user has switched it off.
 
-    The library itself asks an unreachable Hub six times, with 23 seconds of pauses, before it gives up.
+    The library itself tries an unreachable Hub six times, with 23 seconds of pauses, before it gives up.
     """
     from huggingface_hub import constants
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # of its HTTP library
@@ -24,7 +24,7 @@ def hub_answers() -> bool:
 
 @contextmanager
 def offline_unless(answers: bool) -> Iterator[None]:
-    """Inside, the Hub's library looks at what it has on disk only, unless the Hub answers."""
+    """Context in which the Hub's library uses only files on disk, unless the Hub answers."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

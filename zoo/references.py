@@ -1,4 +1,4 @@
-"""Anybody's own Python objects, named ``module:name``. Imports nothing heavy."""
+"""The user's own Python objects, named ``module:name``. Imports nothing heavy."""
 
 import importlib
 import re
@@ -18,10 +18,10 @@ def is_reference(text: str) -> bool:
 
 
 def find_object(reference: str) -> object:
-    """The object of a name ``module:name``; None where its module has none.
+    """The object of a name ``module:name``; None if the module has none.
 
-    The module is looked for in the current directory and among those that are installed. Raises InputError
-    where it cannot be imported.
+    The module is looked for in the current directory and among those that are installed. Raises InputError if
+    it cannot be imported.
     """
     module, _, name = reference.partition(":")
     with current_directory():
@@ -40,7 +40,7 @@ def find_object(reference: str) -> object:
 
 @contextmanager
 def current_directory() -> Iterator[None]:
-    """Modules of the current directory can be imported, as by ``python -m``."""
+    """Context in which modules of the current directory can be imported, as by ``python -m``."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         yield

@@ -1,4 +1,4 @@
-"""All backbones by name, and what a user's pattern, Hub id or directory means. Imports nothing heavy."""
+"""All backbones by name, and the meaning of a user's pattern, Hub id or directory. Imports nothing heavy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,14 +20,14 @@ def all_specs() -> tuple[BackboneSpec, ...]:
 
 
 def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[BackboneSpec, ...]:
-    """The backbones that a user asked for: of the registry in its order, then others as given; none twice.
+    """The backbones that a user asked for: first those of the registry in its order, then others as given.
 
-    A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
-    Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
-    Python object, ``timm:NAME`` or ``onnx:FILE``. Facts about a backbone that is not in the registry are read
-    from its configuration, its object or its file, for which alone heavy libraries are imported and the Hub
-    is asked. Files from the Hub are kept in ``cache_dir``; only the Hub's own cache is looked at if None.
-    Raises InputError where something matches nothing, or two backbones have one name.
+    No backbone is given twice. A pattern is a name, a name with ``*`` or ``?``, a Hub id
+    (``facebook/dinov2-base``), a local directory in Hugging Face format, one of the first and third followed
+    by ``@REVISION``, ``module:function`` for a Python object, ``timm:NAME`` or ``onnx:FILE``. Facts about a
+    backbone outside the registry are read from its configuration, its object or its file; only this imports
+    heavy libraries and asks the Hub. Files from the Hub are kept in ``cache_dir``; if None, only the Hub's
+    own cache is used. Raises InputError if something matches nothing, or if two backbones have one name.
     """
     wanted: set[str] = set()
     others: dict[str, BackboneSpec] = {}
@@ -45,7 +45,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
 
 
 def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
-    """A backbone named by a Hub id, a directory or a revision; InputError where the text is none of these."""
+    """A backbone named by a Hub id, a directory or a revision; raises InputError for any other text."""
     is_directory = Path(text).is_dir()
     if text.startswith(("given:", "timm:", "onnx:")) or (not is_directory and is_reference(text)):
         return _not_by_file(text)
@@ -60,14 +60,14 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
             f"No backbone is called '{repository}'; {guess} `layerboard list backbones` has all; a "
             "Hub id reads owner/name, and a directory must exist."
         )
-    from layerboard.zoo.load.infer import infer  # Brings torch and transformers along.
+    from layerboard.zoo.load.infer import infer  # Imports torch and transformers.
 
     return infer(repository, revision or None, cache_dir)
 
 
 def _not_by_file(text: str) -> BackboneSpec:
-    """A network of this process, of timm, an ONNX file or a function; InputError where its name is taken."""
-    # Each brings torch along.
+    """A network of this process, of timm, an ONNX file or a function; InputError if its name is taken."""
+    # Each imports torch.
     if text.startswith("timm:"):
         from layerboard.zoo.load.timm_models import timm_network
 

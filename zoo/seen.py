@@ -1,24 +1,24 @@
-"""What trainings have seen of the datasets that tasks are on: images, labels, images like them.
+"""What trainings have seen of the datasets of tasks: images, labels, similar images.
 
-Nothing is filtered by it: a score of a backbone that has seen the dataset is shown, and the mark beside it.
+It filters nothing: the score of a backbone that has seen the dataset is shown with a mark.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 # Images and labels of the dataset's training split or of all of it; by a teacher: a network that it was
-# distilled from has seen such images; similar images were looked for, with the dataset's as queries;
-# images of its source: of the collection that the dataset was drawn from, so that some may be the same.
+# distilled from has seen such images; similar images were retrieved, with the dataset's as queries;
+# images of its source: of the collection that the dataset was sampled from, so that some may be the same.
 Kind = Literal["images", "labels", "by a teacher", "similar images", "images of its source"]
 
-UNKNOWN = "unknown"  # nobody can tell: images of the web, or of a collection that is not public
-TEXTS = "with texts"  # added to a mark where the training's images came with texts
-NO = "no"  # the training data are known, and the dataset is not among them
+UNKNOWN = "unknown"  # cannot be told: images of the web, or of a collection that is not public
+TEXTS = "with texts"  # added to a mark if the training images came with texts
+NO = "no"  # the training data are known, and do not contain the dataset
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a training has seen of one dataset, which has the name that pages give it, and who says so."""
+    """What a training has seen of one dataset, named as on pages, and the source of that information."""
 
     dataset: str
     kinds: tuple[Kind, ...]
@@ -30,11 +30,11 @@ class Training:
     """What a training has seen of the datasets of tasks."""
 
     seen: tuple[Seen, ...] = ()
-    listed: bool = True  # whether all its images are of collections that are listed: it has seen nothing else
+    listed: bool = True  # whether all its images are of the listed collections: it has seen nothing else
     texts: bool = False  # whether images came with texts
 
     def mark(self, dataset: str) -> str:
-        """What it has seen of a dataset in a few words; "" where the dataset is none of `DATASETS`."""
+        """What it has seen of a dataset in a few words; "" if the dataset is none of `DATASETS`."""
         if dataset not in DATASETS:
             return ""
         kinds = next((", ".join(seen.kinds) for seen in self.seen if seen.dataset == dataset), "")
@@ -42,7 +42,7 @@ class Training:
         return f"{mark}, {TEXTS}" if self.texts and mark != NO else mark
 
     def summary(self) -> str:
-        """All that it has seen of the official datasets, in a sentence's part."""
+        """All that it has seen of the official datasets, as part of a sentence."""
         by_kind: dict[str, list[str]] = {}
         for seen in self.seen:
             by_kind.setdefault(", ".join(seen.kinds), []).append(seen.dataset)
@@ -54,11 +54,11 @@ class Training:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Who says what it has seen, none twice."""
+        """Sources of what it has seen, each once."""
         return tuple(dict.fromkeys(seen.source for seen in self.seen))
 
 
-DATASETS = (  # official ones of tasks, which marks are about
+DATASETS = (  # official datasets of tasks, for which there are marks
     *("imagenet", "roxford5k", "rparis6k", "davis-2017-val", "spair-71k-test", "voc-2012-val"),
     *("voc-2012-aug-val", "ade20k-val", "coco-val2017", "partimagenet", "mvtec-ad", "visa"),
     *("sop", "cub"),
@@ -69,7 +69,7 @@ _PARTS = "He et al., PartImageNet, arXiv:2112.00933: images of 158 classes of Im
 
 
 def _imagenet(*kinds: Kind, source: str) -> tuple[Seen, ...]:
-    """Marks of a training on ImageNet; of PartImageNet, whose images are ImageNet's, it has no labels."""
+    """Marks of a training on ImageNet; for PartImageNet, which has ImageNet's images, without labels."""
     parts = tuple(kind for kind in kinds if kind != "labels")
     return Seen("imagenet", kinds, source), Seen("partimagenet", parts, _PARTS)
 

@@ -6,17 +6,17 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from layerboard.zoo.seen import Training
 
-# Families of the registry in the order of the tables; own backbones may be of others.
+# Families of the registry in table order; a user's own backbones may have others.
 FAMILIES: tuple[str, ...] = (
     *("FS", "CLIP", "DINO", "MoCo", "MAE", "BEiT", "ResNet", "DINOv2", "DINOv3", "SigLIP", "AIMv2"),
     *("data2vec", "I-JEPA", "iBOT", "MSN", "ConvNeXt", "Swin", "Franca", "CAPI", "RADIO", "PE", "TIPS"),
     *("SAM", "V-JEPA", "Hiera", "Pixio", "other", "random", "pixels"),
 )
-FLOORS = ("random", "pixels")  # families of features that nobody learned: tables end with them
+FLOORS = ("random", "pixels")  # untrained families, which come last in tables
 _AttentionTap = Literal["input", "norm1", "query", "key", "value", "probabilities", "heads", "attention"]
 Tap = Literal[_AttentionTap, "mid", "norm2", "mlp_hidden", "mlp", "skip", "branch", "block", "final"]
 
-# Taps inside a block that have features: of a transformer, in the order of a forward; of a ConvNet; all.
+# Taps inside a block that have features: of a transformer, in forward order; of a ConvNet; all.
 TRANSFORMER_TAPS: tuple[Tap, ...] = (
     *("input", "norm1", "query", "key", "value", "heads"),
     *("attention", "mid", "norm2", "mlp_hidden", "mlp"),
@@ -25,38 +25,38 @@ CONVNET_TAPS: tuple[Tap, ...] = ("input", "skip", "branch")
 SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
 _ORDER: tuple[Tap, ...] = get_args(Tap)
 
-# How absolute position embeddings are fitted to another grid: zoo.load.adapters.
+# How absolute position embeddings are resized to another grid: zoo.load.adapters.
 Interpolation = Literal["huggingface", "dino", "timm"]
-# Types of networks whose positions are relative, rotary or fitted inside (RADIO): no rule changes them.
+# Types of networks whose positions are relative, rotary or resized internally (RADIO): no rule changes them.
 OWN_POSITIONS = frozenset(
     ("beit", "capi", "data2vec-vision", "dinov3_vit", "focalnet", "radio", "swin", "swinv2", "vjepa2")
 )
-# How a forward computes: weights and products in one format, or (amp, automatic mixed precision) weights in
-# float32 and products in a shorter one, by torch's autocast. The widest first.
+# Number formats of a forward pass: weights and products in one format, or (amp, automatic mixed precision)
+# weights in float32 and products in a shorter one, by torch's autocast. The widest first.
 Dtype = Literal["float32", "amp-bfloat16", "float16", "bfloat16"]
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Layer:
-    """A place in a backbone that is read.
+    """A place in a backbone where features are read.
 
     ``tap="block"``: the residual stream after block ``index`` (1..depth), before any final norm; index 0 is
-    what enters block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
+    the input of block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
     the depth. For a ResNet, blocks are its residual blocks and index 0 is the stem.
 
-    Inside a block, 1..depth, ``input`` is what enters it. In a transformer, ``norm1`` and ``norm2`` are what
-    its attention and its MLP see. ``query``, ``key`` and ``value`` are those of all heads side by side, as
-    they attend: after a rotary embedding, before the scale and any position bias. ``heads`` are the outputs
-    of all heads side by side, before they are projected. ``attention`` and ``mlp`` are what these two add to
-    the residual stream, after LayerScale. ``mid`` is the stream between them: ``input`` + ``attention``, and
-    ``block`` is ``mid`` + ``mlp``; in a block trained without skips, ``attention`` and ``mlp`` alone.
-    ``mlp_hidden`` is what the MLP projects back, after its activation and its gate. ``probabilities`` are
-    what its attention weighs with: not features but `zoo.features.AttentionMaps`, only where asked for. In a
-    residual block of a ConvNet, ``skip`` is what goes past the convolutions, after any projection, and
-    ``branch`` is what is added to it, before any activation of the sum.
+    Inside a block, 1..depth, ``input`` is the input of the block. In a transformer, ``norm1`` and ``norm2``
+    are the inputs of its attention and its MLP. ``query``, ``key`` and ``value`` are those of all heads,
+    concatenated, after a rotary embedding and before the scale and any position bias. ``heads`` are the
+    concatenated outputs of all heads, before their projection. ``attention`` and ``mlp`` are what these two
+    add to the residual stream, after LayerScale. ``mid`` is the stream between them: ``mid`` is ``input`` +
+    ``attention``, and ``block`` is ``mid`` + ``mlp``; in a block trained without skips, they are
+    ``attention`` and ``mlp`` alone. ``mlp_hidden`` is the hidden layer of the MLP, after its activation and
+    its gate. ``probabilities`` are the attention weights: not features but `zoo.features.AttentionMaps`,
+    only on request. In a residual block of a ConvNet, ``skip`` bypasses the convolutions, after any
+    projection, and ``branch`` is added to it, before any activation of the sum.
 
-    Of several blocks taken together ``index`` is the deepest, and ``fused`` are the others, rising.
+    For a set of several blocks, ``index`` is the deepest, and ``fused`` are the others, ascending.
     """
 
     index: int
@@ -74,12 +74,12 @@ class Layer:
 
     @property
     def place(self) -> tuple[int, int, int, tuple[int, ...]]:
-        """Sort key: the order in which one forward reaches layers; sets of blocks follow their deepest."""
+        """Sort key: the order in which a forward pass reaches layers; sets follow their deepest block."""
         return self.index, _ORDER.index(self.tap), len(self.fused), self.fused
 
     @classmethod
     def of_record(cls, index: int, tap: str) -> "Layer":
-        """The layer of a record, which tells sets of blocks in place of a tap: ``9+10+11+12``."""
+        """The layer of a record, which has a set of blocks in place of a tap: ``9+10+11+12``."""
         if stands_for_set(tap):
             *others, deepest = map(int, tap.split("+"))
             return cls(deepest, fused=tuple(others))
@@ -90,30 +90,30 @@ class Layer:
 
     @property
     def record_tap(self) -> str:
-        """What records call its tap, as `of_record` reads it."""
+        """Its tap in records, as `of_record` reads it."""
         return str(self) if self.fused else self.tap
 
     @property
     def members(self) -> "tuple[Layer, ...]":
-        """The layers that are taken together, rising; of a layer alone, it."""
+        """The layers of a set, ascending; for a single layer, itself."""
         return (*(Layer(index, self.tap) for index in self.fused), replace(self, fused=()))
 
 
 def stands_for_set(tap: str) -> bool:
-    """Whether the tap of a record names several blocks that are taken together."""
+    """Whether the tap of a record names a set of several blocks."""
     return "+" in tap
 
 
-Layers = tuple[Layer, ...]  # in the order of a forward
-WHOLE_BACKBONE = Layer(-1)  # stands where a score is of no single layer
+Layers = tuple[Layer, ...]  # in forward order
+WHOLE_BACKBONE = Layer(-1)  # in place of a layer if a score is of no single layer
 FAST_RESIZE = "fast-resize"
 _NAME = re.compile(rf"(.+?)(?:@([0-9]{{1,6}})px)?(?:@({'|'.join(get_args(Dtype))}))?(@{FAST_RESIZE})?")
 
 
 class NameParts(NamedTuple):
-    """What the name of a backbone tells, such as `dino-b16@448px@bfloat16@fast-resize`."""
+    """The parts of a backbone's name, such as `dino-b16@448px@bfloat16@fast-resize`."""
 
-    entry: str  # as the registry has it
+    entry: str  # as in the registry
     input_size: int | None = None  # side in pixels
     dtype: Dtype | None = None
     fast_resize: bool = False
@@ -132,13 +132,13 @@ class NameParts(NamedTuple):
 
 
 def entry_name(name: str) -> str:
-    """Name of a backbone without what it is run at, as the registry has it."""
+    """Name of a backbone as in the registry, without the suffixes of a run."""
     return NameParts.of(name).entry
 
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """What is subtracted from a pixel (RGB) in [0, 1], and what the difference is divided by."""
+    """Mean to subtract from a pixel (RGB) in [0, 1], and standard deviation to divide by."""
 
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
@@ -147,13 +147,13 @@ class Normalisation:
 IMAGENET = Normalisation((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 HALF = Normalisation((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 CLIP = Normalisation((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
-# Nothing is done to pixels in [0, 1]: the network takes them so, or normalises them itself.
+# No change to pixels in [0, 1]: the network expects them so, or normalises them itself.
 UNIT = Normalisation((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Consecutive blocks whose outputs share width (channels) and stride (input pixels a cell)."""
+    """Consecutive blocks whose outputs share width (channels) and stride (input pixels per cell)."""
 
     blocks: int
     width: int
@@ -165,40 +165,40 @@ class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
 
     ``name`` is short and unique, such as ``dino-b16``; ``dino-b16@448px`` at another size. ``family`` is one
-    of `FAMILIES` or any other word; ``supervision`` and ``data`` say in a few words what it learned from.
+    of `FAMILIES` or any other word; ``supervision`` and ``data`` describe its training in a few words.
     ``checkpoint`` is the format of its weights: ``transformers``; ``original``, a state dict under the names
     of the authors' code (`zoo.load.convert`); ``packaged``, files that come with this package; ``generated``,
-    files written from a seed, none of a random floor; ``object``, a Python object (`zoo.load.own`);
+    files written from a seed, no files for a random floor; ``object``, a Python object (`zoo.load.own`);
     ``module``, a network of this process (`zoo.load.module`); or ``timm``, a network that timm builds.
     ``repository`` is a Hub id, a local directory in Hugging Face format, or a file of weights as the authors
-    publish it; of packaged and generated weights the Python function that gives their directory and revision,
-    of an object that which gives it, or ``onnx:FILE``; "" where no repository has them: ``original`` says
-    where they are.
+    publish it; for packaged and generated weights, the Python function that returns their directory and
+    revision; for an object, the function that returns it, or ``onnx:FILE``; "" if no repository has the
+    weights: ``original`` says where they are.
 
     A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
     come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
-    ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are what a Python object
-    shows inside its blocks, beside probabilities; None for nothing, and for all that its kind has otherwise.
-    ``stem_width`` (channels) and ``stem_stride`` (input pixels a cell) are of layer 0, None where they are
-    those of the first stage. ``input_size`` is the side in pixels at which it is evaluated; every view scales
-    with it. ``fixed_size`` says that it takes squares of that side only, not all multiples of the patch.
-    ``shown`` are the layers that a file of ONNX gives, None for all that there are. ``dtype`` is the number
-    format in which it computes, and ``fast_resize`` whether its images are resized by torch
-    (`zoo.view.views.FastResized`), both as it is run. ``mean`` and ``std`` normalise RGB in [0, 1].
-    ``parameters`` are weights as it is run, without heads.
+    ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are the taps that a
+    Python object shows inside its blocks, besides probabilities (None: no taps); for other backbones, None
+    means all taps of their kind. ``stem_width`` (channels) and ``stem_stride`` (input pixels per cell) are
+    those of layer 0, None if they are those of the first stage. ``input_size`` is the side in pixels at which
+    it is evaluated; every view scales with it. ``fixed_size`` says that it takes squares of that side only,
+    not all multiples of the patch. ``shown`` are the layers that an ONNX file outputs, None for all layers.
+    ``dtype`` is the number format of its forward pass, and ``fast_resize`` whether its images are resized by
+    torch (`zoo.view.views.FastResized`); both describe how it is run. ``mean`` and ``std`` normalise RGB in
+    [0, 1]. ``parameters`` is the number of weights that run, without heads.
     """
 
     name: str
     family: str
     supervision: str
     repository: str
-    revision: str | None = None  # pinned commit; where it is None, it is resolved and recorded when loaded
+    revision: str | None = None  # pinned commit; if None, it is resolved and recorded when loaded
     checkpoint: CheckpointFormat = "transformers"
-    model_types: tuple[str, ...] = ()  # that config.json or a state dict may be of; () for anything
+    model_types: tuple[str, ...] = ()  # allowed types of config.json or a state dict; () for any
     stages: tuple[Stage, ...]
     taps: tuple[Tap, ...] | None = None
-    mlp_width: int | None = None  # channels inside the MLP of a plain ViT; None for 4 x the width
-    gated_mlp: bool = False  # whether its first half is a product of two projections of that width
+    mlp_width: int | None = None  # hidden channels of the MLP of a plain ViT; None for 4 x the width
+    gated_mlp: bool = False  # whether its hidden layer is a product of two projections of that width
     heads: int | None
     prefix_tokens: int
     has_cls: bool
@@ -206,18 +206,18 @@ class BackboneSpec:
     stem_width: int | None = None
     stem_stride: int | None = None
     input_size: int = 224
-    trained_size: int | None = None  # side of images its checkpoint must be for; None where not compared
+    trained_size: int | None = None  # image side that its checkpoint must be for; None if not checked
     fixed_size: bool = False
     shown: Layers | None = None
     dtype: Dtype = "float32"
     fast_resize: bool = False
-    interpolation: Interpolation = "huggingface"  # the authors' where their code has a rule
+    interpolation: Interpolation = "huggingface"  # that of the authors if their code has a rule
     mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
-    licence: str = "unknown"  # SPDX id or name of the weights'; of two the stricter, the other in brackets
-    gated: bool = False  # whether the repository gives its files only to who has accepted its terms
+    licence: str = "unknown"  # SPDX id or name; of two the stricter, the other in brackets
+    gated: bool = False  # whether the repository requires that its terms be accepted
     data: str = "unknown"
-    seen: Training | None = None  # of the datasets of tasks; None where nobody has said
+    seen: Training | None = None  # of the datasets of tasks; None if unknown
     parameters: int | None = None
     paper: str = ""  # reference of the training method
     original: str = ""
@@ -225,17 +225,17 @@ class BackboneSpec:
 
     @property
     def entry(self) -> str:
-        """Its name without what it is run at: all sizes and formats of a backbone have one entry and file."""
+        """Its name without suffixes: all sizes and formats of a backbone share one entry and file."""
         return entry_name(self.name)
 
     @property
     def mixed(self) -> bool:
-        """Whether its weights are float32 and its products shorter, by torch's autocast."""
+        """Whether it runs in mixed precision: weights in float32, products shorter, by torch's autocast."""
         return self.dtype.startswith("amp-")
 
     @property
     def is_floor(self) -> bool:
-        """Whether it is a baseline that nobody learned: random draws, or the pixels themselves."""
+        """Whether it is an untrained baseline: random draws, or the raw pixels."""
         return self.family in FLOORS
 
     @property
@@ -250,12 +250,12 @@ class BackboneSpec:
 
     @property
     def patch_size(self) -> int:
-        """Pixels a side of one cell of the coarsest grid; input sizes are multiples of it."""
+        """Side in pixels of one cell of the coarsest grid; input sizes are multiples of it."""
         return max(stage.stride for stage in self.stages)
 
     @property
     def layers(self) -> Layers:
-        """All layers from 0 on, in the order in which one forward reaches them; nothing inside blocks."""
+        """All layers from 0 on, in forward order; nothing inside blocks."""
         if self.shown is not None:
             return self.shown
         blocks = tuple(Layer(index) for index in range(self.depth + 1))
@@ -263,7 +263,7 @@ class BackboneSpec:
 
     @property
     def inside(self) -> tuple[Tap, ...]:
-        """Taps of every block that have features, in the order of a forward; see ``taps``."""
+        """Taps of every block that have features, in forward order; see ``taps``."""
         if self.taps is not None:
             return tuple(tap for tap in SUBLAYER_TAPS if tap in self.taps)
         if self.is_floor or self.checkpoint in ("object", "module", "timm"):
@@ -271,7 +271,7 @@ class BackboneSpec:
         return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
 
     def has(self, layer: Layer) -> bool:
-        """Whether there is such a layer; a network is taken to have all that its kind has inside blocks."""
+        """Whether there is such a layer; a network is assumed to have all taps of its kind inside blocks."""
         if self.shown is not None:
             return layer in self.shown
         if layer.tap == "block":
@@ -282,7 +282,7 @@ class BackboneSpec:
         return there and 1 <= layer.index <= self.depth
 
     def stage_of(self, layer: Layer) -> Stage:
-        """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""
+        """Stage of a layer; layer 0 has the first stage's stride and its own width."""
         if layer.index == 0:
             first = self.stages[0]
             return Stage(0, self.stem_width or first.width, self.stem_stride or first.stride)

@@ -17,7 +17,7 @@ from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, shortened
 
-# each a file of its own with a command, in the order of the help
+# modules of commands, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
     *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
@@ -27,13 +27,13 @@ COMMANDS: tuple[Command[..., Any], ...] = (
     *SCORE_COMMANDS,
 )
 
-# errors of the system that come of what a user gave, or of rights and limits of the machine
+# errors of the operating system that a user's input, missing rights or limits of the machine cause
 _OF_USERS = (
     *(errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.EROFS, errno.EPERM, errno.EIO, errno.EFBIG),
     *(errno.EMFILE, errno.ENFILE, errno.ESTALE),
 )
 
-# first words of commands of two, with their help
+# first words of two-word commands, with their help
 _SCORING = "Score features or predictions that you exported with any code."
 GROUPS = {"score": _SCORING, "data": "Convert datasets."}
 
@@ -70,7 +70,7 @@ def every_command(
         bool, typer.Option("--version", help="Show the version.", callback=_say_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Options before the command's name."""
+    """Accept the options that precede the name of a command."""
     del version
 
 
@@ -97,10 +97,10 @@ def spread(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line; bad input is one sentence and exit code 2."""
+    """Run the command line; wrong input prints one sentence and exits with code 2."""
     sentence: str | None
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # names that its encoding lacks are spelt out
+        if isinstance(stream, TextIOWrapper):  # characters that the encoding of the stream lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
         require_working_folder()
@@ -118,10 +118,10 @@ def main() -> None:
 
 
 def _sentence_of(error: Exception) -> str | None:
-    """What an error says of what the user gave, or of the memory; None where it is no fault of theirs."""
+    """The message of an error caused by the user's input or by lack of memory; None for any other error."""
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "no space is left on the disk; free some and run again: what is finished is kept"
+            return "no space is left on the disk; free some and run again: finished work is kept"
         if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
             there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
             name = shortened(str(error.filename2 or error.filename))

@@ -1,4 +1,4 @@
-"""Which datasets are there: the command `check`."""
+"""The command `check`: which datasets are complete, partial, missing or damaged."""
 
 import os
 from dataclasses import fields
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from layerboard.tasks.datasets.base import Data, Sample
     from layerboard.tasks.datasets.catalogue import Inspection
 
-SAMPLE = 100  # images of a dataset that are opened, evenly spread, where not all are asked for
-SHOWN = 5  # findings of each kind that are printed
+SAMPLE = 100  # images decoded per dataset, evenly spread, without --all
+SHOWN = 5  # findings printed of each kind
 
 
 class CheckRequest(Form):
-    """Which data to look at."""
+    """Options of `check`: the data to look at."""
 
     data: OptionalPath = Option(None, DATA)
     images: Images = Option((), IMAGES)
@@ -52,28 +52,30 @@ class CheckRequest(Form):
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
     features: Plain[bool] = Option(
         False,
-        "Audit the images of one folder by the features of a run: copies, labels that neighbours contradict, "
-        "series.",
+        "Audit the images of one folder with the features of a run: near-duplicates, labels that neighbours "
+        "contradict, series of similar files.",
     )
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="those of the run in --output"
     )
-    output: OnePath = Option("results", "With --features: folder of the run, and for the audit.", also="-o")
+    output: OnePath = Option(
+        "results", "With --features: output folder of the run and of the audit.", also="-o"
+    )
     cache: Cache = cache_option("With --features: folder of extracted features.")
-    device: Plain[str] = Option("auto", "With --features: device of forward passes that are left to do.")
+    device: Plain[str] = Option("auto", "With --features: device of the forward passes still to be run.")
 
 
 @command("check", CheckRequest)
 def check_command(request: CheckRequest) -> int:
     """Check which datasets are complete, partial, missing or damaged before you run anything.
 
-    Of your own images, shows which classes and splits were found and which files are skipped. A sample of
-    each dataset is decoded; `--all` decodes every image.
+    For your own images, it shows which classes and splits were found and which files are skipped. A sample
+    of each dataset is decoded; `--all` decodes every image.
 
-    With `--features`, after a run on a folder, shows what the features of all its backbones say of the
-    images: copies, labels that neighbours contradict, series of similar files, and a split that keeps
-    together what belongs together. OUTPUT/audit.csv has all of it, and `report` shows it with pictures; your
-    images and labels are not changed.
+    With `--features`, after a run on a folder, it shows what the features of all its backbones reveal about
+    the images: near-duplicates, labels that neighbours contradict, series of similar files, and a split that
+    keeps related images together. OUTPUT/audit.csv lists all findings, and `report` shows them with
+    pictures; your images and labels are not changed.
 
     Examples:
     - `layerboard check --images MY_FOLDER --labels labels.csv`
@@ -92,9 +94,9 @@ def check_command(request: CheckRequest) -> int:
 
 @check_command.python
 def check(request: CheckRequest) -> Result:
-    """``frame`` has one row a dataset: its name, its state and what is there.
+    """``frame`` has one row per dataset: its name, its state and what was found.
 
-    With ``features`` ``parts`` are the findings of the audit, whose frames have all columns of
+    With ``features``, ``parts`` are the findings of the audit; their frames have all columns of
     ``OUTPUT/audit.csv``.
 
     Example:
@@ -121,7 +123,7 @@ def check(request: CheckRequest) -> Result:
 
 
 def _inspected(request: CheckRequest) -> "list[Inspection]":
-    """What is there of the data that was named, or else of every official dataset."""
+    """Inspections of the named data, or of every official dataset where none is named."""
     from layerboard.benchmark.plan.location import data_folder
     from layerboard.benchmark.plan.suites import require_fitting
     from layerboard.tasks.datasets.catalogue import DATASETS, inspect, inspect_images
@@ -144,7 +146,7 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
 
 
 def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
-    """The audit of a folder: its sentences, and the first findings of each kind."""
+    """The audit of a folder: its notes, and the first findings of each kind."""
     from layerboard.benchmark.audit import audit_images
     from layerboard.leaderboards.report.audit import KINDS, NOTE, TABLE
 
@@ -162,7 +164,7 @@ def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
 
 
 def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "Inspection":
-    """An inspection that says whether images can be decoded, too."""
+    """The inspection, extended by whether the images can be decoded."""
     from layerboard.tasks.datasets.base import images_of
     from layerboard.tasks.datasets.catalogue import State
 

@@ -1,4 +1,4 @@
-"""CKA of arrays that anybody has, and of the layers of backbones that were run: `layerboard.cka`."""
+"""CKA of arrays, or of the layers of backbones that were run: `layerboard.cka`."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 CkaEstimator = Literal["unbiased", "biased", "paper"]
 
-POOLINGS = ("cls", "mean", "patch")  # what a run compares: the first that is there, where none is named
+POOLINGS = ("cls", "mean", "patch")  # poolings that a run compares; the first one available is the default
 
 
 class CkaCall(Form, kw_only=False):
-    """What `layerboard.cka` compares."""
+    """Options of `layerboard.cka`."""
 
     first: Plain[Any] = Option(..., "An array [samples ...], an .npy file, or a backbone that was run.")
     second: Plain[Any] = Option(..., "Another one, of the same kind.")
     _: KW_ONLY
-    output: OnePath = Option("results", "Of backbones: output folder of their run.")
-    dataset: Plain[str | None] = Option(None, "Of backbones: their dataset.", usual="the only one there is")
+    output: OnePath = Option("results", "For backbones: output folder of their run.")
+    dataset: Plain[str | None] = Option(None, "For backbones: the dataset.", usual="the only one there is")
     pooling: Plain[str | None] = Option(
-        None, "Of backbones: cls, mean or patch.", usual="the first of these that was compared"
+        None, "For backbones: cls, mean or patch.", usual="the first of these that was compared"
     )
-    estimator: Plain[CkaEstimator] = Option("unbiased", "Of arrays: HSIC estimator.")
-    batch_size: Plain[int | None] = Option(None, "Of arrays: samples per batch.", least=4, usual="all")
+    estimator: Plain[CkaEstimator] = Option("unbiased", "For arrays: HSIC estimator.")
+    batch_size: Plain[int | None] = Option(None, "For arrays: samples per batch.", least=4, usual="all")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Similarity(Result):
     """CKA of two representations, or of all layers of two backbones."""
 
-    matrix: "pd.DataFrame"  # from 0 to 1, a row for each layer of the first, a column for each of the second
+    matrix: "pd.DataFrame"  # from 0 to 1; one row per layer of the first, one column per layer of the second
 
     def __float__(self) -> float:
         if self.matrix.size != 1:
@@ -51,12 +51,12 @@ class Similarity(Result):
 
 @called_with(CkaCall)
 def cka(call: CkaCall) -> Similarity:
-    """Compare two representations, or all layers of two backbones, by centred kernel alignment.
+    """Compare two representations, or all layers of two backbones, by centred kernel alignment (CKA).
 
-    Of arrays with the same samples in the same order it is computed here (Kornblith et al.,
-    arXiv:1905.00414, with the unbiased estimator of HSIC unless told otherwise), in float64. Of backbones it
-    is what a run of the task ``cka`` has written. ``matrix`` has CKA from 0 to 1; of two arrays
-    ``float(result)`` is the number; ``frame`` has a row a pair.
+    Arrays must have the same samples in the same order; their CKA is computed here in float64 (Kornblith et
+    al., arXiv:1905.00414; by default with the unbiased estimator of HSIC). CKA of backbones is read from a
+    run of the task ``cka``. ``matrix`` has CKA from 0 to 1; ``float(result)`` is the number for two arrays;
+    ``frame`` has one row per pair.
 
     Example:
         >>> import layerboard
@@ -79,7 +79,7 @@ def cka(call: CkaCall) -> Similarity:
 
 
 def _backbone(given: Any) -> str | None:  # noqa: ANN401  # a network, a name or an array of any library
-    """The name of a backbone; None for an array or a file of one."""
+    """The name of a backbone; None for an array or an .npy file."""
     if hasattr(given, "spec"):
         return str(given.spec.name)
     return given if isinstance(given, str) and Path(given).suffix not in (".npy", ".npz") else None
@@ -124,7 +124,7 @@ def _array(given: Any, name: str) -> "Array":  # noqa: ANN401  # arrays of any l
 
 
 def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
-    """What a run has measured of two backbones, the first one's layers as rows, in the order of a forward."""
+    """CKA that a run measured between two backbones; rows are layers of the first, in forward order."""
     import pandas as pd
 
     from layerboard.leaderboards.scores.frames import newest
@@ -154,7 +154,7 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
 
 
 def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
-    """The records of two backbones' comparison, whichever of them a run had first."""
+    """The records of the comparison of two backbones, in whichever order the run named them."""
     import pandas as pd
 
     from layerboard.leaderboards.records.key import COMPARISON_TASK

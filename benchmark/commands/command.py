@@ -1,4 +1,4 @@
-"""Commands made from forms of options (`benchmark.option`), and what several of them share."""
+"""Commands made from forms of options (`benchmark.option`), and functions that several commands share."""
 
 import json
 import re
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.literature import Published
 
-WIDEST_CHOICES = 40  # characters of choices that leave room for the words beside them; more are not shown
+WIDEST_CHOICES = 40  # in characters; longer lists of choices are not shown, to leave room for the help
 PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
 
 
 @dataclass(frozen=True)
 class Command(Generic[P, Filled]):
-    """A command of the command line: a form of options, but those that it goes without, and what is done.
+    """A command: a form of options, those of them to leave out, and the function that carries it out.
 
-    What carries it out prints, and gives the exit code, None for 0; its docstring is the command's help.
+    The function prints and returns the exit code (None for 0); its docstring is the command's help.
     """
 
     name: str  # its words, such as ``score knn``
@@ -42,7 +42,7 @@ class Command(Generic[P, Filled]):
     without: Collection[str] = ()
 
     def for_typer(self) -> Callable[..., None]:
-        """A function with the form's options as parameters; a wrong value is InputError, as from Python."""
+        """A function with the form's options as parameters; a wrong value raises InputError, as in Python."""
         form: Callable[..., Filled] = self.form
 
         def command(**words: object) -> None:
@@ -60,7 +60,7 @@ class Command(Generic[P, Filled]):
         return command
 
     def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
-        """Make a function of the filled form that of Python: with the command's options and its help."""
+        """Turn a function of the filled form into a public one with the command's options and help."""
         said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
         return called_with(self.form, (*self.without, "json"), summary)(function)
@@ -69,7 +69,7 @@ class Command(Generic[P, Filled]):
 def command(
     name: str, form: Callable[P, Filled], without: Collection[str] = ()
 ) -> Callable[[Callable[[Filled], int | None]], Command[P, Filled]]:
-    """Make a command of a function that is given a filled form."""
+    """Decorator that makes a command from a function of a filled form."""
     return lambda function: Command(name, form, function, without)
 
 
@@ -101,15 +101,15 @@ def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
 
 
 def _literal(text: str) -> str:
-    """A help text whose placeholders stay: Markdown takes ``<image>`` for a tag and drops it."""
+    """The help text with placeholders such as ``<image>`` escaped, which Markdown would drop as tags."""
     return re.sub(r"([<>*\[\]])", r"\\\1", text)
 
 
 @contextmanager
 def ended_by_signals(line: str) -> "Iterator[Terminal]":
-    """A reporter; when Ctrl-C or SIGTERM comes, it says a line, and the command ends with 130 or 143.
+    """A reporter; on Ctrl-C or SIGTERM it prints the line, and the command exits with code 130 or 143.
 
-    SIGTERM ends it as Ctrl-C does: what is half written goes away, and so do processes.
+    SIGTERM is handled as Ctrl-C: half-written files are removed and worker processes are stopped.
     """
     from layerboard.benchmark.engines.progress import Terminal
 
@@ -134,23 +134,23 @@ def ended_by_signals(line: str) -> "Iterator[Terminal]":
 
 
 def exit_code(failures: "Sequence[Failure]") -> int:
-    """2 where all that went wrong is what was given, 1 where something else did, 0 where nothing did."""
+    """Exit code: 0 without failures, 2 if wrong input caused all of them, else 1."""
     return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """Print text for people: `printable`, whatever names it holds."""
+    """Print text for people, made `printable` whatever names it contains."""
     typer.echo(printable(str(text)), err=err)
 
 
 def say_json(content: object) -> None:
-    """Print something for machines; all but ASCII is escaped where a terminal should not be told it."""
+    """Print JSON; other characters than ASCII are escaped where the terminal cannot show them safely."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     typer.echo(text if text == printable(text) else json.dumps(content, indent=2, allow_nan=False))
 
 
 def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a data frame for machines: all digits, and null for what is not a number."""
+    """The rows of a data frame for JSON, with all digits; None where a number is not finite."""
     rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", double_precision=15))
     return rows
 
@@ -158,7 +158,7 @@ def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 def boards_of(
     records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
-    """The board of each suite in records of an output folder, or of the one that is named."""
+    """The boards of all suites in the records of an output folder, or of the named one."""
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.records.record import suites_of
 
@@ -170,7 +170,10 @@ def boards_of(
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
-    """All records of an output folder; InputError where it is none, or has none and may not be empty."""
+    """All records of an output folder; raises InputError if there is no such folder, or no record in it.
+
+    With ``empty``, a folder without records is allowed.
+    """
     from layerboard.leaderboards.records.record import read_records, to_frame
 
     if not output.is_dir():

@@ -1,4 +1,4 @@
-"""Two backbones, paired: the command `compare` and `layerboard.compare`."""
+"""Paired comparison of two backbones: the command `compare` and `layerboard.compare`."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
@@ -13,15 +13,15 @@ Network = Option[str | GivenNetwork, str]
 
 
 class CompareRequest(Form, kw_only=False):
-    """Which backbones to compare, and where."""
+    """Options of `compare`: the backbones, and on what to compare them."""
 
     first: Network = Option(..., "Name of a backbone that was run.", parsers.run_name)
     second: Network = Option(..., "Name of another one.", parsers.run_name)
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    tasks: Words = Option((), "Tasks to compare them on.", also="-t", usual="all that both ran")
+    tasks: Words = Option((), "Tasks to compare them on.", also="-t", usual="all that both were run on")
     layers: Plain[Literal["best", "same"]] = Option(
-        "best", "best: each one's best layer; same: all, at equal depth."
+        "best", "best: the best layer of each; same: all layers, at equal depth."
     )
     json: Plain[bool] = Option(False, "Print JSON.")
 
@@ -30,8 +30,8 @@ class CompareRequest(Form, kw_only=False):
 def compare_command(request: CompareRequest) -> None:
     """Compare two backbones on every task that both ran on the same images.
 
-    Differences are paired, item by item, with 95 % intervals and p-values that are corrected for multiple
-    comparisons (Holm). Read from the output folder of a run; neither backbones nor data are needed.
+    Differences are paired by item, with 95 % intervals and p-values corrected for multiple comparisons
+    (Holm). Everything is read from the output folder of a run; neither backbones nor data are needed.
 
     Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
     """
@@ -50,7 +50,7 @@ def compare_command(request: CompareRequest) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Comparison(Result):
-    """Two backbones, paired: what the numbers show, in words; and what could not be compared, and why."""
+    """Paired comparison of two backbones: a conclusion in words, and what could not be compared, and why."""
 
     conclusion: str
     left_out: tuple[str, ...] = ()
@@ -58,10 +58,10 @@ class Comparison(Result):
 
 @compare_command.python
 def compare(request: CompareRequest) -> Comparison:
-    """``frame`` has one row a comparison, with the columns of ``leaderboards.versus.match_frame``.
+    """``frame`` has one row per comparison, with the columns of ``leaderboards.versus.match_frame``.
 
-    Differences are in points; p-values are given as they are, and corrected for all of the table. What the
-    numbers show, in words, is ``conclusion``; what could not be compared, and why, ``left_out``.
+    Differences are in points; p-values are given raw and corrected for the whole table. ``conclusion`` says
+    in words what the numbers show; ``left_out`` says what could not be compared, and why.
 
     Example:
         >>> import layerboard

@@ -1,4 +1,4 @@
-"""What backbones and indexes of their vectors cost: the command `cost` and `layerboard.cost`."""
+"""Costs of backbones and of indexes of their vectors: the command `cost` and `layerboard.cost`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
@@ -20,30 +20,33 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.benchmark.vectors import VectorFile
 
-MOST_QUERIES = 200  # that an index is asked, the first ones
-DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # in files of vectors
-HELD_OUT = 5  # of so many vectors one asks for the others, where a file has no queries
+MOST_QUERIES = 200  # the first ones are searched for
+DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # arrays in files of vectors
+HELD_OUT = 5  # every fifth vector is a query where a file has none
 TABLE = ["backbone", "vectors of", "layer", "index", "vectors", "recall@10", "ms", "bytes", "build, s"]
 
 
 class CostRequest(Request):
-    """Which backbones, on which data, and whether indexes of their vectors are measured."""
+    """Options of `cost`: backbones, data, and whether indexes of their vectors are measured."""
 
-    index: Plain[bool] = Option(False, "Build flat, HNSW and IVF indexes of the vectors by faiss.")
+    index: Plain[bool] = Option(False, "Build flat, HNSW and IVF indexes of the vectors with faiss.")
     vectors: Plain[int] = Option(
-        100_000, "With --index: grow the database to so many vectors, repeated with noise.", least=1
+        100_000,
+        "With --index: size to which the database grows, by repeating vectors with added noise.",
+        least=1,
     )
     json: Plain[bool] = Option(False, "With --index: print JSON.")
 
 
 @command("cost", CostRequest)
 def cost_command(request: CostRequest) -> int:
-    """Measure time, memory and size of backbones; with --index what searching their vectors costs.
+    """Measure time, memory and size of backbones; with --index also the cost of searching their vectors.
 
-    An index is asked for the 10 nearest vectors by cosine, one query at a time on one thread: recall against
-    exact search, milliseconds a query, bytes a vector, and seconds to build it. HNSW has M 32 and ef 64, IVF
-    4 times the root of the vectors as cells, of which 16 are searched. Vectors are those of `features`: of
-    each backbone the last block, or those of --layers.
+    Each index is searched for the 10 nearest vectors by cosine similarity, one query at a time on one
+    thread. The table gives recall against exact search, milliseconds per query, bytes per vector, and seconds
+    to build. HNSW has M = 32 and ef = 64; IVF has 4 times the square root of the number of vectors as cells,
+    and searches 16 of them. The vectors are those of `features`: the last block of each backbone, or the
+    layers of --layers.
 
     Example: `layerboard cost --index -b dino-b16 -t knn --images MY_PHOTOS --vectors 1000000`
     """
@@ -60,7 +63,7 @@ def cost_command(request: CostRequest) -> int:
 
 @cost_command.python
 def cost(request: CostRequest) -> Result:
-    """With ``index`` the frame has one row an index, with the columns of ``cost.TABLE``; else it is a run's.
+    """With ``index``, ``frame`` has one row per index and the columns of ``cost.TABLE``; else that of a run.
 
     Example:
         >>> import layerboard
@@ -78,7 +81,7 @@ def _run_options(request: CostRequest) -> dict[str, Any]:
 
 
 def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
-    """What indexes cost, and the code with which the command ends; InputError where there are no vectors."""
+    """Costs of indexes, and the exit code of the command; raises InputError if there are no vectors."""
     import sys
 
     import pandas as pd
@@ -87,7 +90,7 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
     from layerboard.tasks.metrics.search_index import index_costs
 
     if sys.platform == "darwin":
-        raise InputError("--index needs faiss, whose wheels do not go with those of torch on macOS")
+        raise InputError("--index needs faiss, whose wheels are incompatible with those of torch on macOS")
     files, done = write_vectors(replace(request.request, tasks=request.tasks or ("knn",)), report)
     rows = []
     for backbone, _, path in _chosen(files, every=request.layers != "all"):
@@ -106,7 +109,7 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
 
 
 def _chosen(files: "Sequence[VectorFile]", *, every: bool) -> "Iterator[VectorFile]":
-    """Files of vectors, ``LAYER.POOLING.npz``: all, or of each folder the last block's in one pooling."""
+    """Files of vectors, ``LAYER.POOLING.npz``: all, or one per folder, of the last block in one pooling."""
     for _, group in groupby(files, key=lambda file: file.path.parent):
         blocks = [file for file in group if every or file.path.name.split(".")[0].isdecimal()]
         if not every:  # the class token's come first
@@ -115,7 +118,7 @@ def _chosen(files: "Sequence[VectorFile]", *, every: bool) -> "Iterator[VectorFi
 
 
 def _read(path: Path) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
-    """Database and queries of a file of vectors; where images are both, a fifth asks for the others."""
+    """Database and queries of a file of vectors; where images are both, a fifth are queries for the rest."""
     import numpy as np
 
     loaded = np.load(path)

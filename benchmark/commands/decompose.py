@@ -1,4 +1,4 @@
-"""What lies between two protocols: the command `decompose`."""
+"""The command `decompose`: attributes the difference between two protocols to their single choices."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.extraction.failures import Failure
     from layerboard.tasks.decompose import Given
 
-EndTap = Literal["block", "final"]  # what `tasks.paths` knows to be read
+EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.paths`
 
 WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "compress", "fuse")
 
@@ -52,7 +52,7 @@ def decompose_command(given: DecomposeRequest) -> int:
 
     Example: `layerboard decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """
-    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.leaderboards.sections.decomposition import changes_table
         from layerboard.tasks.decompose import Given
         from layerboard.tasks.protocols import find_protocol
@@ -71,12 +71,12 @@ def decompose_command(given: DecomposeRequest) -> int:
 def decompose(
     request: Request, task: str, ends: "tuple[Given, Given]", report: "Reporter"
 ) -> "tuple[pd.DataFrame, list[Path], tuple[Failure, ...]]":
-    """Score a task, ``spair`` or ``davis``, by all rules between two protocols: what each choice changes.
+    """Score a task, ``spair`` or ``davis``, under every config between two protocols.
 
-    Gives the changes, the files of their page, in ``OUTPUT/tables``, and what went wrong. Every image is
-    shown once for each view among the rules. Records and items lie below ``OUTPUT/decompose``. Raises
-    InputError where the protocols cannot be compared in that task, where something else about the request
-    is wrong, or no backbone has scores by all rules.
+    Returns what each choice changes, the files of its page in ``OUTPUT/tables``, and the failures. Every
+    image is shown once for each view among the configs. Records and items are in ``OUTPUT/decompose``. Raises
+    InputError if the protocols cannot be compared in that task, if the request is wrong otherwise, or if no
+    backbone has scores under all configs.
     """
     from layerboard.benchmark.api import carry_out
     from layerboard.leaderboards.pages.build import write_page

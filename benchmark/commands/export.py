@@ -1,4 +1,4 @@
-"""What was measured, for papers and model cards, and networks as ONNX: `export` and `layerboard.export`."""
+"""Results for papers and model cards, and networks as ONNX: the command `export` and `layerboard.export`."""
 
 import fnmatch
 import re
@@ -27,7 +27,7 @@ CAPTION = "The best layer of each backbone (layer/depth), in percent; the best i
 INTERVALS = r"$\pm$ is the 95\,\% margin of error."
 HONEST = (
     "The layer is chosen on half of the test data and scored on the rest; "
-    "in brackets, what that takes off the score of the best layer."
+    "in brackets, the difference from the score of the best layer."
 )
 TIED = r"$^{\approx}$: tied with the best (95\,\%, corrected for the number of backbones)."
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
@@ -40,13 +40,13 @@ CKA = "Linear CKA between the last blocks:"
 COST = "Cost of a forward pass: latency of one image, throughput at the best batch size. Measured on"
 COSTS = ["backbone", "latency, ms", "images/s", "peak memory, MB", "weights", "GFLOPs", "dim"]
 
-PICTURES = 8  # that a network is compared with torch on
+PICTURES = 8  # on which an exported network is compared with torch
 
-FileTexts = Iterator[tuple[str, str]]  # files below the folder of an export, each with its text
+FileTexts = Iterator[tuple[str, str]]  # texts of files by their path below the folder of an export
 
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    """For each suite its leaderboard and honest scores; comparisons, CKA and costs where there are some."""
+    """For each suite its leaderboard and honest scores; also comparisons, CKA and costs where they exist."""
     from layerboard.leaderboards.pages.latex import escaped, latex_table
     from layerboard.leaderboards.sections.best import honest_table, untested
     from layerboard.leaderboards.sections.tables import main_table
@@ -66,7 +66,7 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 
 def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
-    """The first of the backbones that are named against each other one; CKA of last blocks; costs."""
+    """Comparisons of the first named backbone with each of the others; CKA of last blocks; costs."""
     from layerboard.leaderboards.pages.latex import escaped, latex_table
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.leaderboards.sections.similarity import cka_tables, last_table
@@ -75,7 +75,7 @@ def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
     names = [each.name for each in board.backbones if not each.floor]
     firsts = [name for pattern in named[:1] for name in fnmatch.filter(names, pattern)][:1]
     for first, other in product(firsts, names):
-        with suppress(InputError):  # of what cannot be compared there is no table
+        with suppress(InputError):  # backbones that cannot be compared have no table
             table = match_table(match(board, (first, other), "best"))
             page = f"{board.page}.{safe_name(f'{first}--{other}')}"
             yield f"{page}.tex", latex_table(table, 1, [PAIRED], page)
@@ -118,7 +118,7 @@ def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
             yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
 
 
-# each makes files of records and what was asked for; None: what is exported is a network
+# functions from records and the request to texts of files; None: a network is exported
 FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts] | None] = {
     "latex": _latex,
     "csv": _csv,
@@ -128,7 +128,7 @@ FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts] | None] 
 
 
 class ExportRequest(Form, kw_only=False):
-    """What to hand on, and in which form."""
+    """Options of `export`: what to write, and in which form."""
 
     PANELS: ClassVar[Mapping[str, str]] = {"Networks (onnx)": "layer pooling batch images weights cache"}
 
@@ -141,25 +141,30 @@ class ExportRequest(Form, kw_only=False):
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     to: OptionalPath = Option(
-        None, "Folder to write to; of a network the file.", usual="OUTPUT/export, below it NAME.onnx"
+        None, "Folder to write to; for a network, the file.", usual="OUTPUT/export, or NAME.onnx in it"
     )
     backbones: Words = Option((), "Names or patterns ('dino-*') to export.", also="-b", usual="all")
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
-        "With hub: DATASET=OWNER/NAME:TASK, the benchmark of the Hub that a dataset corresponds to.",
+        "With hub: DATASET=OWNER/NAME:TASK, the Hub benchmark to which a dataset corresponds.",
         partial(parsers.by_name, parsers.text, "NAME=WORD"),
     )
     layer: Option[int | str | None, str | None] = Option(
-        None, "Where it ends: a block or 'final'; or a list, an output each.", str, usual="the last block"
+        None,
+        "With onnx: layer where the network ends, a block or 'final'; or a list, with one output each.",
+        str,
+        usual="the last block",
     )
     pooling: Plain[Pooling] = Option(
         "auto",
-        "What it gives of each layer: cls, the class token; mean, of the patch tokens; grid, these in their "
-        "places; patchwise, of a ConvNet; auto, class token and grid.",
+        "With onnx: output of each layer. cls: the class token; mean: mean of the patch tokens; grid: patch "
+        "tokens in their places; patchwise: as in `run`, for a ConvNet; auto: class token and grid.",
     )
-    batch: Plain[int | None] = Option(None, "Images that it takes at once.", least=1, usual="any number")
-    images: Paths = Option((), "Images to compare it with torch on.", usual="pictures of the mini suite")
-    weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
+    batch: Plain[int | None] = Option(None, "With onnx: fixed batch size.", least=1, usual="any number")
+    images: Paths = Option(
+        (), "With onnx: images on which to compare the network with torch.", usual="images of the mini suite"
+    )
+    weights: OptionalPath = Option(None, "With onnx: file or directory of weights to use instead of its own.")
     cache: Cache = cache_option("Folder of downloaded weights.")
 
 
@@ -167,19 +172,19 @@ class ExportRequest(Form, kw_only=False):
 def export_command(request: ExportRequest) -> None:
     """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub; or a network as ONNX.
 
-    - `latex`: tables with booktabs: the best layer of each backbone, with intervals, the best in bold, ties
+    - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and ties
       marked; the same with the layer chosen on held-out data; CKA between last blocks; costs. With
       `--backbones A B C` also paired comparisons of A with B and C.
-    - `csv`: the numbers of every layer, as the leaderboard has them, with their digests in SHA256SUMS.
+    - `csv`: the numbers of every layer, as on the leaderboard, with checksums in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
-    - `onnx`: the network of a backbone up to a layer, from uint8 RGB images of its input size to class tokens
-      and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`; it is compared with torch on images
-      before it is kept. `run -b onnx:FILE` evaluates it.
+    - `onnx`: the network of a backbone up to a layer, which maps uint8 RGB images of its input size to class
+      tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. It is kept only after a
+      comparison with torch on images. `run -b onnx:FILE` evaluates it.
 
     Example: `layerboard export latex -o results --to paper/tables`
     """
-    with ended_by_signals("interrupted; what is written is whole, run again for the rest"):
+    with ended_by_signals("interrupted; written files are complete, run again for the rest"):
         result = export(**vars(request))
     for line in (*result.paths, *result.notes):
         say(line)
@@ -187,7 +192,7 @@ def export_command(request: ExportRequest) -> None:
 
 @export_command.python
 def export(request: ExportRequest) -> Files:
-    """``paths`` are the files that were written; ``frame`` names them, or the outputs of a network.
+    """``paths`` are the written files; ``frame`` lists them, or the outputs of a network.
 
     Example:
         >>> import layerboard
@@ -207,7 +212,7 @@ def export(request: ExportRequest) -> Files:
     folder = request.to or request.output / "export"
     files = dict(make(records, request))
     if not files:
-        raise InputError("nothing to export: no backbone has a score of a task that ranks")
+        raise InputError("nothing to export: no backbone has a score in a ranking task")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
     return files_of([folder / name for name in files], f"for {request.form}")
@@ -251,7 +256,7 @@ def _network(request: ExportRequest) -> Files:
 
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
-    """The records of some backbones, and of the random floor; all where no pattern is given."""
+    """The records of the named backbones and of the random floor; all of them without a pattern."""
     from layerboard.leaderboards.scores.frames import is_floor
 
     if not patterns:

@@ -22,7 +22,7 @@ def features_command(request: Request) -> int:
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
-    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
 
         files, done = write_vectors(request, report)
@@ -40,9 +40,9 @@ def features_command(request: Request) -> int:
 
 @called_with(RunForm, without=(*WITHOUT, *OF_THE_COMMAND))
 def features(call: RunForm) -> Files:
-    """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
+    """Write the vectors of backbones, layers and poolings as files for ``score`` or any other code.
 
-    Does what ``layerboard features`` does, with the same options. ``frame`` has one row a file:
+    Does what ``layerboard features`` does, with the same options. ``frame`` has one row per file:
     backbone, task, layer, pooling and path.
 
     Example:

@@ -1,4 +1,4 @@
-"""A network of somebody's own as a backbone: `layerboard.from_module`."""
+"""Any torch network as a backbone: `layerboard.from_module`."""
 
 import sys
 from collections.abc import Sequence
@@ -12,36 +12,36 @@ if TYPE_CHECKING:
 
 
 class ModuleCall(Form, kw_only=False):
-    """A network of somebody's own, and what is known of it."""
+    """Options of `layerboard.from_module`: a network, and what is known about it."""
 
     net: Plain[Any] = Option(..., "Any torch.nn.Module whose forward takes a batch of images.")
     _: KW_ONLY
     name: Plain[str | None] = Option(None, "Name in tables.", usual="that of its class")
     blocks: Plain[Any] = Option(
         None,
-        "Its residual blocks: a ModuleList or Sequential of it, a list of its modules, or a dotted path such "
-        "as 'layers.*.blocks'.",
-        usual="the longest row of repeated modules, which is printed",
+        "Its residual blocks: one of its ModuleLists or Sequentials, a list of its modules, or a dotted path "
+        "such as 'layers.*.blocks'.",
+        usual="the longest sequence of repeated modules, which is printed",
     )
     final_norm: Plain[Any] = Option(
         None,
-        "Norm after the last block: a module of it or its dotted path; False for none.",
+        "Norm after the last block: one of its modules, or a dotted path; False for none.",
         usual="the norm that takes the output of the last block",
     )
     image_size: Plain[int | None] = Option(
-        None, "Side of its square images in pixels.", least=1, usual="its configuration's, or 224"
+        None, "Side of the square input images in pixels.", least=1, usual="its configuration's, or 224"
     )
-    family: Plain[str] = Option("other", "Group in tables, any word.")
-    supervision: Plain[str] = Option("unknown", "What it learned from, in a few words.")
+    family: Plain[str] = Option("other", "Family in tables, any word.")
+    supervision: Plain[str] = Option("unknown", "Its supervision, in a few words.")
     data: Plain[str] = Option("unknown", "What it was trained on.")
     licence: Plain[str] = Option("unknown", "Licence of its weights.")
     mean: Option[Sequence[float] | None, Any] = Option(
         None,
-        "Mean of its input, red, green, blue, for pixels from 0 to 1.",
+        "Mean for normalisation of pixels from 0 to 1: red, green, blue.",
         usual="its pretrained_cfg's, or ImageNet's",
     )
     std: Option[Sequence[float] | None, Any] = Option(
-        None, "Standard deviation of the same.", usual="from where the mean is"
+        None, "Standard deviation for the same normalisation.", usual="from the same source as the mean"
     )
     layout: Plain[Literal["tokens", "tokens-first", "maps", "cells"] | None] = Option(
         None,
@@ -50,23 +50,21 @@ class ModuleCall(Form, kw_only=False):
         usual="found by experiment",
     )
     prefix_tokens: Plain[int | None] = Option(
-        None, "Tokens before the patches.", least=0, usual="found by experiment"
+        None, "Number of tokens before the patch tokens.", least=0, usual="found by experiment"
     )
     class_token: Plain[bool | None] = Option(
-        None,
-        "Whether the first prefix token is a class token.",
-        usual="whether it has a cls_token, or else yes",
+        None, "Whether the first prefix token is a class token.", usual="yes, unless its cls_token is None"
     )
     verbose: Plain[bool] = Option(True, "Print what was found.")
 
 
 @called_with(ModuleCall)
 def from_module(call: ModuleCall) -> "NetworkCopy":
-    """Make a backbone of any ``torch.nn.Module``, for ``run(backbones=[...])`` of this process.
+    """Make a backbone of any ``torch.nn.Module``, for ``run(backbones=[...])`` in this process.
 
-    A few forwards of noise show its blocks, what they return, its grids and its prefix tokens; what was
-    found is printed. It is copied: nothing is changed, and what is trained later is another backbone. Runs
-    take what this gives among names, as long as it is kept.
+    A few forward passes of noise find its blocks, what they return, its grids and its prefix tokens; the
+    findings are printed. The network is copied and never changed; after further training, it is another
+    backbone. Keep a reference to the result for as long as runs use it; they accept it beside names.
 
     Example:
         >>> import layerboard

@@ -1,4 +1,4 @@
-"""The pages again, or compared with committed ones or a baseline: the command `leaderboard`."""
+"""The command `leaderboard`: write the pages, or compare them with written ones or a baseline."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LeaderboardRequest(Form):
-    """Which pages to write or to check."""
+    """Options of `leaderboard`: the pages to write or to check."""
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")

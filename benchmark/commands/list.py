@@ -1,4 +1,4 @@
-"""Backbones, tasks, suites and protocols: the command `list`, `layerboard.list_backbones`; without torch."""
+"""Backbones, tasks, suites and protocols, without torch: the command `list`, `layerboard.list_backbones`."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, fields
@@ -25,7 +25,7 @@ What = Literal["backbones", "tasks", "suites", "protocols"]
 WANTED = ("family", "supervision", "revision", "data", "licence", "paper", "parameters")  # by an entry
 
 _TODO = "...,  # to be filled in"  # by an entry's author
-Row = dict[str, object]  # titles of columns with what stands in them
+Row = dict[str, object]  # cells by column title
 
 
 def families(value: object) -> tuple[str, ...]:
@@ -39,25 +39,27 @@ def families(value: object) -> tuple[str, ...]:
 
 
 class BackboneFilters(Form):
-    """Which backbones to list."""
+    """Options that select backbones."""
 
     family: Words = Option((), "Families of backbones (dino, clip, dinov2, ...).", families, usual="all")
     supervision: Plain[str | None] = Option(
-        None, "Words of supervision or training data: texts, ImageNet-22k, ...", usual="any"
+        None, "Words in the supervision or training data: texts, ImageNet-22k, ...", usual="any"
     )
     licence: Plain[str | None] = Option(
         None,
-        "Words of the licence: mit, cc-by-nc, ...; commercial: where its name permits that.",
+        "Words in the licence: mit, cc-by-nc, ...; commercial: licences whose name permits commercial use.",
         usual="any",
     )
     max_parameters: Option[str | int | None, int | None] = Option(
         None, "Maximum number of parameters, such as 100M or 1.2G.", parsers.count, usual="any number"
     )
-    gated: Plain[bool | None] = Option(None, "Only those with terms to accept, or only others.", usual="both")
+    gated: Plain[bool | None] = Option(
+        None, "Only backbones whose terms must be accepted, or only the others.", usual="both"
+    )
 
     @property
     def select(self) -> tuple[BackboneSpec, ...]:
-        """The backbones of the registry that pass all filters; raises InputError where none does."""
+        """The backbones of the registry that pass all filters; raises InputError if none does."""
         specs = tuple(
             spec
             for spec in all_specs()
@@ -74,14 +76,12 @@ class BackboneFilters(Form):
 
 
 class ListRequest(BackboneFilters, kw_only=False):
-    """What to list, which backbones of all, and for whom."""
+    """Options of `list`: what to list, filters of backbones, and the form of the output."""
 
     what: Plain[What] = Option(..., "What to list.")
     name: Plain[str | None] = Option(None, "Name or Hub id, to show its full entry.", positional=True)
     _: KW_ONLY
-    entry: Plain[bool] = Option(
-        False, "Print the Python of an entry for the registry, of any Hub id or directory."
-    )
+    entry: Plain[bool] = Option(False, "Print a registry entry, as Python code, for any Hub id or directory.")
     json: Plain[bool] = Option(False, "Print JSON, with every field.")
 
     def __post_init__(self) -> None:
@@ -125,10 +125,10 @@ def list_command(request: ListRequest) -> None:
 
 @called_with(BackboneFilters)
 def list_backbones(filters: BackboneFilters) -> Result:
-    """Give the backbones of the registry that pass all filters.
+    """List the backbones of the registry that pass all filters.
 
-    Lists what ``layerboard list backbones`` lists. Brings no torch along. ``frame`` has one row a
-    backbone, with all that is known of it.
+    Does what ``layerboard list backbones`` does, and does not import torch. ``frame`` has one row per
+    backbone, with all that is known about it.
 
     Example:
         >>> import layerboard
@@ -155,7 +155,7 @@ def _rows(what: What) -> list[Row]:
             for task in TASKS
         ]
     if what == "suites":
-        from layerboard.benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
+        from layerboard.benchmark.plan.suites import SUITES  # Datasets of the suites import numpy.
 
         return [
             {"name": suite.name, "what": suite.title, "backbones": " ".join(suite.backbones + suite.floors)}
@@ -191,7 +191,7 @@ def _guess(text: str, known: Sequence[str]) -> str:
 
 
 def brief(spec: BackboneSpec) -> Row:
-    """What a table has room for; a star marks a licence whose terms must be accepted."""
+    """A short row for the table; a star marks a licence whose terms must be accepted."""
     return {
         "name": spec.name,
         "family": spec.family,
@@ -203,7 +203,7 @@ def brief(spec: BackboneSpec) -> Row:
 
 
 def facts(spec: BackboneSpec) -> Row:
-    """All that is known of a backbone, for machines."""
+    """All that is known about a backbone, for JSON."""
     return {
         **_attributes(spec, "name", "family", "supervision", "data"),
         "seen": None if spec.seen is None else {name: spec.seen.mark(name) for name in DATASETS},
@@ -226,13 +226,13 @@ def facts(spec: BackboneSpec) -> Row:
 
 
 def _attributes(spec: BackboneSpec, *names: str) -> Row:
-    """Attributes of a backbone under their own names; null for an empty text."""
+    """Attributes of a backbone by their names; None for an empty text."""
     values = {name: getattr(spec, name) for name in names}
     return {name: None if value == "" else value for name, value in values.items()}
 
 
 def details(spec: BackboneSpec) -> Row:
-    """All that is known of a backbone, for people."""
+    """All that is known about a backbone, as text for people."""
     mean, std = (f"({' '.join(f'{value:.4g}' for value in values)})" for values in (spec.mean, spec.std))
     return {
         "name": spec.name,
@@ -263,9 +263,9 @@ def details(spec: BackboneSpec) -> Row:
 
 
 def stub(spec: BackboneSpec) -> str:
-    """An entry of the registry as Python; what no configuration tells is marked, for its author to say."""
+    """A registry entry as Python code; fields that the configuration lacks are marked for the author."""
     values = {each.name: getattr(spec, each.name) for each in fields(spec)}
-    if spec not in all_specs():  # what is inferred of these is a placeholder
+    if spec not in all_specs():  # the inferred values of these are placeholders
         values |= dict.fromkeys(WANTED, ...) | {"name": Path(spec.name).name.lower()}
     texts = {name: _TODO if each is ... else f"{each!r}," for name, each in values.items()}
     names = [each.name for each in fields(spec) if values[each.name] != each.default]
@@ -283,7 +283,7 @@ def _revision_policy(spec: BackboneSpec) -> str:
 
 
 def _how_to_load(spec: BackboneSpec) -> str:
-    """Command that runs it, after what must be done before."""
+    """The command that runs the backbone, after the steps that it needs first."""
     command = f"run --backbones {spec.name}"
     if not spec.repository:
         return f"fetch {spec.original}; {command} --weights {spec.name}=FILE"
@@ -301,13 +301,13 @@ def _prefix(spec: BackboneSpec) -> str:
 
 
 def grid(spec: BackboneSpec) -> str:
-    """Cells at the input size, 14x14; where stages differ, those a side of the first and the last, 56..7."""
+    """Grid at the input size, such as 14x14; if stages differ, cells per side of first and last, 56..7."""
     sides = [spec.input_size // stage.stride for stage in spec.stages]
     return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
 
 
 def weights(number: int | None) -> str:
-    """A number of weights in three digits, such as 85.8 M."""
+    """A number of weights with three significant digits, such as 85.8 M."""
     if number is None:
         return "unknown"
     for name, unit in (("G", 10**9), ("M", 10**6), ("K", 10**3)):

@@ -1,4 +1,4 @@
-"""A backbone that ends after a layer, loaded by name as a run loads it: `layerboard.load`."""
+"""Load a backbone cut after a layer, by name, as a run does: `layerboard.load`."""
 
 from dataclasses import KW_ONLY, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
 
 
 def layer(value: object) -> str:
-    """A number of a block as text, or ``final``."""
+    """The number of a block as text, or ``final``."""
     text = "" if isinstance(value, bool) else str(value)
     if not isinstance(value, int | str) or not (text == "final" or text.isdecimal()):
         raise parsers.WrongValueError("the number of a block, or 'final'", value)
@@ -33,19 +33,20 @@ def layer(value: object) -> str:
 
 
 class LoadRequest(Form, kw_only=False):
-    """Which backbone to load, where it ends, and what it gives."""
+    """Options of `load`: the backbone, where it ends, and its output."""
 
     name: Option[str | Path, str] = Option(
         ..., "A name, a Hub id, a directory, onnx:FILE, or a Python object (module:function).", parsers.word
     )
     _: KW_ONLY
     layer: Option[int | str | None, str | None] = Option(
-        None, "Block after which it ends, or 'final'.", layer, usual="the last block"
+        None, "Block after which the backbone ends, or 'final'.", layer, usual="the last block"
     )
     pooling: Plain[Pooling] = Option(
         "auto",
-        "cls: the class token; mean: of the patch tokens; grid: these in their places; patchwise: of a "
-        "ConvNet, their mean after blocks of them were moved into channels; auto: cls if there is one.",
+        "cls: the class token; mean: mean of the patch tokens; grid: patch tokens in their places; "
+        "patchwise: for a ConvNet, blocks of neighbouring cells are concatenated, then averaged; auto: cls "
+        "if there is one.",
     )
     task: Plain[str] = Option("knn", "Preprocess images as this task does.")
     protocol: Plain[str] = Option("standard", "Protocol of the preprocessing.")
@@ -53,7 +54,7 @@ class LoadRequest(Form, kw_only=False):
         None, "Side in pixels, rounded to the patch size.", least=1, usual="its own"
     )
     interpolation: Plain[InterpolationChoice] = Option("auto", "Interpolation of position embeddings.")
-    weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.")
+    weights: OptionalPath = Option(None, "File or directory of weights to use instead of its own.")
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
     cache: Cache = cache_option("Folder of files that can be made again.", usual="~/.cache/layerboard")
@@ -61,14 +62,14 @@ class LoadRequest(Form, kw_only=False):
 
 @called_with(LoadRequest)
 def load(request: LoadRequest) -> "CutBackbone":
-    """Load a backbone that ends after a layer: a function from images to vectors.
+    """Load a backbone cut after a layer, as a function from images to vectors.
 
-    Blocks after the layer are never run and their weights not kept, so that it costs what the table of costs
-    says of that depth. Images are shown as the run shows them.
+    Later blocks are never run and their weights are dropped, so that the cost is that of this depth in the
+    table of costs. Images are preprocessed as in a run.
 
-    What is given maps an image of Pillow, a path, several, or uint8 pixels [images 3 height width] to vectors
-    [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
-    ``spec``, ``layer``, ``dim`` and ``parameters``.
+    The function maps a Pillow image, a path, a sequence of these, or uint8 pixels [images 3 height width] to
+    float32 vectors [images dim] (grids [images rows columns dim] with ``pooling="grid"``) on its device. It
+    has the attributes ``spec``, ``layer``, ``dim`` and ``parameters``.
 
     Example:
         >>> import layerboard
@@ -88,7 +89,7 @@ def load(request: LoadRequest) -> "CutBackbone":
 
 
 def whole(request: LoadRequest) -> "tuple[Backbone, View]":
-    """The backbone with all of its layers, and how it is shown images."""
+    """The backbone with all of its layers, and the view that preprocesses images for it."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.plan.plan import view_for
     from layerboard.zoo.load.backbone import load as load_backbone
@@ -98,23 +99,23 @@ def whole(request: LoadRequest) -> "tuple[Backbone, View]":
 
 
 class CompressionCall(Form, kw_only=False):
-    """Which compression, and what it is fitted on."""
+    """Options of `compression`: the compression, and the vectors to fit it on."""
 
     name: Plain[str] = Option(
         ...,
-        "Such as pca:128+int8, as run --compress takes them.",
+        "Name of the compression, as for run --compress, such as pca:128+int8.",
         lambda name: parse_compression(parsers.text(name)),
     )
-    known: Plain[Any] = Option(..., "Vectors [n dim] that are there before queries come.")
+    known: Plain[Any] = Option(..., "Vectors [n dim] to fit on, those of the database.")
 
 
 @called_with(CompressionCall)
 def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.float32]]":
     """Fit a compression of vectors.
 
-    Gives a function from vectors [m dim] to what is read back of compressed ones, float32 [m numbers], as
-    ``run --compress`` scores them. Vectors may be tensors on any device. Raises InputError for a name or for
-    vectors that do not fit it, and so does the function for vectors of another dim.
+    Returns a function from vectors [m dim] to their compressed and decompressed versions, float32
+    [m numbers], which ``run --compress`` scores. Vectors may be tensors on any device. Raises InputError for
+    an unknown name or vectors that do not suit it; the function raises it for vectors of another dimension.
 
     Example:
         >>> import layerboard
@@ -164,7 +165,7 @@ def _view(request: LoadRequest) -> "View":
 
 
 def _spec(request: LoadRequest) -> BackboneSpec:
-    """The one backbone of that name, with the weights and at the size that are asked for."""
+    """The one backbone of that name, with the requested weights and input size."""
     from layerboard.benchmark.plan.backbones import with_weights
     from layerboard.benchmark.plan.sizes import at_size, split_variants, with_rule
     from layerboard.zoo.registry import find

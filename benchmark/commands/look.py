@@ -1,4 +1,4 @@
-"""Pictures through every layer, to look at: the command `look` and `layerboard.look`."""
+"""Visualise images in every layer: the command `look` and `layerboard.look`."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
@@ -25,7 +25,7 @@ REMOVED = {
 
 
 class LookRequest(Form, kw_only=False):
-    """Which pictures to look at, through which backbones."""
+    """Options of `look`: the images and the backbones."""
 
     images: Paths = Option(..., "Images, videos, animations, or folders of images.")
     _: KW_ONLY
@@ -33,11 +33,15 @@ class LookRequest(Form, kw_only=False):
         USUAL, BACKBONES, parsers.backbones, also="-b", usual="three toy networks"
     )
     to: OnePath = Option("look.html", "HTML file to write.")
-    save: Plain[bool] = Option(False, "Also write figures (PNG) and arrays (npz) in NAME-files beside it.")
+    save: Plain[bool] = Option(
+        False, "Also write figures (PNG) and arrays (npz) to NAME-files beside the page."
+    )
     layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final; 0: input of the first block.")
-    frames: Plain[int] = Option(8, "Most pictures of a folder, video or animation, evenly spaced.", least=1)
+    frames: Plain[int] = Option(
+        8, "Maximum number of images of a folder, video or animation, evenly spaced.", least=1
+    )
     remove: Plain[Literal["nothing", "mean", "smooth"]] = Option(
-        "nothing", "What to subtract from patch tokens: each picture's mean, or what changes slowly over it."
+        "nothing", "What to subtract from patch tokens: the mean of each image, or its smooth component."
     )
     input_size: Plain[int | None] = Option(
         None, "Longer side in pixels, rounded to the patch size.", least=1, usual="each backbone's own"
@@ -52,8 +56,8 @@ class LookRequest(Form, kw_only=False):
 def look_command(request: LookRequest) -> None:
     """Show images through every layer of backbones, on one HTML page that works offline.
 
-    It has patch tokens as colours (PCA), their similarity to the patch under the pointer, attention of the
-    class token by head, attention rollout, and lengths of tokens; its controls choose the layer and the view.
+    It shows patch tokens as colours (PCA), their similarity to the patch under the pointer, attention of the
+    class token by head, attention rollout, and token norms; its controls select the layer and the view.
 
     Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
     """
@@ -65,7 +69,7 @@ def look_command(request: LookRequest) -> None:
 
 @look_command.python
 def look(request: LookRequest) -> Files:
-    """``paths`` are the files that were written, the page first.
+    """``paths`` are the written files, the page first.
 
     Example:
         >>> import layerboard
@@ -78,7 +82,7 @@ def look(request: LookRequest) -> Files:
 
 
 def _written(request: LookRequest, report: "Reporter") -> list[Path]:
-    """Look at the pictures with each backbone in turn, and write what is seen; gives the files."""
+    """Visualise the images with each backbone in turn; returns the written files."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.look import look_at, pictures_of, require_small
     from layerboard.benchmark.plan.backbones import find_backbones
@@ -105,7 +109,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
 
 
 def _saved(folder: Path, pictures: "Sequence[Picture]", backbones: "Sequence[BackboneMaps]") -> list[Path]:
-    """Write the arrays of each backbone, and its figures; gives the files."""
+    """Write the arrays and figures of each backbone; returns the written files."""
     from layerboard.leaderboards.records.arrays import write_arrays
     from layerboard.leaderboards.records.files import safe_name
     from layerboard.leaderboards.report.look import arrays_of, figures

@@ -1,4 +1,4 @@
-"""Several output folders as one, with its pages: the command `merge` and `layerboard.merge`."""
+"""Merge output folders into one, with its pages: the command `merge` and `layerboard.merge`."""
 
 from dataclasses import KW_ONLY
 
@@ -9,13 +9,13 @@ from layerboard.zoo.errors import InputError
 
 
 class MergeRequest(Form, kw_only=False):
-    """Which output folders become one."""
+    """Options of `merge`: the output folders to merge."""
 
     folders: Paths = Option(..., "Output folders of two or more runs.")
     _: KW_ONLY
     output: OptionalPath = Option(None, "Folder to write; results that it already has are kept.", also="-o")
     skip: Plain[bool] = Option(
-        False, "Leave out a folder that has another result than an earlier one, instead of stopping."
+        False, "Leave out a folder whose results contradict those of an earlier one, instead of stopping."
     )
 
 
@@ -23,9 +23,9 @@ class MergeRequest(Form, kw_only=False):
 def merge_command(request: MergeRequest) -> None:
     """Merge the output folders of several runs, also of several machines, and write one set of leaderboards.
 
-    Equal results are kept once. Where two folders have different results of one backbone, task, dataset and
-    protocol, nothing is written and the reason is given; `--skip` leaves out such folders. Damaged files are
-    refused.
+    Equal results are kept once. If two folders have different results for the same backbone, task, dataset
+    and protocol, nothing is written and the reason is given; `--skip` leaves out such folders. Damaged files
+    are refused.
 
     Example: `layerboard merge results-a results-b --output results`
     """
@@ -56,7 +56,7 @@ def merge(request: MergeRequest) -> Files:
 
 
 def _merged(request: MergeRequest) -> list[str]:
-    """Merge and write the pages; gives lines that say what is where, and what was left out."""
+    """Merge and write the pages; returns lines that say what was written where, and what was left out."""
     from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.merge import merge_outputs
     from layerboard.leaderboards.pages.build import write_board

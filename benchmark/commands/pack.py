@@ -1,4 +1,4 @@
-"""Official folders as parquet, to be kept and read from the Hub: the command `data pack`."""
+"""Convert official datasets to parquet, which can be kept on the Hub: the command `data pack`."""
 
 import shutil
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PackRequest(Form, kw_only=False):
-    """Which datasets to write as parquet, and where."""
+    """Options of `data pack`: the datasets to convert, and where to write them."""
 
     data: OnePath = Option(..., "Folder of the official datasets.")
     _: KW_ONLY
@@ -33,8 +33,8 @@ class PackRequest(Form, kw_only=False):
 def pack_command(request: PackRequest) -> None:
     """Convert official datasets to parquet files, for `run --data hf:FOLDER` or hf:OWNER/NAME.
 
-    Scores on the parquet files equal those on the folder. With one version of pyarrow equal images give
-    equal files. An interrupted conversion continues when it is started again; nothing is overwritten.
+    Scores on the parquet files equal those on the folder. With the same version of pyarrow, equal images
+    give equal files. An interrupted conversion continues when it is started again; nothing is overwritten.
 
     Example: `layerboard data pack DATA --to PACK --datasets davis-2017-val`
     """

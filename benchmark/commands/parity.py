@@ -1,4 +1,4 @@
-"""Whether two backbones that should be one are: the command `parity` and `layerboard.parity`."""
+"""Check that two backbones compute the same: the command `parity` and `layerboard.parity`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
 
 Network = Option[str | Path | GivenNetwork, str]
 
-# Another order of the same sums moves a float32 network by 1 to 3 units of rounding, measured; a change of
-# what is computed shows as a jump from one layer to the next, rounding as a slow growth.
+# Measured: another order of summation moves a float32 network by 1 to 3 units of rounding. A change of the
+# computation shows as a jump from one layer to the next, rounding as slow growth.
 ROUNDINGS = 4
 JUMP = 2.0
 
 
 class ParityRequest(Form, kw_only=False):
-    """Which two backbones should be one, and on which images that is asked."""
+    """Options of `parity`: two backbones that should be the same, and the images to compare them on."""
 
     first: Network = Option(..., f"The reference. {BACKBONES}", lambda given: parsers.backbones(given)[0])
     second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
     _: KW_ONLY
     images: Images = Option((), IMAGES, usual="those of the mini suite")
-    dtype: Plain[Dtype] = Option("float32", "Number format of both, where a name ends with none (@bfloat16).")
+    dtype: Plain[Dtype] = Option(
+        "float32", "Dtype of a backbone whose name gives none (as in NAME@bfloat16)."
+    )
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     output: OptionalPath = Option(
-        None, "Folder that keeps records of the comparison.", also="-o", usual="none"
+        None, "Folder in which to keep the records of the comparison.", also="-o", usual="none"
     )
     cache: Cache = cache_option("Folder of extracted features, which later runs reuse.")
     json: Plain[bool] = Option(False, "Print JSON.")
@@ -46,18 +48,19 @@ class ParityRequest(Form, kw_only=False):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Parity(Result):
-    """Two backbones layer by layer: ``conclusion`` says where they part and whether scores do."""
+    """Two backbones, layer by layer: ``conclusion`` says where they diverge and whether scores differ."""
 
     conclusion: str
-    parts_at: str | None  # the first layer that is not the same but for rounding; None where all are
+    parts_at: str | None  # the first layer that differs by more than rounding; None if none does
 
 
 @command("parity", ParityRequest)
 def parity_command(request: ParityRequest) -> None:
-    """Say at which layer two backbones part that should be one: a port, an export, another format or library.
+    """Find the layer at which two backbones diverge that should be the same, such as a port or an export.
 
-    Both are shown the same images. For each layer: how far their vectors lie apart, relative to their length
-    (median and largest of an image), and where images have classes the paired difference of k-NN accuracy.
+    Both are shown the same images. For each layer it gives the distance between their vectors, relative to
+    their norm (median and maximum over images), and, if images have classes, the paired difference in k-NN
+    accuracy.
 
     Example: `layerboard parity mini-dino my_port:network --images photos`
     """
@@ -73,7 +76,7 @@ def parity_command(request: ParityRequest) -> None:
 
 @parity_command.python
 def parity(request: ParityRequest) -> Parity:
-    """``frame`` has a row a layer: layer, drift (median), drift_max, as shares of the vectors' lengths.
+    """``frame`` has one row per layer: layer, drift (median), drift_max, as fractions of the vectors' norms.
 
     Example:
         >>> import layerboard
@@ -87,7 +90,7 @@ def parity(request: ParityRequest) -> Parity:
 
 
 def _parity(request: ParityRequest, report: "Reporter") -> Parity:
-    """Run both on the images, and read where they part from the records."""
+    """Run both on the images, and read from the records where they diverge."""
     from layerboard.benchmark.api import carry_out
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.plan.backbones import find_backbones
@@ -112,14 +115,14 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
 
 
 def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
-    """The layers of two backbones; raises InputError where they are not two of one shape."""
+    """The layers that both backbones have; raises InputError unless these are two of the same shape."""
     if len(specs) != 2:
         names = ", ".join(spec.name for spec in specs)
         raise InputError(f"parity takes two different backbones, found {names}")
     first, second = specs
     layers = [layer for layer in first.layers if second.has(layer)]
     stages, others = ([replace(spec.stage_of(layer), blocks=1) for layer in layers] for spec in specs)
-    are_whole = first.shown is second.shown is None  # a file may have some layers, and end before the other
+    are_whole = first.shown is second.shown is None  # an ONNX file may have only some layers
     if not layers or stages != others or (are_whole and first.stages != second.stages):
         shapes = (
             f"{spec.name} has {spec.depth} blocks, {spec.width} channels wide, cells of {spec.patch_size} px"
@@ -130,7 +133,7 @@ def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
 
 
 def _has_classes(images: Sequence[str]) -> bool:
-    """Whether every folder of images has classes; the mini suite has."""
+    """Whether every folder of images has classes; True for none, since the mini suite has classes."""
     from layerboard.tasks.datasets.catalogue import read_own
     from layerboard.tasks.datasets.classes import Classification
 
@@ -162,10 +165,10 @@ def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -
 
 
 def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
-    """The first layer that is not the same but for rounding, None where there is none, and a sentence.
+    """The first layer that differs by more than rounding (None if none does), and a sentence about it.
 
-    The frame has a row a layer with ``layer``, ``drift`` and ``drift_max``; a number of the coarser of the
-    two formats is exact to ``epsilon`` of itself.
+    The frame has one row per layer with ``layer``, ``drift`` and ``drift_max``; ``epsilon`` is the relative
+    precision of the coarser of the two dtypes.
     """
     names, medians = list(frame["layer"]), list(frame["drift"])
     apart = [name for name, most in zip(names, frame["drift_max"], strict=True) if most != 0]
@@ -174,7 +177,7 @@ def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
     if broken := [name for name, median in zip(names, medians, strict=True) if median != median]:
         return broken[0], f"numbers of layer {broken[0]} are not finite in one of them."
     largest = f"The largest median difference is {max(medians):.1e} of a vector's length."
-    if names.index(apart[0]) > 1:  # a block before it sums in the same order, so it is no rounding
+    if names.index(apart[0]) > 1:  # a block before it sums in the same order, so this is no rounding
         return apart[0], f"they part at layer {apart[0]}; all before are the same to the bit. {largest}"
     for name, before, median in zip(names, [0.0, *medians], medians, strict=False):
         if median > max(ROUNDINGS * epsilon, JUMP * before):
@@ -185,7 +188,7 @@ def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
 
 
 def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
-    """The paired differences of scores at every layer; nothing where there are no scores."""
+    """The paired differences of scores at every layer; nothing if there are no scores."""
     import pandas as pd
 
     from layerboard.leaderboards.versus import conclusion, match, match_frame, match_table

@@ -15,10 +15,12 @@ TrainingDtype = Literal["auto", "float32", "bfloat16"]
 
 
 class Pretraining(Form):
-    """What `pretrain` is asked for."""
+    """Options of `pretrain`."""
 
     objective: Plain[str] = Option(..., "Training objective.", parsers.text, choices=OBJECTIVES)
-    steps: Plain[int | None] = Option(None, "Optimisation steps.", least=1, usual="as the packaged weights")
+    steps: Plain[int | None] = Option(
+        None, "Optimisation steps.", least=1, usual="as for the packaged weights"
+    )
     batch_size: Plain[int] = Option(64, "Images per step.", least=2)
     images: Plain[int] = Option(48_000, "Number of training images to render.", least=2)
     image_size: Plain[int] = Option(96, "Side of the images in pixels, at least 16, before cropping.")
@@ -28,7 +30,11 @@ class Pretraining(Form):
     output: OnePath = Option("results/pretrained", "Parent folder of the written directory.", also="-o")
     cache: Cache = cache_option("Folder of rendered images, which later runs reuse.")
     workers: Workers = Option(
-        None, "Processes for rendering.", least=1, instead=parsers.default_workers, usual="processors"
+        None,
+        "Processes for rendering.",
+        least=1,
+        instead=parsers.default_workers,
+        usual="number of processors",
     )
     resume: Plain[bool] = Option(True, "Continue from the checkpoint in the output folder.")
     pooling: Plain[Literal["cls", "mean"] | None] = Option(None, "fs: input of the classifier.")
@@ -45,7 +51,7 @@ class Pretraining(Form):
 
     @property
     def name(self) -> str:
-        """Name of the backbone: ``mini-<objective>``, and what makes a variant of it."""
+        """Name of the backbone: ``mini-<objective>``, with a suffix for each option that makes a variant."""
         skip = f"noskip{self.no_skip}" if self.no_skip else ""
         share = "" if self.fraction == 1 else f"{100 * self.fraction:g}pct"
         seed = f"seed{self.seed}" if self.seed else ""
@@ -53,12 +59,12 @@ class Pretraining(Form):
 
     @property
     def entry(self) -> str:
-        """Name of the entry whose network is trained."""
+        """Name of the registry entry whose network is trained."""
         return f"mini-{self.objective}{64 if self.narrow else ''}"  # channels of the narrow network
 
     @property
     def command(self) -> str:
-        """The command that does the same again, without folders."""
+        """The command that repeats the training, without folders."""
         words = ["layerboard", "pretrain", self.objective]
         for name in ("steps", "batch_size", "images", "image_size", "seed", "device", "dtype"):
             words += [f"--{name.replace('_', '-')}", str(getattr(self, name))]

@@ -1,6 +1,6 @@
-"""What to use, from the records of an output folder: the command `recommend` and `layerboard.recommend`.
+"""Recommend backbones and layers from an output folder: the command `recommend` and `layerboard.recommend`.
 
-It joins scores, costs and what the registry knows.
+Scores, costs and facts of the registry are combined.
 """
 
 import shlex
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 class RecommendRequest(Form, kw_only=False):
-    """For which tasks, and within which limits."""
+    """Options of `recommend`: the tasks, and the limits."""
 
     tasks: Words = Option((), "Tasks to choose for.", also="--task -t", usual="all that were run")
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")
-    may_lose: Plain[float] = Option(2.0, "Points it may lose against the best, with 95 % confidence.")
+    may_lose: Plain[float] = Option(2.0, "Maximum loss against the best in points, with 95 % confidence.")
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
     max_dim: Plain[int | None] = Option(None, "Maximum dimension of a vector.", least=1)
     max_bytes: Plain[int | None] = Option(
         None,
-        "Maximum bytes of a stored vector; compressed ones (run --compress) are candidates, too.",
+        "Maximum bytes per stored vector; compressed vectors (run --compress) are candidates, too.",
         least=1,
     )
     max_parameters: Option[int | str | None, int | None] = Option(
@@ -53,7 +53,7 @@ class RecommendRequest(Form, kw_only=False):
         "any", "commercial: only licences whose name permits commercial use (no legal advice)."
     )
     device: Plain[str | None] = Option(
-        None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the latest"
+        None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
     json: Plain[bool] = Option(False, "Print JSON.")
 
@@ -62,9 +62,9 @@ class RecommendRequest(Form, kw_only=False):
 def recommend_command(request: RecommendRequest) -> None:
     """Recommend backbones and layers that score nearly as well as the best, the cheapest first.
 
-    A backbone is recommended where its paired 95 % interval shows that it loses at most `--may-lose` points;
-    with several tasks, in every one of them. Scores come from a run, times from its task `cost`. Each
-    recommendation has its reason, and lines of Python that load the backbone, cut after the layer.
+    A backbone is recommended if its paired 95 % interval shows that it loses at most `--may-lose` points in
+    every task. Scores come from a run, latencies from its task `cost`. Each recommendation comes with its
+    reason, and with lines of Python that load the backbone, cut after the layer.
 
     Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
@@ -89,18 +89,18 @@ def recommend_command(request: RecommendRequest) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Advice(Result):
-    """What to use: backbones with layers, the cheapest first."""
+    """Recommended backbones with layers, the cheapest first."""
 
-    pareto: "pd.DataFrame"  # for each task the layers above which none scores that takes no longer
+    pareto: "pd.DataFrame"  # for each task the Pareto-optimal layers in score and latency
     code: tuple[str, ...]  # for each recommendation, lines of Python that give its vectors
 
 
 @recommend_command.python
 def recommend(request: RecommendRequest) -> Advice:
-    """``frame`` has one row a recommendation and task: columns ``leaderboards.recommendation.PICK``.
+    """``frame`` has one row per recommendation and task, with columns ``leaderboards.recommendation.PICK``.
 
-    Its ``reason`` is among them. ``pareto`` has the layers above which none scores that takes no longer;
-    ``code``, for each recommendation, the lines of Python that load the backbone cut after that layer.
+    One of them is ``reason``. ``pareto`` has the layers that no other beats in score without taking longer;
+    ``code`` has, for each recommendation, the lines of Python that load the backbone cut after that layer.
 
     Example:
         >>> import layerboard
@@ -123,10 +123,10 @@ def recommend(request: RecommendRequest) -> Advice:
 
 
 def recommended(request: RecommendRequest) -> "Recommendation":
-    """The backbones and layers that lose little in every task within the limits, cheapest first.
+    """The backbones and layers within the limits that lose little in every task, cheapest first.
 
-    Raises InputError where there are no records, no such task, backbone or device, no times where they are
-    limited, or nothing within the limits.
+    Raises InputError if there are no records, if a task, backbone or device is unknown, if latency is limited
+    but was not measured, or if nothing is within the limits.
     """
     from layerboard.benchmark.plan.facts import known_facts
     from layerboard.leaderboards.answers import unscored
@@ -180,14 +180,14 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     require_known("task", tasks, names)
     if not names:
         raise InputError(
-            "no backbone has a score of a task that ranks; `layerboard run` gives some, with --copies also "
-            "of images without labels"
+            "no backbone has a score in a ranking task; `layerboard run` measures some, with --copies also "
+            "for images without labels"
         )
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
 
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":
-    """The candidates within the limits, of which there must be some, and what each limit leaves out."""
+    """The candidates within the limits and what each limit leaves out; raises InputError if none remains."""
     from layerboard.leaderboards.limits import within
 
     ceilings = {name: getattr(request, f"max_{name}") for name in ("ms", "dim", "parameters", "bytes")}
@@ -204,7 +204,7 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
 
 
 def _measuring(every: "Candidates", output: Path) -> str:
-    """The command that measures what no cost is known of; "" where nothing lacks."""
+    """The command that measures missing costs; "" if none is missing."""
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
     return f"layerboard run {shlex.join(words)}" if names else ""
@@ -213,15 +213,15 @@ def _measuring(every: "Candidates", output: Path) -> str:
 def _notes(
     columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, commercial: bool
 ) -> Iterator[str]:
-    """On what the recommendation rests, and what is to be minded."""
+    """What the recommendation rests on, and its caveats, one sentence each."""
     from layerboard.leaderboards.facts import NOTE
 
     if device:
-        yield f"Milliseconds are of one image on {device}, up to the layer."
+        yield f"Milliseconds are for one image on {device}, up to the layer."
     if command:
         yield (
-            f"{'Not all' if device else 'No'} latencies are known: the others are sorted by parameters of "
-            f"whole networks and by depth; `{command}` measures them."
+            f"{'Not all' if device else 'No'} latencies are known: candidates without one are sorted by the "
+            f"parameters of the whole network and by depth; `{command}` measures them."
         )
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
@@ -241,13 +241,13 @@ def _notes(
 
 
 def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:
-    """Which cheaper layers than a pick the data of a column cannot decide about, and how many items would."""
+    """Sentences about cheaper layers that the data cannot decide about, and how many items would suffice."""
     rows, untested = found.undecided(pick), found.near[found.near["loss"].isna()]
     if len(rows):
         first = rows.iloc[0]
         near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
         items, needed = counted(int(first["n"]), str(first["unit"])), float(f"{first['needed']:.2g}")
-        decided = f"about {needed:,.0f} could for {first['backbone']} layer {first['layer']}"
+        decided = f"about {needed:,.0f} would suffice for {first['backbone']} layer {first['layer']}"
         yield f"{heading}: {near}; {items} are too few to bound their loss, {decided}."
     if len(untested):
         rivals = zip(untested["backbone"], untested["layer"], strict=True)
@@ -256,7 +256,7 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
 
 
 def code_of(pick: "Pick") -> str:
-    """Lines of Python that load a pick, cut after its layers, and give the vectors of ``images``."""
+    """Lines of Python that load a pick, cut after its layers, and compute the vectors of ``images``."""
     import pandas as pd
 
     calls: dict[tuple[str, str], list[Column]] = {}
@@ -285,7 +285,7 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
     entry, size, dtype, fast = NameParts.of(name)
     name = str(NameParts(entry, fast_resize=fast))
     words = [repr(name), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
-    known = any(task.name == column.task for task in TASKS)  # not those of somebody's own
+    known = any(task.name == column.task for task in TASKS)  # not those of a user's own backbone
     if known and (row["pooling"] == "grid" or column.task == "retrieval"):
         words.append(f"task={column.task!r}")
     if column.protocol != "standard":

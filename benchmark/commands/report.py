@@ -1,4 +1,4 @@
-"""What was measured, to look at: the command `report` and `layerboard.report`."""
+"""HTML pages and figures of the results: the command `report` and `layerboard.report`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReportRequest(Form):
-    """What to look at, and in which form."""
+    """Options of `report`: the results to show, and in which form."""
 
     output: OnePath = Option("results", "Output folder of a run, or a results repository.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the folder's suites.", usual="all, one page per suite")
@@ -30,7 +30,7 @@ class ReportRequest(Form):
     )
     site: OptionalPath = Option(None, "Also write a folder for a static host or Hugging Face Space.")
     since: Plain[str | None] = Option(
-        None, "Of a repository: day or submission since when changes are listed.", usual="the last but one"
+        None, "For a repository: day or submission since which changes are listed.", usual="the last but one"
     )
     published: Paths = Option((), PUBLISHED)
 
@@ -40,8 +40,8 @@ def report_command(request: ReportRequest) -> None:
     """Write one HTML page for each suite of an output folder: charts, filters and tables in one file.
 
     The page works offline. `--figures` also writes the charts as files for papers, `--site` a folder for a
-    static web host. Of a results repository the site has the leaderboards over all submissions, what changed
-    since an earlier one, and a page for each.
+    static web host. For a results repository, the site has the leaderboards over all submissions, the changes
+    since an earlier one, and a page for each submission.
 
     Example: `layerboard report --figures pdf`
     """
@@ -51,7 +51,7 @@ def report_command(request: ReportRequest) -> None:
 
 @report_command.python
 def report(request: ReportRequest) -> Files:
-    """``paths`` are the files that were written, pages first, ``frame`` names them.
+    """``paths`` are the written files, pages first; ``frame`` lists them.
 
     Example:
         >>> import layerboard
@@ -75,7 +75,7 @@ def report(request: ReportRequest) -> Files:
 
 
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
-    """Write the report of an output folder, and the site of the results repository that it was made of."""
+    """Write the report of an output folder, and the site if it was merged from a results repository."""
     from layerboard.benchmark.plan.facts import known_facts, with_seen
     from layerboard.leaderboards.literature import all_published, read_published
     from layerboard.leaderboards.report.content import report_of
@@ -110,7 +110,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
 
 
 def _pictured(board: "Board", output: Path) -> "list[PageSection]":
-    """The sections with pictures of images: what backbones fail at, and the audit of the folder."""
+    """The sections with thumbnails: failures of backbones, and the audit of the folder."""
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.gallery.section import example_sections
 

@@ -1,4 +1,4 @@
-"""What was measured beside what is published: the command `reproduce`."""
+"""The command `reproduce`: compares measured scores with published ones."""
 
 import fnmatch
 import json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReproduceRequest(Form):
-    """Which published numbers to compare with."""
+    """Options of `reproduce`: the published numbers to compare with."""
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*') to show.", also="-b", usual="all")
@@ -31,8 +31,8 @@ class ReproduceRequest(Form):
 def reproduce_command(request: ReproduceRequest) -> int:
     """Compare measured scores with published ones.
 
-    A published score agrees if it lies within the 95 % interval of the measured one. Exit code 1 if one does
-    not.
+    A published score agrees if it lies within the 95 % interval of the measured one. The exit code is 1 if a
+    score does not agree.
 
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
@@ -54,7 +54,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     else:
         rows = frame if request.all else frame[~frame["verdict"].isin(NOT_MEASURED)]
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
-        say(text or "No published number is of what was run; --all lists them.")
+        say(text or "No published number matches the run; --all lists them.")
         for sentence in disputed:
             say(f"{sentence}\n")
     summary = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items() if number)
@@ -63,7 +63,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
 
 def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tuple[Published, ...]":
-    """The published numbers that were asked for; InputError for a name of none, and where nothing is left."""
+    """The published numbers that were asked for; raises InputError for unknown names, or if none is left."""
     chosen = tuple(published)
     for what, names in (("backbone", request.backbones), ("task", request.tasks), ("source", request.source)):
         fits = fnmatch.fnmatchcase if what == "backbone" else operator.eq

@@ -1,4 +1,4 @@
-"""What the functions of ``benchmark`` give: a table that shows itself, with the numbers behind it."""
+"""Results of public functions: a table that displays itself, with the numbers behind it."""
 
 import re
 import shutil
@@ -16,15 +16,16 @@ from layerboard.zoo.errors import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS = 40  # rows that a result shows of itself; ``frame`` has all
+MOST_ROWS = 40  # rows that a displayed result shows; ``frame`` has all
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result:
-    """A table with what it says: shown as text in a terminal and as a table in a notebook.
+    """A table with notes, shown as text in a terminal and as an HTML table in a notebook.
 
-    Under the ``title`` stands ``table``, as texts, or the ``frame`` of all numbers where it is None; then
-    ``notes``, a sentence each: how to read it, and what is missing. ``parts`` are further tables below.
+    The ``title`` is followed by ``table``, whose cells are texts, or by ``frame``, with all numbers, if
+    ``table`` is None; then by ``notes``, one sentence each: how to read it, and what is missing. ``parts``
+    are further tables below.
     """
 
     title: str
@@ -37,7 +38,7 @@ class Result:
         return self.text(MOST_ROWS)
 
     def text(self, most: int | None = None) -> str:
-        """Title, table and notes, with all rows or the first ones."""
+        """Title, table and notes, with all rows or the first ``most``."""
         from tabulate import tabulate
 
         rows, rest = self._shown(most)
@@ -63,14 +64,15 @@ class Result:
 
 
 def table_text(table: "pd.DataFrame") -> str:
-    """A table of texts for a terminal, as `rows_text` lays it out."""
+    """A table of texts for a terminal, laid out by `rows_text`."""
     return rows_text([*map(str, table)], table.itertuples(index=False, name=None))
 
 
 def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table for a terminal; where it is too wide, its widest columns are wrapped between words.
+    """A table for a terminal; if it is too wide, its widest columns are wrapped between words.
 
-    What is too wide even so goes on below, beside the first column. Numbers stay with their margins of error.
+    If it is still too wide, the remaining columns follow below, beside the first column again. A number and
+    its margin of error are never separated.
     """
     cells = [[f"{title}  " for title in head], *([*map(str, row)] for row in rows)]
     columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*cells, strict=True)]
@@ -90,7 +92,7 @@ _UNBROKEN = re.compile(r"(?<=\d) (±|to) (?=[-\d])")
 
 
 def _drawn(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
-    """Columns as a table that is no wider than the screen where their least widths allow it."""
+    """Columns as a table that is no wider than the screen if their minimum widths allow it."""
     widths = [max(map(len, column)) for column in columns]
     while sum(widths) + 2 * len(widths) - 2 > screen() and widths != least:
         spare = [width - limit for width, limit in zip(widths, least, strict=True)]
@@ -104,26 +106,26 @@ def _drawn(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
 
 
 def screen() -> int:
-    """How many characters a line of the terminal has; without one there is no limit."""
+    """Width of the terminal in characters; unlimited without a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
 def wrapped(text: str, width: int = 0) -> str:
-    """A text in lines of so many characters, or as wide as the terminal, broken between words."""
+    """A text wrapped between words to ``width`` characters, or to the width of the terminal for 0."""
     width = width or screen()
     return text if len(text) <= width else fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Files(Result):
-    """Files that were written, and what went wrong, a sentence each; the rest is there."""
+    """Written files, and what went wrong, one sentence each; everything else was written."""
 
     paths: tuple[Path, ...] = ()
     failures: tuple[str, ...] = ()
 
 
 def files_of(paths: Sequence[Path], purpose: str) -> Files:
-    """The result of a function that writes files, whose frame names them."""
+    """The result of a function that writes files; its frame lists them."""
     import pandas as pd
 
     frame = pd.DataFrame({"path": [str(path) for path in paths]})

@@ -1,4 +1,4 @@
-"""Backbones through tasks: the command `run`, `layerboard.run` and `layerboard.forecast`."""
+"""Run backbones on tasks: the command `run`, `layerboard.run` and `layerboard.forecast`."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from layerboard.benchmark.api import RunSummary
     from layerboard.benchmark.jobs.forecast import Forecast
 
-OF_THE_COMMAND = ("plan", "json")  # options that no call from Python has
-MOST_NAMED = 5  # images that could not be read and are named one by one
+OF_THE_COMMAND = ("plan", "json")  # options that the Python function lacks
+MOST_NAMED = 5  # unreadable images that are named one by one
 
 
 class RunForm(Request):
-    """Options of a run, whether it is only planned, and whether a call from Python shows how far it is."""
+    """Options of a run, with those that only plan it and that show its progress."""
 
     plan: Plain[bool] = Option(
         False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
     )
     progress: Plain[bool | None] = Option(
-        None, "Show progress; of the Python call alone.", usual="in a notebook or a terminal"
+        None, "Show progress (Python only).", usual="in a notebook or a terminal"
     )
     json: Plain[bool] = Option(False, "With --plan: print JSON.")
 
@@ -41,10 +41,10 @@ class RunForm(Request):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RunResult(Result):
-    """What came of a run; it shows the answer to each task, its frame has every number."""
+    """Result of a run: displayed, it shows the best of each task; ``frame`` has every number."""
 
-    best: "pd.DataFrame"  # the answers, as `layerboard.best` gives them
-    failures: tuple[str, ...] = ()  # what went wrong, a sentence each; the rest is done and kept
+    best: "pd.DataFrame"  # the best of each task, as from `layerboard.best`
+    failures: tuple[str, ...] = ()  # what went wrong, one sentence each; everything else is done and kept
     pages: tuple[Path, ...] = ()  # that were written
 
 
@@ -72,7 +72,7 @@ def run_command(given: RunForm) -> int:
     if given.plan:
         _plan(given)
         return 0
-    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import carry_out
 
         summary = carry_out(request, report)
@@ -129,14 +129,14 @@ def _short(path: Path) -> Path:
 
 @called_with(RunForm, without=OF_THE_COMMAND)
 def run(call: RunForm) -> RunResult:
-    """Run backbones through tasks and give the best of each task, and the records of the folder's suite.
+    """Run backbones on tasks; returns the best of each task, and the records of the suite in the folder.
 
-    Does what ``layerboard run`` does, with the same options. Work that is done already is not done
-    again. Without options: the mini suite, offline, in two to four minutes.
+    Does what ``layerboard run`` does, with the same options. Finished work is not repeated. Without
+    options: the mini suite, offline, in two to four minutes.
 
-    The result shows the answers, which ``best`` has; ``frame`` has one row a number, with the columns of
-    ``leaderboards.records.record.Record``; ``pages`` are the pages. Failures of single backbones or tasks do
-    not raise; they are sentences in ``failures``.
+    The result displays the best of each task, which is ``best``; ``frame`` has one row per number, with the
+    columns of ``leaderboards.records.record.Record``; ``pages`` are the written pages. Failures of single
+    backbones or tasks do not raise; they are sentences in ``failures``.
 
     Example:
         >>> import layerboard
@@ -170,12 +170,12 @@ def run(call: RunForm) -> RunResult:
 
 @called_with(RunForm, without=OF_THE_COMMAND)
 def forecast(call: RunForm) -> Result:
-    """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
+    """Estimate the images, forward passes, time, disk and memory of a run on this machine; stores nothing.
 
-    Does what ``layerboard run --plan`` does: shows some images to the backbones with most to do, as
-    the run would, for at most a tenth of what it expects. What is stored already is not counted. ``frame``
-    has one row a step: backbone, what, source, images through the backbone, seconds, and bytes that it leaves
-    on the disk; ``notes`` sum them up.
+    Does what ``layerboard run --plan`` does: it shows some images to the backbones with most work, as the run
+    would, for at most a tenth of the expected time. What is stored already is not counted. ``frame`` has one
+    row per step: backbone, what, source, images through the backbone, seconds, and bytes that stay on disk;
+    ``notes`` sum them up.
 
     Example:
         >>> import layerboard
@@ -190,7 +190,7 @@ def forecast(call: RunForm) -> Result:
 
 
 def _planned(foreseen: "Forecast") -> Result:
-    """One row a step; as texts one row a backbone, and one for what all do together."""
+    """A frame with one row per step, and a table with one row per backbone and one for joint steps."""
     import pandas as pd
 
     frame = pd.DataFrame([asdict(step) for step in foreseen.steps])

@@ -1,6 +1,6 @@
-"""Scorers on their own, for features or predictions that any code has exported: the commands of `score`.
+"""The commands of `score`: scorers for features or predictions that any code has exported.
 
-Numbers that decide a score have no default here: where none is given, the protocol's counts.
+Numbers that change a score have no default here; where one is not given, that of the protocol is used.
 """
 
 from importlib import import_module
@@ -21,23 +21,23 @@ from layerboard.zoo.errors import InputError
 if TYPE_CHECKING:
     from layerboard.benchmark.scores.exported.report import ScoreReport
 
-OF_PROTOCOL = "the standard protocol's"  # a default that is a protocol's number, which only a run reads
-WIDEST = 10_000  # characters of a line of a table
+OF_PROTOCOL = "the standard protocol's"  # read only when a scorer runs
+WIDEST = 10_000  # characters per line of a table
 
 
 class ScoreRequest(Form):
-    """What is scored, and how: a form, whose docstring is the help of its command."""
+    """What to score, and how: a form whose docstring is the help of its command."""
 
     home: ClassVar[str] = ""  # module of `benchmark.scores.exported`; "": of the command's name
     json: Plain[bool] = Option(False, "Print JSON: scores, parameters and details.")
 
     @classmethod
     def command(cls) -> str:
-        """The scorer's name: that of its command, and of its function, which takes all options in order."""
+        """Name of the scorer, its command and its function, which takes all options in order."""
         return cls.__name__.removesuffix("Request").lower()
 
     def report(self) -> "ScoreReport":
-        """The scores; raises InputError."""
+        """The scores; raises InputError for wrong input."""
         module = import_module(f"layerboard.benchmark.scores.exported.{self.home or self.command()}")
         score = getattr(module, f"score_{self.command()}")
         report: ScoreReport = score(*(value for name, value in vars(self).items() if name != "json"))
@@ -45,7 +45,7 @@ class ScoreRequest(Form):
 
 
 class LabelledRequest(ScoreRequest):
-    """Features of items with a class."""
+    """Features of items that have a class each."""
 
     home = "classification"
     features: OnePath = Option(
@@ -66,7 +66,7 @@ class KnnRequest(LabelledRequest):
 
 
 class FewShotRequest(LabelledRequest):
-    """Top-1 accuracy of a closed-form linear probe on a few items per class, mean of three draws.
+    """Top-1 accuracy of a closed-form linear probe on a few items per class, averaged over three draws.
 
     Example: `layerboard score fewshot --features F.npz --shots 1 5 10`
     """
@@ -86,26 +86,26 @@ class LinearRequest(LabelledRequest):
 
 
 class RetrievalRequest(ScoreRequest):
-    """Retrieval scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth.
+    """Retrieval: mAP and mP@1, 5, 10 for Easy, Medium and Hard; rows are in the order of the ground truth.
 
     Example: `layerboard score retrieval --features F.npz --ground-truth gnd_roxford5k.pkl`
     """
 
-    ground_truth: OnePath = Option(..., "gnd_roxford5k.pkl, or one like it.", positional=False)
-    features: OptionalPath = Option(None, "An .npz with database and queries, compared by cosine.")
+    ground_truth: OnePath = Option(..., "gnd_roxford5k.pkl, or a file like it.", positional=False)
+    features: OptionalPath = Option(None, "An .npz with database and queries, compared by cosine similarity.")
     similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
 
 
 class InstancesRequest(ScoreRequest):
-    """Recall at 1, 5 and 10, mAP and R-precision of images of one group, and thresholds of their cosine.
+    """Instance retrieval: recall at 1, 5 and 10, mAP, R-precision, and thresholds of the cosine similarity.
 
     Example: `layerboard score instances --features F.npz`
     """
 
     features: OnePath = Option(
         ...,
-        "An .npz with features and groups (whole numbers or text), and roles (query, database, distractor or "
-        "nothing for both) where not every image is a query.",
+        "An .npz with features and groups (whole numbers or text); if not every image is a query, also roles "
+        "(query, database, distractor, or empty for both query and database).",
         positional=False,
     )
 
@@ -128,10 +128,10 @@ class SpairRequest(ScoreRequest):
 
     dataset: OnePath = Option(..., "SPair-71k root (PairAnnotation, JPEGImages).", positional=False)
     features: OptionalPath = Option(
-        None, "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view."
+        None, "Folder of [<category>/]<image>.npy, each a grid [side side dim] of the letterboxed image."
     )
     predictions: OptionalPath = Option(
-        None, "Instead: a .json of [x, y] in target image pixels for each keypoint of each pair file."
+        None, "Instead: a .json: for each keypoint of each pair file [x, y] in pixels of the target image."
     )
     protocol: Plain[str] = Option(
         "standard",
@@ -145,7 +145,7 @@ class SpairRequest(ScoreRequest):
 
 
 class SegmentRequest(ScoreRequest):
-    """Mean IoU of k-NN segmentation by labelled patches, or of predicted masks.
+    """Mean IoU of k-NN segmentation from labelled patches, or of predicted masks.
 
     Example: `layerboard score segment --features F.npz`
     """
@@ -155,15 +155,20 @@ class SegmentRequest(ScoreRequest):
     )
     predictions: OptionalPath = Option(None, "Instead: a folder of <image>.png, pixel values are classes.")
     ground_truth: OptionalPath = Option(None, "With --predictions: a folder of masks of the same names.")
-    classes: Plain[int | None] = Option(None, "Number of classes.", least=1, usual="as the masks hold")
+    classes: Plain[int | None] = Option(
+        None, "Number of classes.", least=1, usual="as many as the masks have"
+    )
     ignore: Wholes = Option((), "Labels of pixels to ignore.", usual="255")
     k: Plain[int | None] = Option(None, "Number of nearest patches that vote.", least=1, usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
         None, "T of the vote exp(cosine / T).", parsers.positive, usual=OF_PROTOCOL
     )
-    memory: Plain[int | None] = Option(None, "Training patches to keep at most.", least=1, usual=OF_PROTOCOL)
+    memory: Plain[int | None] = Option(
+        None, "Maximum number of training patches.", least=1, usual=OF_PROTOCOL
+    )
     protocol: Plain[Literal["standard", "hummingbird", "capi"]] = Option(
-        "standard", "hummingbird: 255 is background, classes are renamed; capi: every pixel of a patch votes."
+        "standard",
+        "hummingbird: 255 is background, classes are renumbered; capi: all pixels of patches vote.",
     )
 
     def report(self) -> "ScoreReport":
@@ -212,19 +217,19 @@ class CkaRequest(ScoreRequest):
 
 
 class RegressRequest(ScoreRequest):
-    """R2, Spearman's rho and mean absolute error of numbers predicted by ridge regression, in folds.
+    """R2, Spearman's rho and mean absolute error of ridge regression, with cross-validation.
 
     Example: `layerboard score regress --features F.npz`
     """
 
     home = "targets"
     features: OnePath = Option(
-        ..., "An .npz with features and targets, perhaps with names, folds and groups.", positional=False
+        ..., "An .npz with features and targets, optionally names, folds and groups.", positional=False
     )
 
 
 class MultilabelRequest(RegressRequest):
-    """Macro average precision and AUROC of several labels an item, by ridge regression and neighbours.
+    """Macro average precision and AUROC of multi-label ridge regression and nearest neighbours.
 
     Example: `layerboard score multilabel --features F.npz`
     """
@@ -252,7 +257,7 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
 
 
 def _number(value: float, scale: str) -> str:
-    """A number with the places that it needs: a cosine needs more than a percent."""
+    """A number with the decimals that it needs: a cosine needs more than a percentage."""
     places = 4 if scale != "percent" else 3 if abs(value) < 1 else 2
     return f"{value:.{places}f}"
 

@@ -1,4 +1,4 @@
-"""What a run found, again: the command `show`, `layerboard.best` and `layerboard.show`."""
+"""The best of each task in an output folder: the command `show`, `layerboard.best`, `layerboard.show`."""
 
 import sys
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of these tasks."
-WORST = 5  # rows that are shown of each table of failures
+WORST = 5  # rows shown of each table of failures
 
 
 class ShowRequest(Form):
-    """Which answers to show."""
+    """Options of `show`: the suites and tasks."""
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the suites in the folder.", usual="all of them")
     tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
     failures: Plain[bool] = Option(
-        False, "Also show classes, confusions and pictures that the best backbone fails at."
+        False, "Also show the classes, confusions and images that the best backbone gets wrong."
     )
     json: Plain[bool] = Option(False, "Print JSON.")
 
@@ -34,10 +34,12 @@ class ShowRequest(Form):
 def show_command(request: ShowRequest) -> None:
     """Show the best backbone, layer and vectors of each task, how sure that is, and what it costs.
 
-    The table that a run ends with, read from its output folder; neither backbones nor data are needed.
+    This is the table that a run ends with, read from its output folder; neither backbones nor data are
+    needed.
 
-    With `--failures`, for tasks of which the run kept examples, the lowest accuracies by class, the commonest
-    confusions, and the files that the best backbone misses and another does not; `--json` has all of them.
+    With `--failures`, it also shows, for tasks with saved examples, the classes of lowest accuracy, the most
+    frequent confusions, and the files that the best backbone gets wrong and another gets right; `--json` has
+    all of them.
 
     Example: `layerboard show --tasks knn davis`
     """
@@ -56,7 +58,7 @@ def _content(request: ShowRequest, suite: str, answers: Result) -> dict[str, obj
 
 @show_command.python
 def show(request: ShowRequest) -> None:
-    """It is printed as at the end of a run.
+    """Prints the table as at the end of a run.
 
     Example:
         >>> import layerboard
@@ -72,10 +74,10 @@ def show(request: ShowRequest) -> None:
 
 @show_command.python
 def best(request: ShowRequest) -> Result:
-    """``frame`` has one row a task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
+    """``frame`` has one row per task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
 
-    They follow ``suite``: scores in percent with 95 % intervals, the honest score, and what the data cannot
-    tell from the best (``rivals``, ``layers``). Failures are ``parts``, whose frames have all rows.
+    After ``suite`` come scores in percent with 95 % intervals, the honest score, and what is statistically
+    tied with the best (``rivals``, ``layers``). Failures are ``parts``, whose frames have all rows.
 
     Example:
         >>> import layerboard
@@ -99,7 +101,7 @@ def best(request: ShowRequest) -> Result:
 
 
 def _answered(request: ShowRequest) -> dict[str, Result]:
-    """The answers of each suite that has some; InputError where none has."""
+    """The best of each task by suite; raises InputError if there is none."""
     records = records_of(request.output)
     boards = boards_of(records, request.output, request.suite)
     require_known("task", request.tasks, sorted(set(records["task"])))
@@ -116,7 +118,7 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
 
 
 def _with_failures(answers: Result, board: "Board", request: ShowRequest) -> Result:
-    """Answers with what the best backbone of each task fails at: tables of the first rows, frames of all."""
+    """Answers with the failures of the best backbone of each task; frames have all rows, tables the first."""
     from layerboard.leaderboards.report.gallery.failures import failure_frames
 
     if request.tasks:
@@ -132,9 +134,9 @@ def _with_failures(answers: Result, board: "Board", request: ShowRequest) -> Res
 
 
 def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
-    """For each task of a suite, or each of some, the best backbone and layer; no rows where no score is.
+    """The best backbone and layer for each task of a suite, or for the given tasks; no rows without scores.
 
-    Where costs alone were measured, or are asked for, what each backbone costs as a whole.
+    If only costs were measured or asked for, it has the cost of each whole backbone instead.
     """
     from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of, unscored
     from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances, find_device

@@ -1,4 +1,4 @@
-"""Results as a submission to a results repository: the command `submit` and `layerboard.submit`."""
+"""Submit results to a results repository: the command `submit` and `layerboard.submit`."""
 
 from dataclasses import KW_ONLY, replace
 from typing import Literal
@@ -12,23 +12,23 @@ Claim = Literal["submitted", "authors"]
 
 
 class SubmitRequest(Form, kw_only=False):
-    """Which results go into which results repository."""
+    """Options of `submit`: the results, and the results repository."""
 
     folder: OnePath = Option(..., "Output folder of a run.")
     _: KW_ONLY
     to: OnePath = Option("results-repository", "Folder of the results repository, such as your clone of it.")
-    name: Plain[str | None] = Option(None, "Name of the submission's folder.", usual="its last day")
-    claim: Plain[Claim] = Option("submitted", "Who sends it: authors of all of its backbones, or others.")
-    replaces: Plain[str | None] = Option(None, "Earlier submission that it corrects and that counts no more.")
-    partial: Plain[bool] = Option(False, "Take results on a part of a dataset, too; they are marked.")
+    name: Plain[str | None] = Option(None, "Name of the submission's folder.", usual="day of its last result")
+    claim: Plain[Claim] = Option("submitted", "Who submits: the authors of all its backbones, or others.")
+    replaces: Plain[str | None] = Option(None, "Earlier submission that this one corrects and replaces.")
+    partial: Plain[bool] = Option(False, "Include results on a part of a dataset; they are marked.")
 
 
 @command("submit", SubmitRequest)
 def submit_command(request: SubmitRequest) -> None:
     """Check an output folder, leave out what is private, and write it as a submission.
 
-    Records, items and arrays are checked and copied; pictures of images are left out, paths become names.
-    Prints the text of the pull request.
+    Records, items and arrays are checked and copied; thumbnails are left out, and paths are reduced to names.
+    The text of the pull request is printed.
 
     Example: `layerboard submit results --to results-repository`
     """
@@ -38,7 +38,7 @@ def submit_command(request: SubmitRequest) -> None:
 
 @submit_command.python
 def submit(request: SubmitRequest) -> Files:
-    """``paths`` begin with the manifest, whose folder is the submission; ``notes`` are the pull request.
+    """``paths`` begin with the manifest, in the submission's folder; ``notes`` are the pull request's text.
 
     Example:
         >>> import layerboard

@@ -1,4 +1,4 @@
-"""Whether a submission's numbers are what its items say: the command `verify` and `layerboard.verify`."""
+"""Recompute the numbers of a submission from its items: the command `verify` and `layerboard.verify`."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.leaderboards.merge import StoredResult
 
-SHARE = 0.1  # of the results that are measured again
+SHARE = 0.1  # share of the results that are measured again
 
 
 class VerifyRequest(Form, kw_only=False):
-    """Which submission to check, and with what to measure some of it again."""
+    """Options of `verify`: the submission, and the data and backbones to measure some of it again."""
 
     folder: OnePath = Option(..., "Folder of a submission.")
     _: KW_ONLY
-    again: Plain[bool] = Option(False, "Measure a drawn tenth again: of the mini suite, or on --data.")
-    data: OptionalPath = Option(None, f"{DATA} With it, a drawn tenth is measured again.")
+    again: Plain[bool] = Option(False, "Measure a random tenth again: of the mini suite, or on --data.")
+    data: OptionalPath = Option(None, f"{DATA} With it, a random tenth is measured again.")
     backbones: Option[Backbones, tuple[str, ...]] = Option(
-        (), "Directories or objects of backbones that the registry lacks.", parsers.backbones, also="-b"
+        (), "Directories or objects of backbones that are not in the registry.", parsers.backbones, also="-b"
     )
     mark: Plain[bool] = Option(
-        False, "If measured again without a problem, say so in the repository: verified/NAME.json."
+        False, "If the repetition finds no problem, record that in the repository: verified/NAME.json."
     )
     seed: Plain[int | None] = Option(None, "Seed of the draw.", least=0, usual="another one each time")
     cache: Cache = cache_option("Folder of features and rendered data.")
@@ -42,10 +42,10 @@ class VerifyRequest(Form, kw_only=False):
 
 @command("verify", VerifyRequest)
 def verify_command(request: VerifyRequest) -> int:
-    """Check a submission: its files, and every score, interval and choice from its items.
+    """Check a submission: its files, and every score, interval and choice recomputed from its items.
 
     With `--again` or `--data`, a tenth of the results, drawn at random, is measured again on this machine.
-    Exit code 1 where something is not as it says.
+    The exit code is 1 if something differs from what the submission says.
 
     Example: `layerboard verify results-repository/submissions/mini --again`
     """
@@ -57,7 +57,7 @@ def verify_command(request: VerifyRequest) -> int:
 
 @verify_command.python
 def verify(request: VerifyRequest) -> Result:
-    """``frame`` has one row for each problem, none where all is as it says; ``notes`` say what was checked.
+    """``frame`` has one row per problem, and none if all is well; ``notes`` say what was checked.
 
     Example:
         >>> import layerboard
@@ -102,7 +102,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
 
 def _other_weights(weights: Mapping[str, str]) -> list[str]:
-    """Sentences for backbones whose weights are not those of the registry, if it says them."""
+    """One sentence for each backbone whose weights differ from those that the registry pins."""
     from layerboard.zoo.load.backbone import locate
     from layerboard.zoo.registry import all_specs
     from layerboard.zoo.spec import entry_name
@@ -121,7 +121,7 @@ def _other_weights(weights: Mapping[str, str]) -> list[str]:
 def _drawn(
     results: "Sequence[StoredResult]", request: VerifyRequest, seed: int
 ) -> tuple["list[StoredResult]", list[str]]:
-    """A tenth of the results, among those that can be measured again here, and why others cannot."""
+    """A tenth of the results that can be measured again here, and why the others cannot."""
     known = [result for result in results if _suite_of(result, request)]
     drawn: list[StoredResult] = []
     reasons: list[str] = []
@@ -136,9 +136,9 @@ def _drawn(
 
 
 def _absence(result: "StoredResult", request: VerifyRequest) -> str:
-    """What this machine lacks to measure a result again, as a phrase; "" where it lacks nothing.
+    """What this machine lacks to measure a result again, as a phrase; "" if it lacks nothing.
 
-    Complete data are not taken on trust: where they are complete here, too, they must be the same.
+    A dataset that the submission calls complete must be the same here if it is complete here, too.
     """
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.jobs.prepare import understand
@@ -158,9 +158,9 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
 
 
 def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
-    """A suite by which this machine can measure a result again; "" where none can.
+    """Name of a suite with which this machine can measure a result again; "" if there is none.
 
-    It must be of single blocks, and name no Python object: a submission runs no code.
+    The result must be of single blocks, and name no Python object: a submission must run no code.
     """
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.registry import COST
@@ -175,7 +175,7 @@ def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
 
 
 def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Reporter") -> str:
-    """What differs where a result is measured again, as a sentence; "" where nothing does."""
+    """What differs when a result is measured again, as a sentence; "" if nothing does."""
     from layerboard.benchmark.api import carry_out
     from layerboard.leaderboards.merge import difference
     from layerboard.leaderboards.records.key import keys_of
@@ -195,7 +195,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 
 
 def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Request:
-    """What to run so that a result is measured again, among other layers perhaps."""
+    """The run that measures a result again, possibly with other layers, too."""
     from layerboard.leaderboards.submission import public_name
     from layerboard.zoo.spec import NameParts
 

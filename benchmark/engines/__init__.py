@@ -1,1 +1,1 @@
-"""Where the parts of a run are carried out, and what they tell meanwhile."""
+"""Engines, which carry out the parts of a run, and how they report progress."""

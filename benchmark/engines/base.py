@@ -1,4 +1,4 @@
-"""Engines: workers that take jobs from one queue, wherever they compute, and the one scheduler of all."""
+"""Engines, whose workers take jobs from one queue, and the scheduler that all engines share."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 Work = Callable[[Job, Reporter], Result]
 """Does a job and reports meanwhile. Each worker is sent it once and keeps it, with what it remembers."""
 
-LOSSES = 3  # a job whose worker is lost so often ends the run: it may be the reason
-PAUSE = 1.0  # seconds after which a worker without a job looks again whether all is over
+LOSSES = 3  # a job that loses its worker this often ends the run, since it may be the cause
+PAUSE = 1.0  # seconds between checks of an idle worker whether the run is over
 
 
 class WorkerDiedError(RuntimeError):
@@ -24,47 +24,47 @@ class WorkerDiedError(RuntimeError):
 
 
 class WorkerLostError(RuntimeError):
-    """A worker is gone, with what was unfinished of its job; another one may do it."""
+    """A worker was lost with the unfinished part of its job; another may redo it."""
 
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Where a worker computes."""
+    """The place where a worker computes."""
 
-    device: str = ""  # as it is called there; "": the one that its jobs name
+    device: str = ""  # name of the device there; "": the one that its jobs name
     threads: int | None = None  # its share of the processors; None: as many as its jobs name
 
 
 class JobQueue(ABC, Generic[Job, Result]):
-    """Where workers find their jobs. No two of its methods are called at the same time."""
+    """The queue from which workers take jobs. No two of its methods are called at the same time."""
 
     def open(self, slots: Sequence[WorkerSlot]) -> None:
-        """Hear where the workers are, before the first one comes."""
+        """Learn where the workers are, before the first one asks for a job."""
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many workers find something to do at the beginning."""
+        """Number of workers that find work at the start."""
 
     @property
     @abstractmethod
     def over(self) -> bool:
-        """Whether all is done."""
+        """Whether all jobs are done."""
 
     @abstractmethod
     def take(self, worker: int) -> tuple[int, Job] | None:
-        """The next job of a worker, and what tells it from all others; None where none can begin now."""
+        """The next job of a worker and its unique key; None if no job can begin now."""
 
     @abstractmethod
     def done(self, key: int, result: Result) -> None:
-        """Hear what came of a job."""
+        """Take the result of a job."""
 
     @abstractmethod
     def give_back(self, key: int) -> None:
-        """Hear that the worker of a job was lost."""
+        """Take back the job of a lost worker."""
 
     def dispatch(self, workers: "Sequence[Worker[Job, Result]]") -> None:
-        """Let workers do all jobs, and end them; what one of them raises ends all, and is raised."""
+        """Let the workers do all jobs, then end them; an error of one worker stops all, and is raised."""
         self.open([worker.slot for worker in workers])
         shared = _SharedQueue(self)
         serve = shared.serve
@@ -73,7 +73,7 @@ class JobQueue(ABC, Generic[Job, Result]):
             for thread in threads:
                 thread.start()
             with shared.changed:
-                shared.changed.wait_for(lambda: shared.over)  # here, where Ctrl-C reaches it
+                shared.changed.wait_for(lambda: shared.over)  # in the main thread, which receives Ctrl-C
         except BaseException as error:
             shared.stop(error)
         finally:
@@ -87,7 +87,7 @@ class JobQueue(ABC, Generic[Job, Result]):
 
 
 class ListQueue(JobQueue[Job, Result]):
-    """A queue of independent jobs, done in their order."""
+    """A queue of independent jobs, done in order."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = jobs
@@ -117,23 +117,23 @@ class ListQueue(JobQueue[Job, Result]):
 
 
 class Engine(ABC):
-    """Lets workers do the jobs of a queue."""
+    """Carries out the jobs of a queue."""
 
     workers = 1  # on this machine
 
     @abstractmethod
     def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
-        """Do all jobs of a queue; what fails ends it, and is raised."""
+        """Do all jobs of a queue; the first error stops it, and is raised."""
 
     def map(self, function: Work[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
-        """Results of the function on independent jobs, in the jobs' order."""
+        """Results of the function on independent jobs, in the order of the jobs."""
         queue: ListQueue[Job, Result] = ListQueue(jobs)
         self.carry_out(function, queue, report)
         return [queue.results[number] for number in range(len(jobs))]
 
 
 class LocalEngine(Engine):
-    """One job after the other in this process; the device is busy with one backbone at a time."""
+    """Runs one job after another in this process, with one backbone on the device at a time."""
 
     def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         jobs.open([WorkerSlot()])
@@ -148,20 +148,20 @@ class Worker(ABC, Generic[Job, Result]):
     slot: WorkerSlot
 
     def ready(self) -> bool:
-        """Whether it can take a job; waits a moment for that."""
+        """Whether it can take a job; waits for a moment."""
         return True
 
     @abstractmethod
     def do(self, job: Job) -> Result:
-        """The result of a job; raises WorkerLostError where the worker is gone, or another in its place."""
+        """The result of a job; raises WorkerLostError if the worker is gone or was replaced."""
 
     @abstractmethod
     def end(self) -> None:
-        """Stop at once, whatever it does."""
+        """Stop at once, whatever it is doing."""
 
 
 class _SharedQueue(Generic[Job, Result]):
-    """A queue for the threads of several workers, with its lock and the first error."""
+    """A queue shared by the threads of several workers, with its lock and the first error."""
 
     def __init__(self, queue: JobQueue[Job, Result]) -> None:
         self._queue = queue
@@ -171,17 +171,17 @@ class _SharedQueue(Generic[Job, Result]):
 
     @property
     def over(self) -> bool:
-        """Whether no job begins any more."""
+        """Whether no further job begins."""
         return self.error is not None or self._queue.over
 
     def stop(self, error: BaseException) -> None:
-        """No job begins any more."""
+        """Keep any further job from beginning."""
         with self.changed:
             self.error = self.error or error
             self.changed.notify_all()
 
     def serve(self, number: int, worker: Worker[Job, Result]) -> None:
-        """Give a worker jobs until all is over."""
+        """Give a worker jobs until no further job begins."""
         try:
             while not self.over:
                 if worker.ready():
@@ -202,7 +202,7 @@ class _SharedQueue(Generic[Job, Result]):
             if self._lost[key] == LOSSES:
                 raise WorkerDiedError(
                     f"a piece of the work lost its worker {LOSSES} times ({error}), perhaps for lack of "
-                    "memory; try a smaller --batch-size; what is finished is kept"
+                    "memory; try a smaller --batch-size; finished work is kept"
                 ) from error
             with self.changed:
                 self._queue.give_back(key)

@@ -1,4 +1,4 @@
-"""Which devices a run has, and which engine suits it, or is named by it."""
+"""Find the devices of a run, and the engine that the request names or that suits it."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ SMALL = 64  # input size in pixels up to which a backbone is too small to keep s
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name; ``auto`` is CUDA where there is one."""
+    """The device of that name; ``auto`` is CUDA if available."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -41,7 +41,7 @@ def find_device(name: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """What a device is called by its maker; of a CPU also how many threads a forward has."""
+    """Name of a device by its maker; for a CPU also the number of threads per forward pass."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     try:
@@ -56,24 +56,24 @@ def device_name(device: torch.device) -> str:
 
 
 def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
-    """The engine that a request names, a process for each of several devices, or what suits.
+    """The engine that the request names, or that suits it.
 
-    Backbones are those that have something to do, devices what `find_devices` gives of the request. Raises
-    InputError where Ray is not installed, or a network of this process is wanted in others.
+    ``backbones`` are those with work left, ``devices`` those of `find_devices`. Raises InputError if Ray is
+    not installed, or if a backbone is a network of this process and the engine uses others.
     """
     if (request.engine not in ("auto", "local") or len(devices) > 1) and (staying := _staying(backbones)):
         raise InputError(
-            f"{staying[0].name} is a network of this process and runs in no other one; leave out --engine "
+            f"{staying[0].name} is a network of this process and cannot run in another; leave out --engine "
             f"{request.engine} and --devices, or name it as a Python object (module:function)"
         )
     return cast("EngineMaker", find_object(ENGINES[request.engine]))(backbones, request, devices)
 
 
 def suited_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
-    """A process for each of several devices; processes side by side for several small backbones on a CPU.
+    """A process per device if there are several; on a CPU, parallel processes for several small backbones.
 
-    Otherwise one backbone after the other. A network that somebody gave to this process is in no other one,
-    so such a run stays in it.
+    Otherwise one backbone after another in this process. A run with a network given by ``from_module`` stays
+    in this process, since no other has it.
     """
     if len(devices) > 1:
         return process_engine(backbones, request, devices)
@@ -85,21 +85,21 @@ def suited_engine(backbones: Specs, request: Request, devices: Devices) -> Engin
 
 
 def local_engine(*_: object) -> Engine:
-    """One backbone after the other, in this process."""
+    """One backbone after another, in this process."""
     return LocalEngine()
 
 
 def process_engine(_: object, request: Request, devices: Devices) -> Engine:
-    """A process for each GPU, or for each of several devices; on one CPU as many as there are workers."""
+    """One process per GPU or per named device; on one CPU, one per worker."""
     if len(devices) == 1 and devices[0].type != "cuda":
         return ProcessEngine(request.workers, threads=1)
-    # of threads each has --workers, or its share of the processors if that is less
+    # each process has --workers threads, or its share of the processors if that is less
     share = min(request.workers, (os.cpu_count() or 1) // len(devices))
     return ProcessEngine(len(devices), max(1, share), [str(device) for device in devices])
 
 
 def ray_engine(_: object, request: Request, __: object) -> Engine:
-    """The engine of Ray, which has its own devices; raises InputError where Ray is not installed."""
+    """The engine for Ray, which has its own devices; raises InputError if Ray is not installed."""
     try:
         from layerboard.benchmark.engines.ray import RayEngine
     except ModuleNotFoundError as error:
@@ -112,14 +112,14 @@ def _staying(backbones: Specs) -> list[BackboneSpec]:
 
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
-    """The devices that a request names, the first also for what is done once for all; raises InputError."""
+    """The devices that a request names; work done once for all uses the first. Raises InputError."""
     engine, names = request.engine, request.devices
     if request.address and engine != "ray":
         raise InputError("--address is that of a Ray cluster; give --engine ray, too, or leave it out")
     if engine == "ray":
         if names:
             raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
-        ray_engine((), request, ())  # fails early where it is not installed
+        ray_engine((), request, ())  # fails early if Ray is not installed
         return (find_device("cpu" if request.device == "cpu" else "auto"),)
     if not names:
         return (find_device(request.device),)

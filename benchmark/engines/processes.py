@@ -1,4 +1,4 @@
-"""Jobs side by side in processes of this machine."""
+"""Jobs in parallel processes on this machine."""
 
 import multiprocessing
 import os
@@ -31,18 +31,18 @@ from layerboard.zoo.errors import InputError
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
-LISTEN = 0.05  # seconds after which a listener looks whether all is over, if nothing is said
+LISTEN = 0.05  # seconds between checks of a silent listener whether the run is over
 
-_function: list[Callable[[Any], Any]] = []  # of a process that was started: what it makes of a job
+_function: list[Callable[[Any], Any]] = []  # in a worker process: the function that it applies to jobs
 
 
 class ProcessEngine(Engine):
-    """Jobs side by side in processes that share the processors evenly, or have a device each.
+    """Runs jobs in parallel processes that share the processors evenly, or have a device each.
 
-    Small backbones on a CPU gain from it: most of their time is spent between matrix products that are too
-    small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and end with
-    this one, however it ends. Each has so many threads of torch, which for None is not imported, and one of
-    the devices, or without any those that its jobs say.
+    Small backbones on a CPU gain from it, because most of their time is spent between matrix products that
+    are too small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and
+    end with this one, however it ends. Each has the given number of threads of torch (None: torch is not
+    imported), and one of the devices; without devices, jobs name their own.
     """
 
     def __init__(self, processes: int, threads: int | None, devices: Sequence[str] = ()) -> None:
@@ -52,8 +52,8 @@ class ProcessEngine(Engine):
         self.workers = len(self._slots)
 
     def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
-        # this process only reads: a writer's thread of its own would let go of the queue's semaphores at some
-        # time, and where the script ends at that moment, that looks like a leak of them
+        # This process only reads. A writer thread of its own would release the semaphores of the queue at an
+        # unknown time; if the script ends at that moment, that looks like a leak of them.
         try:
             queue: Queue[Message] = _CONTEXT.Queue()
         except OSError as error:
@@ -65,7 +65,7 @@ class ProcessEngine(Engine):
         relay = threading.Thread(target=_relay, args=(queue, over, report), daemon=True)
         relay.start()
         start = queue, self._threads, pickle.dumps(function)
-        # processes do not run the user's script, which may lack a guard, a second time
+        # keeps processes from running the user's script, which may lack a main guard, a second time
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
             try:
@@ -79,14 +79,14 @@ class ProcessEngine(Engine):
 
 
 class _Process(Worker[Job, Result]):
-    def __init__(self, slot: WorkerSlot, *start: Any) -> None:  # noqa: ANN401  # what `_started` takes
+    def __init__(self, slot: WorkerSlot, *start: Any) -> None:  # noqa: ANN401  # arguments of `_started`
         self.slot = slot
-        # the process watches one end and holds no other: when this process stops, that is closed, and by the
-        # system when it is killed. (An event would not do: setting it waits for all who wait for it, also for
-        # those killed.)
+        # The process watches one end of a pipe and holds no other: when this process stops, the other end is
+        # closed, by the system if it was killed. (An event would not do: setting it waits for all waiters,
+        # also for killed ones.)
         self._life, self._hold = _CONTEXT.Pipe(duplex=False)
         self._pool = ProcessPoolExecutor(1, _CONTEXT, _started, (self._life, *start))
-        self._pool.submit(os.getpid)  # starts it
+        self._pool.submit(os.getpid)  # starts the process
         self._busy = False
 
     def do(self, job: Job) -> Result:
@@ -96,13 +96,13 @@ class _Process(Worker[Job, Result]):
         except BrokenProcessPool as error:
             raise WorkerDiedError(
                 "a process of the run was ended from outside, perhaps for lack of memory; try "
-                "--workers 1 or a smaller --batch-size; what is finished is kept"
+                "--workers 1 or a smaller --batch-size; finished work is kept"
             ) from error
         self._busy = False
         return result
 
     def end(self) -> None:
-        """The process ends, whatever it does; one that does nothing has sent its last report before."""
+        """End the process, whatever it is doing; an idle one has sent its last report."""
         if self._busy:
             self._hold.close()
         self._pool.shutdown()
@@ -111,8 +111,8 @@ class _Process(Worker[Job, Result]):
 
 
 def _started(life: Connection, queue: "Queue[Message]", threads: int | None, function: bytes) -> None:
-    """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
+    """Set up a process: its share of the processors, its reports, and its end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent stops them
 
     def watch() -> None:
         with suppress(EOFError, OSError):
@@ -129,12 +129,12 @@ def _started(life: Connection, queue: "Queue[Message]", threads: int | None, fun
 
 
 def _do(job: bytes) -> Any:  # noqa: ANN401  # what the function gives
-    # a job that cannot be read here raises, where the pool itself would only break
+    # a job that cannot be unpickled raises here; in the pool, it would only break the pool
     return _function[0](pickle.loads(job))  # noqa: S301  # the parent's
 
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:
-    """Do in this process what the others report, until it is over and nothing more comes."""
+    """Repeat the reports of the others in this process, until the run is over and no report is left."""
     here = Listening(report)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: bars and lines of a terminal or a notebook, from whichever process."""
+"""Progress of a run: bars and lines in a terminal or a notebook, from whichever process."""
 
 import sys
 import threading
@@ -16,17 +16,17 @@ from rich.text import Text
 
 from layerboard.zoo.errors import printable
 
-PACE_SECONDS = 600  # speed and time left are told by what was done in these, pauses for scoring among them
-LINE_SECONDS = 60  # where no bars are shown, a line says how far the outermost stage is, so often at most
+PACE_SECONDS = 600  # window for speed and time left, which includes pauses for scoring
+LINE_SECONDS = 60  # without bars, a line reports the outermost stage at most this often
 
-Advance = Callable[[float], None]  # called with how much more is done of a stage
+Advance = Callable[[float], None]  # called with the amount of further work done in a stage
 
 
 class Reporter(Protocol):
-    """Hears what a run does."""
+    """Receives the progress of a run."""
 
     def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
-        """A stage of ``total`` units."""
+        """Open a stage of ``total`` units."""
         ...
 
     def say(self, line: str) -> None:
@@ -39,9 +39,9 @@ def _ignore(told: float | str) -> None:
 
 
 class Silent:
-    """A reporter that shows no bars of its own: what several jobs do may move one that is open already.
+    """A reporter without bars of its own: what several jobs do may advance a bar that is open already.
 
-    It tells nothing, for runs from Python, unless it is given whom to tell.
+    It shows nothing, for runs from Python, unless it is given another reporter.
     """
 
     def __init__(self, advance: Advance = _ignore, say: Callable[[str], None] = _ignore) -> None:
@@ -56,7 +56,7 @@ class Silent:
 
 
 class _Counting:
-    """A reporter whose bars of one unit also move a bar over all of them."""
+    """A reporter whose bars of one unit also advance a bar for their total."""
 
     def __init__(self, report: Reporter, advance: Advance, unit: str) -> None:
         self._report, self._advance, self._unit, self.say = report, advance, unit, report.say
@@ -74,7 +74,7 @@ class _Counting:
 
 @contextmanager
 def over_all(report: Reporter, title: str, total: int, unit: str) -> Iterator[Reporter]:
-    """A reporter that also shows how much of all stages of a unit is done; where there is none, the same."""
+    """A reporter that also shows the total over all stages of a unit; the same reporter if the total is 0."""
     if not total:
         yield report
         return
@@ -89,7 +89,7 @@ class _Speed(rich.ProgressColumn):
 
 
 class PrintableConsole(Console):
-    """A console on which text, names of files among it, steers nothing: it shows only what is `printable`."""
+    """A console that shows only `printable` text, so that file names cannot control the terminal."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for each in super().render(renderable, options):
@@ -99,7 +99,7 @@ class PrintableConsole(Console):
 class Terminal:
     """Bars with units per second and time left, and lines, on standard error; several bars may be open.
 
-    Where standard error is no terminal, a file for example, there are lines only, one a minute of a long run.
+    If standard error is not a terminal, such as a file, only lines are printed, one per minute of a long run.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -120,7 +120,7 @@ class Terminal:
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A bar that goes away when the stage is over."""
+        """Show a bar that disappears at the end of the stage."""
         with self._lock:
             self._open += 1
             if self._open == 1 and self._bars:
@@ -144,7 +144,7 @@ class Terminal:
                     self._progress.stop()
 
     def _tell(self, stage: rich.TaskID) -> None:
-        """Say how far a stage is, if that was not said lately."""
+        """Print how far a stage is, unless that was printed recently."""
         with self._lock:
             if perf_counter() - self._last_line < LINE_SECONDS:
                 return
@@ -162,7 +162,7 @@ Message = tuple[str, tuple[int, int], object]  # kind, (worker, number of the ba
 
 
 class Relayed:
-    """A reporter that sends what it is told, by a worker's number, which no other sender has."""
+    """A reporter that sends its reports on, under a worker's number, which no other sender has."""
 
     _numbers = count()
 
@@ -183,7 +183,7 @@ class Relayed:
 
 
 class Listening:
-    """Does here what is reported elsewhere."""
+    """Repeats here what is reported elsewhere."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
@@ -191,7 +191,7 @@ class Listening:
         self._lock = threading.Lock()
 
     def hear(self, message: Message) -> None:
-        """Do what a message says."""
+        """Carry out one message."""
         kind, key, content = message
         with self._lock:
             if kind == "start":
@@ -205,13 +205,13 @@ class Listening:
                 self._report.say(str(content))
 
     def forget(self, worker: int) -> None:
-        """Close the bars of a worker that will not do so itself."""
+        """Close the bars of a lost worker."""
         for key in [key for key in self._bars if key[0] == worker]:
             self.hear(("stop", key, None))
 
 
-PERIOD = 0.2  # seconds between two states of the line of a notebook
-WIDEST = 100  # characters of it
+PERIOD = 0.2  # seconds between two states of the line in a notebook
+WIDEST = 100  # characters of that line
 
 
 def in_notebook() -> bool:
@@ -221,9 +221,9 @@ def in_notebook() -> bool:
 
 
 def reporter_for(progress: bool | None) -> Reporter:
-    """What tells how far a call from Python is: nothing, bars of a terminal, or a line of a notebook.
+    """The reporter for a call from Python: silent, bars in a terminal, or one line in a notebook.
 
-    Without a word on progress it is shown where a notebook or a terminal looks on.
+    For None, progress is shown in a notebook or a terminal.
     """
     if progress is False or (progress is None and not (in_notebook() or sys.stderr.isatty())):
         return Silent()
@@ -231,9 +231,9 @@ def reporter_for(progress: bool | None) -> Reporter:
 
 
 class OneLine:
-    """One line that is written over and over, of the stage that began first, and lines that stay.
+    """One line that is overwritten with the state of the oldest open stage, and lines that stay.
 
-    It needs no widget and no cursor, so it is the same in every notebook and in what is kept of it.
+    It needs no widget and no cursor, so it looks the same in every notebook and in its saved output.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -244,7 +244,7 @@ class OneLine:
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A stage; the line goes away when the last one is over."""
+        """Show a stage; the line disappears when the last stage is over."""
         done, begin = 0.0, time.monotonic()
 
         def text() -> str:

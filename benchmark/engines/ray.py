@@ -1,7 +1,7 @@
 """Jobs in actors of a Ray cluster, which decode where they compute. No other file imports Ray.
 
-A job, what is told of it and its result are small; images, features and shards never go through Ray's object
-store: actors read images and write shards in folders that all nodes share.
+Jobs, reports and results are small; images, features and shards never pass through Ray's object store: actors
+read images and write shards in folders that all nodes share.
 """
 
 import os
@@ -28,22 +28,22 @@ from layerboard.benchmark.engines.progress import Listening, Message, Relayed, R
 from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError, shortened
 
-# who talks to a cluster of this process must know it; Ray would write its own into the user's home
+# clients of a cluster of this process must know the token; Ray would write its own into the user's home
 TOKEN = secrets.token_hex(32)
 STORE_BYTES = 100 * 2**20  # Ray's object store on this machine; a run puts next to nothing there
-LONGEST_FOLDER = 30  # characters of the folder for temporary files: names of Ray's sockets still fit then
-PATIENCE = 60  # after so many pauses without an actor it is said that one is waited for
+LONGEST_FOLDER = 30  # maximum length of the path of temporary files with which Ray's socket names fit
+PATIENCE = 60  # number of pauses without an actor after which waiting is reported
 WAITING = "a worker waits for room on the Ray cluster"
-ANSWER = 10  # seconds that a cluster elsewhere has to answer; Ray would wait for two minutes
-SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # the frame by which both sides of HTTP/2 begin, empty
-ATTEMPTS = 2  # to start a cluster of this machine: a busy machine may take longer than Ray waits
+ANSWER = 10  # seconds that a remote cluster has to answer; Ray would wait for two minutes
+SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # the empty frame with which both sides of HTTP/2 begin
+ATTEMPTS = 2  # to start a cluster on this machine: a busy machine may take longer than Ray waits
 
 
 class RayEngine(base.Engine):
-    """Actors of a cluster: one for each GPU, or ``--workers`` of one processor each where it has none.
+    """Runs jobs in actors: one per GPU of the cluster, or ``--workers`` of one processor each without GPUs.
 
-    A lost actor costs what was unfinished of its piece, which another one does; a new actor takes its place
-    as soon as the cluster has room. A cluster that this process is connected to already is used as it is.
+    A lost actor costs the unfinished part of its piece, which another one does; a new actor replaces it as
+    soon as the cluster has room. A cluster that this process is connected to is used as it is.
     """
 
     def __init__(self, request: Request) -> None:
@@ -58,7 +58,7 @@ class RayEngine(base.Engine):
             jobs.dispatch([_Remote[Job, Result](*each, sent, listening) for each in slots])
 
     def _slots(self) -> list[WorkerSlot]:
-        """A slot for each GPU of the cluster, or for each worker."""
+        """One slot per GPU of the cluster, or per worker."""
         there, workers = ray.cluster_resources(), self._request.workers
         cards = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
         if cards:
@@ -69,18 +69,18 @@ class RayEngine(base.Engine):
 
 
 class _Remote(base.Worker[Job, Result]):
-    """An actor as a worker, or the one in its place."""
+    """An actor as a worker, or the actor that replaces it."""
 
     def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: Listening) -> None:
         self._number, self._function, self._listening = number, function, listening
         self.slot = slot
-        self.process = 0  # number of the actor's process, where it is
+        self.process = 0  # id of the actor's process on its machine
         self._actor: Any = None
         self._starting: Any = None
         self._failures = self._waited = 0
 
     def ready(self) -> bool:
-        """Whether the actor is there; asks for one, and waits; raises WorkerDiedError where none starts."""
+        """Whether the actor is available; requests one and waits. Raises WorkerDiedError if none starts."""
         if self._actor is None:
             cards, threads = int(self.slot.device == "cuda"), self.slot.threads
             actor = ray.remote(num_cpus=threads, num_gpus=cards, scheduling_strategy="SPREAD")(_Actor)
@@ -128,7 +128,7 @@ class _Remote(base.Worker[Job, Result]):
 
 
 class _Actor:
-    """What is on the other machine: it keeps the function, with the backbone that this has loaded."""
+    """The remote part: it keeps the function with the backbone that it has loaded."""
 
     def __init__(self, function: bytes, number: int, threads: int) -> None:
         self._sent, self._number, self._threads = function, number, threads
@@ -138,7 +138,7 @@ class _Actor:
         return os.getpid()
 
     def do(self, job: bytes) -> Iterator[list[Message]]:
-        """What is told while the job is done, as it comes; at the end its result or what it raised."""
+        """Reports while the job is done, as they come; at the end its result or the error that it raised."""
         waiting: SimpleQueue[Message] = SimpleQueue()
         threading.Thread(target=self._work, args=(job, waiting), daemon=True).start()
         messages: list[Message] = []
@@ -165,17 +165,17 @@ class _Actor:
 
 @contextmanager
 def _cluster(request: Request) -> Iterator[None]:
-    """A connection to the cluster of the request, or a cluster of this machine, which ends with it."""
+    """A connection to the cluster of the request, or to a new cluster on this machine, which ends with it."""
     if ray.is_initialized():
         yield
         return
     folder = None if request.address else _short_folder()
     environment = dict(os.environ)
-    if folder is not None:  # no statistics are sent, and the token is told to this cluster alone
+    if folder is not None:  # no usage statistics are sent, and only this cluster knows the token
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if not os.environ.get("RAY_AUTH_MODE"):
             os.environ["RAY_AUTH_TOKEN"] = TOKEN
-    # Ray ends a process on SIGTERM in its own way; commands do so in theirs
+    # Ray handles SIGTERM in its own way; commands do it in theirs
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if main else None
     try:
@@ -187,13 +187,13 @@ def _cluster(request: Request) -> Iterator[None]:
         ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        for name in [name for name in os.environ if name.startswith("RAY_")]:  # what Ray set meanwhile, too
+        for name in [name for name in os.environ if name.startswith("RAY_")]:  # also what Ray has set
             del os.environ[name]
         os.environ.update({name: value for name, value in environment.items() if name.startswith("RAY_")})
 
 
 def _connect(request: Request, folder: Path | None) -> None:
-    """Connect to the cluster, or start one; raises InputError where it is not there."""
+    """Connect to the cluster, or start one; raises InputError if it cannot be reached."""
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
     if folder is None:
         try:
@@ -216,9 +216,9 @@ def _connect(request: Request, folder: Path | None) -> None:
 
 
 def _require_http2(host: str, port: int) -> None:
-    """Raise OSError where nobody answers within `ANSWER`, or what does is no HTTP/2 server, as Ray's all are.
+    """Raise OSError unless an HTTP/2 server answers within `ANSWER` seconds, as all servers of Ray are.
 
-    Ray itself would wait for minutes. A server of a cluster with TLS is not asked.
+    Ray itself would wait for minutes. A server of a cluster with TLS is not checked.
     """
     with socket.create_connection((host, port), ANSWER) as connection:
         if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
@@ -227,19 +227,19 @@ def _require_http2(host: str, port: int) -> None:
         with suppress(OSError):
             connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS)
             head = connection.recv(len(SETTINGS))
-        if head[3:4] != SETTINGS[3:4]:  # the kind of a frame
+        if head[3:4] != SETTINGS[3:4]:  # the type of a frame
             raise OSError("what listens there is not Ray, or takes TLS alone, which needs RAY_USE_TLS=1")
 
 
 def _short_folder() -> Path:
-    """A new folder for what Ray writes, with a short name: names of its sockets have at most 107 bytes."""
+    """A new folder for Ray's files, with a short name: names of its sockets have at most 107 bytes."""
     usual = tempfile.gettempdir()
     short = usual if len(usual) <= LONGEST_FOLDER or not os.access("/tmp", os.W_OK) else "/tmp"  # noqa: S108
     return Path(tempfile.mkdtemp(prefix="lb-", dir=short))
 
 
 def _last_line(error: BaseException) -> str:
-    """The end of an error of Ray, which says most."""
+    """The last line of an error of Ray, which is the most informative."""
     text = str(getattr(error, "strerror", None) or error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return shortened(lines[-1] if lines else type(error).__name__)

@@ -1,1 +1,1 @@
-"""Passes: images through a backbone once, and what is kept of them on disk."""
+"""Passes: each image goes through a backbone once, and what tasks need of it is stored."""

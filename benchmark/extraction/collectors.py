@@ -1,4 +1,4 @@
-"""Collectors: what listens to a pass, and the arrays that each leaves behind for a shard."""
+"""Collectors: they listen to a pass, and leave arrays for each shard."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -23,37 +23,37 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View, tiles_of
 
-FAILURE = "failure"  # name of the array that stands in for a layer's measurements: why it has none, UTF-8
+FAILURE = "failure"  # array that says why a layer has no measurements, UTF-8
 
 Name = TypeVar("Name", bound=Hashable)
 
 
 class Collector(ABC):
-    """Listens to the layers of a pass, one shard after the other."""
+    """Listens to the layers of a pass, one shard after another."""
 
-    layers: frozenset[Layer]  # that it wants to see
-    whole = False  # whether it must see all images of a group at once
+    layers: frozenset[Layer]  # layers that it needs
+    whole = False  # whether it needs all images of a group at once
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:  # noqa: B027  # most need nothing
-        """Hear of a batch before its forward; may run a forward of its own, on something else."""
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:  # noqa: B027  # optional
+        """Called with a batch before its forward pass; may run a forward pass of its own on other input."""
 
     @abstractmethod
     def see(self, batch: Batch, features: Shown) -> None:
         """Take one layer of one batch; if memory runs out, nothing was taken, or another error is raised."""
 
     def again(self) -> frozenset[Layer]:
-        """Forget layers that were shown and are not used yet: smaller batches will show them again."""
+        """Forget and return layers that were shown but not used yet: smaller batches will show them again."""
         return frozenset()
 
     @abstractmethod
     def finish(self, groups: range) -> dict[str, Tensor]:
-        """Give the arrays of the shard that holds those groups, and forget them."""
+        """Return the arrays of the shard with those groups, and forget them."""
 
 
 def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
-    """Bring arrays to the host's memory, contiguous, by one copy for each device and dtype among them.
+    """Copy arrays to host memory, contiguous, with one copy for each device and dtype.
 
-    A copy of each alone would make the host wait for the device once for each.
+    Separate copies would make the host wait for the device once for each array.
     """
     there = {name: array.contiguous() for name, array in arrays.items() if array.device.type == "cpu"}
     kinds: dict[tuple[torch.device, torch.dtype], list[Name]] = {}
@@ -64,17 +64,17 @@ def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
         whole = torch.cat([arrays[name].flatten() for name in names]).cpu()
         parts = torch.split(whole, [arrays[name].numel() for name in names])
         for name, part in zip(names, parts, strict=True):
-            # each owns its memory: files are written from it, and the whole is given back
+            # each owns its memory: files are written from it, and the whole buffer is freed
             there[name] = part.view(arrays[name].shape).clone()
     return {name: there[name] for name in arrays}
 
 
 class VectorCollector(Collector):
-    """Keeps the class token and the mean of the patch tokens of every image, or what else of ``POOLINGS``.
+    """Keeps the class token and the mean of the patch tokens of every image, or other ``POOLINGS``.
 
-    Arrays are named ``cls.3`` or ``mean.final``, [images dim]; ``shown`` [images] is 0 for images that could
-    not be read, whose rows are NaN. ``patchwise`` is kept of backbones without a class token; ``width`` is
-    the most channels that it may have, those of the last stage.
+    Arrays are named ``cls.3`` or ``mean.final``, [images dim]; ``shown`` [images] is 0 for unreadable images,
+    whose rows are NaN. ``patchwise`` is kept for backbones without a class token; ``width``, the width of the
+    last stage, is the maximum number of its channels.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class VectorCollector(Collector):
 
     def see(self, batch: Batch, features: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
-        assert isinstance(features, LayerFeatures)  # it asks for no probabilities
+        assert isinstance(features, LayerFeatures)  # attention probabilities are not needed
         layer, pooled = features.layer, dict[str, Tensor]()
         if features.cls is not None and "cls" in self._poolings:
             pooled[f"cls.{layer}"] = features.cls.clone().float()
@@ -100,7 +100,7 @@ class VectorCollector(Collector):
             pooled[f"mean.{layer}"] = features.mean.float()
         if "patchwise" in self._poolings and features.cls is None:
             pooled[f"patchwise.{layer}"] = features.patchwise(self._width)
-        # a batch comes whole for some layers and in pieces for others, in one order
+        # a batch comes whole for some layers and in pieces for others, in the same order
         self._members |= dict.fromkeys(batch.members)
         for name, vectors in pooled.items():
             self._kept.setdefault(name, []).append(vectors)
@@ -120,12 +120,11 @@ class VectorCollector(Collector):
 
 
 class MeasuredCollector(Collector):
-    """Feeds a task's measurers, one for each group.
+    """Feeds the measurers of a task, one per group.
 
-    Arrays are named ``17/3/error``: group, layer, and what the measurer calls it. With some components,
-    grids lose what they say of their position, so many directions of it, or fewer where a layer has fewer:
-    what it looks like is asked of the backbone once for each size of images, by a black image of that size,
-    before the first batch of it (`tasks.metrics.spread`).
+    Arrays are named ``17/3/error``: group, layer, and the measurer's name for them. With ``components``, that
+    many positional directions (or fewer if a layer has fewer dimensions) are removed from grids. They are
+    found once per image size, by a black image of that size before its first batch (`tasks.metrics.spread`).
     """
 
     def __init__(
@@ -137,15 +136,16 @@ class MeasuredCollector(Collector):
         members = dict.fromkeys(member for layer in self._measured for member in layer.members)
         self._serves = {needed: layer for layer in members for needed in fed.feed.shown(layer)}
         self.layers, self.whole = frozenset(self._serves), fed.feed.whole
-        self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # of positions, by size of images
+        self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # positional directions by image size
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
-        self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)  # by group, why layers have none
+        # by group, why layers have no measurements
+        self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)
 
     def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
-        """Ask for the leading directions [dim components] of the tokens of a black image, orthonormal.
+        """Find the leading directions [dim components] of the tokens of a black image, orthonormal.
 
-        They are NaN where the tokens are not finite, which the layer's measurer finds then.
+        They are NaN if the tokens are not finite, which the measurer of the layer then reports.
         """
         size = tuple(pixels.shape[2:])
         if not self._components or size in self._bases:
@@ -153,19 +153,19 @@ class MeasuredCollector(Collector):
         tokens: dict[Layer, Tensor] = {}
 
         def keep(features: Shown) -> None:
-            assert isinstance(features, LayerFeatures)  # no probabilities are asked for
+            assert isinstance(features, LayerFeatures)  # attention probabilities are not needed
             tokens[features.layer] = features.grid[0].flatten(0, 1).float().clone()
 
         backbone.visit(torch.zeros((1, 3, *size), dtype=torch.uint8), keep, self.layers)
         self._bases[size] = {}
-        # the host waits here once a size, not once a layer, and finds the same directions for every device
+        # the host waits once per size, not once per layer, and finds the same directions on every device
         for layer, values in to_host(tokens).items():
             unknown = torch.full((values.shape[1], 1), torch.nan)
             basis = position_basis(values, self._components) if bool(values.isfinite().all()) else unknown
             self._bases[size][layer] = basis.to(tokens[layer].device)
 
     def see(self, batch: Batch, features: Shown) -> None:
-        """Hand a layer to the measurers of the batch's groups, once all that it is measured by was shown."""
+        """Hand a layer to the measurers of the batch's groups, once all measured with it were shown."""
         if self._components:
             assert isinstance(features, LayerFeatures)
             basis = self._bases[tuple(batch.pixels.shape[2:])][features.layer]
@@ -197,11 +197,11 @@ class MeasuredCollector(Collector):
         return arrays
 
     def _of_group(self, group: int) -> dict[str, Tensor]:
-        """What a group's measurer keeps of every layer; it leaves the device at once."""
+        """What the measurer of a group keeps of every layer; it leaves the device at once."""
         measurer, failed = self._measurer(group), self._failed[group]
         finished: dict[tuple[Layer, str], Tensor] = {}
         for layer in self._measured:
-            # layers of which one could not be measured cannot be measured together
+            # layers measured together have no result if one of them could not be measured
             if reasons := [*filter(None, map(failed.get, layer.members))]:
                 failed[layer] = reasons[0]
             else:
@@ -224,7 +224,7 @@ class MeasuredCollector(Collector):
 
     @contextmanager
     def _noting(self, group: int, layer: Layer) -> Iterator[None]:
-        """Features that cannot be measured (not finite, say) empty one layer; bad input stops the task."""
+        """Drop a layer whose features cannot be measured (such as not finite); wrong input stops the task."""
         try:
             yield
         except InputError:
@@ -234,7 +234,7 @@ class MeasuredCollector(Collector):
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            # a measurer may have taken a part of it already: it cannot be shown again
+            # a measurer may have taken a part of it: it cannot be shown again
             raise InputError(
                 f"measuring layer {layer} took more memory than there is; try a smaller --batch-size or "
                 "--input-size, fewer --workers, or another --device"
@@ -247,7 +247,7 @@ class MeasuredCollector(Collector):
         return self._measurers[group]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:
-        """Consecutive images of one group, and where they are in the batch; an image of tiles comes alone."""
+        """Consecutive images of one group, and their places in the batch; an image of tiles comes alone."""
         row, alone = 0, tiles_of(self._view) is not None
         numbered = enumerate(batch.members)
         for _, together in groupby(numbered, key=lambda pair: (pair[1].group, pair[0] if alone else 0)):

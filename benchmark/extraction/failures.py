@@ -1,4 +1,4 @@
-"""What goes wrong in a run, as values that its parts return, and how running out of memory is told."""
+"""Failures of a run as values, and the detection of errors of memory."""
 
 import errno
 import re
@@ -21,30 +21,30 @@ _SHORT = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory was short, of a processor or of a graphics card."""
-    # torch's allocator of the processor raises a plain RuntimeError; oneDNN's gives no reason
+    """Whether an error means that memory of the host or of a graphics card was exhausted."""
+    # the CPU allocator of torch raises a plain RuntimeError; oneDNN gives no reason
     short = isinstance(error, RuntimeError) and _SHORT.search(str(error).lower())
     return bool(short) or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def within_memory(device: torch.device, forward: Callable[[], Result]) -> Result | None:
-    """What a forward gives; None where memory was not enough for it."""
+    """The result of a forward pass; None if it does not fit into memory."""
     try:
         return forward()
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-    free_unused(device)  # here, not in the handler: an error keeps what its forward has allocated
+    free_unused(device)  # here, not in the handler: the error holds what its forward pass has allocated
     return None
 
 
 def free_unused(device: torch.device) -> None:
-    """Give back what a failed forward has left cached."""
+    """Release memory that a failed forward pass has left in the cache."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
-# what helps where features are scored or compared, and where images go through a backbone
+# hints for features that are scored or compared, and for forward passes
 NO_MEMORY = (
     "out of memory; what was computed before it is kept: run again with fewer --workers or --layers, a "
     "smaller --limit, or another --device"
@@ -55,17 +55,17 @@ NO_MEMORY_FORWARD = (
 
 
 class DiskFullError(InputError):
-    """No space is left where the run writes."""
+    """No space is left on the disk that the run writes to."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A backbone, one of its tasks, a comparison or a dataset that could not be finished."""
+    """The failure of a backbone, of one of its tasks, of a comparison or of a dataset."""
 
-    backbone: str  # "" where it is none's alone
-    task: str  # "" where the whole backbone failed, as the key
+    backbone: str  # "" if no single backbone failed
+    task: str  # "" if the whole backbone failed, as for the key
     message: str
-    bad_input: bool  # whether something that was given is wrong, rather than this package
+    bad_input: bool  # whether wrong input, not this package, is the cause
     key: str = ""
 
     def __str__(self) -> str:
@@ -73,13 +73,13 @@ class Failure:
 
 
 def failure(error: Exception, backbone: str, task: Task | None = None, no_memory: str = NO_MEMORY) -> Failure:
-    """The failure that an error is; a full disk is raised, since nothing after it can be kept."""
+    """The error as a failure; raises DiskFullError for a full disk, since nothing after it can be stored."""
     if isinstance(error, DiskFullError):
         raise error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         raise DiskFullError(
-            "no space is left on the disk of the cache or the output; free some and run again: what is "
-            "finished is kept"
+            "no space is left on the disk of the cache or the output; free some and run again: "
+            "finished work is kept"
         ) from error
     if is_out_of_memory(error):
         error = InputError(no_memory)
@@ -92,7 +92,7 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
 
 @contextmanager
 def noting(failures: list[Failure], backbone: str, task: Task | None = None) -> Iterator[None]:
-    """Add what goes wrong meanwhile to failures; raises DiskFullError where the disk is full."""
+    """Append errors raised in the block to failures; raises DiskFullError for a full disk."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Reading, decoding and batching of a source's images, ahead of the backbone.
+"""Reading, decoding and batching of the images of a source, ahead of the backbone.
 
 Threads decode: Pillow releases the interpreter lock for the costly part, and a forked process can hang after
 OpenMP was used.
@@ -22,15 +22,15 @@ from layerboard.zoo.errors import UnreadableImageError
 class Member:
     """One image of a batch."""
 
-    group: int  # place in the source
-    position: int  # in its group
+    group: int  # index in the source
+    position: int  # index in its group
     tiles: int
-    size: tuple[int, int]  # width and height of the view, of which the tiles are parts
+    size: tuple[int, int]  # width and height of the whole view if the image comes in tiles
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Images of one size: pixels uint8 [tiles 3 height width], tiles of one image side by side."""
+    """Images of one size: pixels uint8 [tiles 3 height width]; tiles of one image are adjacent."""
 
     pixels: Tensor
     members: tuple[Member, ...]
@@ -47,7 +47,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class ShardEnd:
-    """All images of a shard were shown."""
+    """Marks the end of a shard, after all of its images."""
 
     shard: int
 
@@ -64,11 +64,12 @@ def batches(
     *,
     pinned: bool = False,
 ) -> Iterator[Event]:
-    """Batches of the shards' images in order, the end of each shard, and the images that cannot be decoded.
+    """Batches of the images of shards in order, the end of each shard, and the images that cannot be decoded.
 
-    The source's view is scaled to the backbone. A batch has ``batch_size`` images of ``input_size`` pixels a
-    side; larger images come in smaller batches. So many ``workers`` decode. While one batch is looked at, the
-    next is put together, in ``pinned`` memory for a card, and images of two further ones are decoded.
+    The view of the source is scaled to the backbone. A batch has ``batch_size`` images of ``input_size``
+    pixels per side; larger images come in smaller batches. ``workers`` threads decode. While one batch is
+    processed, the next is assembled (for a GPU in ``pinned`` memory), and images of two further ones are
+    decoded.
     """
     events = _events(source, shards, batch_size * input_size**2, max(batch_size, workers), workers, pinned)
     with closing(events), ThreadPoolExecutor(1, thread_name_prefix="batch") as pool:
@@ -81,7 +82,7 @@ def batches(
 def _events(
     source: Source, shards: Sequence[int], pixels: int, ahead: int, workers: int, pinned: bool
 ) -> Generator[Event]:
-    """The events of `batches`, with batches of so many pixels and twice so many images ahead."""
+    """The events of `batches`, with ``pixels`` per batch, and 2 x ``ahead`` images decoded in advance."""
     places = (
         (group, position)
         for shard in shards
@@ -128,7 +129,7 @@ def _joined(images: Sequence[Batch], pinned: bool) -> Batch:
 def _rendered(
     source: Source, places: Iterator[tuple[int, int]], workers: int, ahead: int
 ) -> Iterator[Batch | Unreadable]:
-    """Batches of one image each, at most so many of them decoded ahead, and those that cannot be."""
+    """Batches of one image each, at most ``ahead`` of them decoded in advance, and undecodable images."""
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="decode") as pool:
         waiting: deque[Future[Batch | Unreadable]] = deque()
         try:

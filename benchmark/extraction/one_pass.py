@@ -1,4 +1,4 @@
-"""One pass: a backbone over a source, once, for all that want to see it, in batches that fit into memory."""
+"""One pass: each image of a source goes through a backbone once for all listeners, in batches that fit."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ from layerboard.zoo.spec import Layer
 
 @dataclass
 class Listener:
-    """A collector, and where its shards go."""
+    """A collector, and the shards that it writes."""
 
     name: str
     collector: Collector
     store: Shards
     missing: set[int]  # shards that it still needs
-    tasks: Sequence[Task] = ()  # that need what it collects
+    tasks: Sequence[Task] = ()  # tasks that need what it collects
     failure: Exception | None = None  # why it stopped listening; None while it listens
 
 
@@ -34,17 +34,17 @@ Listeners = Sequence[Listener]
 
 @dataclass(frozen=True)
 class PassResult:
-    """What one pass did, or all passes, questions and scores of backbones together."""
+    """Result of one pass, or of all passes, questions and scores of backbones together."""
 
-    images: int = 0  # that went through a backbone
-    unreadable: tuple[str, ...] = ()  # why each of the images that could not be read was left out
+    images: int = 0  # images that went through a backbone
+    unreadable: tuple[str, ...] = ()  # for each unreadable image, why it was left out
     failures: tuple[Failure, ...] = ()
-    # by name of a backbone and key of a task, why the one cannot show what the other is fed
+    # by backbone name and task key: why the backbone cannot provide what the task is fed
     refusals: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, results: "Iterable[PassResult]") -> "PassResult":
-        """Several results as one; what is said of several passes alike is said once."""
+        """Several results as one; equal messages of several passes are kept once."""
         every = [*results]
         return cls(
             sum(result.images for result in every),
@@ -59,10 +59,10 @@ def run_pass(
 ) -> PassResult:
     """Show every image of the shards that a listener misses to the backbone, once; raises InputError.
 
-    Memory is bounded by a batch of so many images of the input size, what measurers keep of their group, and
-    one shard's results. A listener that raises is left out from then on and keeps why; the others go on. A
-    batch that does not fit into memory is shown in smaller ones, down to one image. The source's view is
-    scaled to the backbone.
+    Memory is bounded by one batch at the input size, what measurers keep of their group, and the results of
+    one shard. A listener that raises is left out from then on and keeps the reason; the others go on. A batch
+    that does not fit into memory is split, down to one image. The view of the source is scaled to the
+    backbone.
     """
     spec, images, unreadable = backbone.spec, 0, []
     shards = sorted(set().union(*(each.missing for each in listeners)))
@@ -107,20 +107,20 @@ Seen = dict[str, frozenset[Layer]]  # by name of a listener, the layers of a bat
 class BatchSplitter:
     """Shows batches; one that does not fit into memory is halved, and so are those after it.
 
-    No listener sees a layer of an image twice: layers that it saw of the whole batch, before memory ran out,
-    are not shown to it again with the halves.
+    No listener sees a layer of an image twice: layers that it saw of the whole batch before memory ran out
+    are not shown again with the halves.
     """
 
     def __init__(self, backbone: Backbone, joint: bool, say: Callable[[str], None]) -> None:
         self._backbone, self._joint, self._say = backbone, joint, say
-        self._limit = inf  # pixels of a piece
+        self._limit = inf  # maximum number of pixels of a piece
         self._too_many = 0
         self._culprit: Listener | None = None  # for whom memory ran out; None: for the backbone
 
     def show(self, batch: Batch, listeners: Listeners, before: Seen | None = None) -> None:
-        """Run the backbone on a batch, and hand listeners its layers that they have not seen before.
+        """Run the backbone on a batch, and hand to listeners the layers that they have not seen.
 
-        InputError is raised where one image, or images that must be shown together, do not fit into memory.
+        Raises InputError if one image, or images that must be shown together, do not fit into memory.
         """
         pieces = list(_split(batch, self._limit))
         if len(pieces) == 1:
@@ -131,9 +131,9 @@ class BatchSplitter:
                         f"{self._backbone.spec.name}: {self._too_many} images at once do not fit into the "
                         f"memory of {self._backbone.device}; it goes on with batches of {len(batch.members)}"
                     )
-                    self._too_many = -1  # it is said once
+                    self._too_many = -1  # reported once
                 return
-            # here, not in the handler: an error keeps what its forward has allocated
+            # here, not in the handler: the error holds what its forward pass has allocated
             free_unused(self._backbone.device)
             before = seen
             if (problem := self._indivisible(batch)) is None:
@@ -148,7 +148,7 @@ class BatchSplitter:
             self.show(piece, listeners, before)
 
     def _fits(self, batch: Batch, listeners: Listeners, seen: Seen) -> bool:
-        """Show a piece to all that has not seen it; whether memory was enough. Keeps what was seen."""
+        """Show a piece to all that have not seen it, and record that; returns whether memory sufficed."""
         self._culprit, active = None, [listener for listener in listeners if listener.failure is None]
 
         def visitor(features: Shown) -> None:
@@ -173,7 +173,7 @@ class BatchSplitter:
         return False
 
     def _hand(self, listener: Listener, take: Callable[..., None], *given: object) -> None:
-        """A listener that raises listens no longer, unless smaller batches may help it."""
+        """Hand a layer to a listener; one that raises is removed, unless smaller batches may help."""
         try:
             take(*given)
         except Exception as error:
@@ -183,7 +183,7 @@ class BatchSplitter:
             listener.failure = error
 
     def _indivisible(self, batch: Batch) -> InputError | None:
-        """Why a batch that does not fit cannot be shown in smaller ones; None where it can."""
+        """Why a batch that does not fit cannot be split; None if it can."""
         count, device, name = len(batch.members), self._backbone.device, self._backbone.spec.name
         rows, _, height, width = batch.pixels.shape
         if count == 1:
@@ -204,7 +204,7 @@ def _pixels(batch: Batch) -> int:
 
 
 def _split(batch: Batch, limit: float) -> Iterator[Batch]:
-    """Consecutive images of a batch, of at most so many pixels together, at least one."""
+    """Consecutive parts of a batch with at most ``limit`` pixels each, but at least one image."""
     if _pixels(batch) <= limit:
         yield batch
         return

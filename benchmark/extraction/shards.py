@@ -1,8 +1,8 @@
-"""Shards on disk: what a pass leaves behind, written atomically and checked before it is read.
+"""Shards on disk: the results of a pass, written atomically and verified before they are read.
 
-A shard's file name carries the checksum of its bytes, so one rename makes data and checksum appear together,
-and two runs that write the same shard at the same time do each other no harm. Inside stands the name of its
-folder, which ends with the fingerprint of what it holds, and its number: it counts nowhere else.
+The file name of a shard carries the checksum of its bytes, so one rename makes data and checksum appear
+together, and two runs that write the same shard at the same time do no harm. The file contains its number and
+the name of its folder, which ends with the fingerprint of the contents: it is valid nowhere else.
 """
 
 import re
@@ -25,7 +25,7 @@ from layerboard.tasks.stored import LayerMeasurements
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.spec import Layer
 
-_NAME = re.compile(r"(\d{6})\.([0-9a-f]{8})\.safetensors")  # number and checksum; other files are not ours
+_NAME = re.compile(r"(\d{6})\.([0-9a-f]{8})\.safetensors")  # number and checksum; other files are ignored
 
 # size and time of files that this process has written or checked: their bytes are read once
 _INTACT: dict[Path, tuple[int, int]] = {}
@@ -47,7 +47,7 @@ class Shards:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Shards that are not there, in order."""
+        """Missing shards, in order."""
         return tuple(index for index in range(self.count) if index not in self._known)
 
     def write(self, index: int, arrays: Mapping[str, Tensor]) -> None:
@@ -59,16 +59,16 @@ class Shards:
         self._known[index] = path
 
     def names(self, index: int) -> tuple[str, ...]:
-        """Names of a shard's arrays."""
+        """Names of the arrays of a shard."""
         with safe_open(self._known[index], framework="numpy") as file:
             return tuple(file.keys())
 
     def read(self, index: int, name: str) -> NDArray[np.generic]:
-        """One array of a shard; raises KeyError if it is not there."""
+        """One array of a shard; raises KeyError if it is missing."""
         return self.arrays(index, [name])[name]
 
     def arrays(self, index: int, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
-        """Some or all arrays of a shard by one opening, which takes longest; raises KeyError."""
+        """Some or all arrays of a shard, opened once, since opening is slowest; raises KeyError."""
         arrays: dict[str, NDArray[np.generic]] = {}
         with safe_open(self._known[index], framework="numpy") as file:
             for name in file.keys() if names is None else names:
@@ -80,14 +80,14 @@ class Shards:
 
 
 class VectorReader:
-    """Vectors of a source from its shards, which are all there."""
+    """Vectors of a source from its shards, which must all exist."""
 
     def __init__(self, source: Source, store: Shards) -> None:
         self._source, self._store = source, store
 
     @cached_property
     def _shards(self) -> tuple[int, ...]:
-        """Shards of which an image could be read; the others hold no vectors."""
+        """Shards with a readable image; the others hold no vectors."""
         return tuple(shard for shard in range(self._source.shards) if len(self._store.names(shard)) > 1)
 
     def poolings(self) -> tuple[str, ...]:
@@ -107,14 +107,14 @@ class VectorReader:
         return np.concatenate([parts[shard] for shard in range(self._source.shards)])
 
     def bytes(self, layer: Layer, pooling: str) -> int:
-        """Estimated from the first shard."""
+        """Size in bytes, estimated from the first shard."""
         return int(self._store.read(self._shards[0], f"{pooling}.{layer}").nbytes) * self._source.shards
 
 
 class MeasuredLayers(LayerMeasurements):
-    """For each layer that could be measured, what every group left behind, in the source's order.
+    """For each layer that could be measured, the measurements of every group, in the order of the source.
 
-    Nothing stays in memory: a layer is read from the shards, which are all there, whenever it is asked for.
+    Nothing stays in memory: a layer is read from the shards, which must all exist, whenever it is used.
     """
 
     def __init__(self, source: Source, store: Shards, layers: Sequence[Layer]) -> None:
@@ -159,7 +159,7 @@ class MeasuredLayers(LayerMeasurements):
 
     @cached_property
     def _by_layer(self) -> dict[str, list[tuple[int, str, int, str]]]:
-        """All arrays of each layer: the shard, the name there, the group, and what it is."""
+        """All arrays of each layer: shard, name in it, group, and the measurer's name for it."""
         names: dict[str, list[tuple[int, str, int, str]]] = {}
         for shard in range(self._source.shards):
             for name in self._store.names(shard):
@@ -169,7 +169,7 @@ class MeasuredLayers(LayerMeasurements):
 
 
 def _is_intact(path: Path, index: str, checksum: str) -> bool:
-    """Whether a file's bytes have the checksum of its name and say that they are that shard of its folder."""
+    """Whether a file has the checksum in its name and says that it is that shard of its folder."""
     stamp = _stamp(path)
     if _INTACT.get(path) != stamp:
         if f"{zlib.crc32(path.read_bytes()):08x}" != checksum:

@@ -1,4 +1,4 @@
-"""The cost of a backbone, measured: forwards of growing batches, timed at every layer."""
+"""Costs of a backbone: forward passes of growing batches, timed at every layer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census, count_up_to
 from layerboard.zoo.spec import Layers
 
-# no larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them
+# maximum batch size: kernels with 32-bit indices fail beyond some size, and the process with them
 LARGEST_BATCH = 4096
 
 NO_LIMIT = "no largest batch: a CPU has no memory of its own that a batch could fill"
@@ -30,9 +30,9 @@ NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | None = None) -> MeasuredCosts:
     """Measure what a backbone costs on its device, while nothing else should compute; raises InputError.
 
-    Batches of 1, 2, 4, ... images that lie on the device already are shown at the backbone's input size; the
-    time of a layer is from the start of a forward, normalisation included, to the moment when it is there.
-    On a later visit one image and the best batch are timed once more; all else stays as it was found.
+    Batches of 1, 2, 4, ... images that are on the device already are shown at the backbone's input size. The
+    time of a layer is from the start of a forward pass, normalisation included, until its output exists. On a
+    later visit, one image and the best batch are timed once more; everything else is kept.
     """
     spec, layers = backbone.spec, _scored(backbone)
     compiling = _compile(backbone, layers) if backbone.compiled else nan
@@ -68,10 +68,10 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
 
 
 def best_batch(backbone: Backbone, rule: CostConfig) -> int:
-    """Images of a batch with the most images a second on a card, found as `measure_cost` finds it.
+    """Batch size with the highest throughput on a GPU, found as `measure_cost` finds it.
 
-    Batches grow while more than half of the card's memory is free: one of twice the size would fill it, and
-    a pass keeps more than a forward.
+    Batches grow while more than half of the GPU memory is free: one of twice the size would fill it, and a
+    pass keeps more than a forward pass.
     """
 
     def has_room() -> bool:
@@ -90,7 +90,7 @@ def _scored(backbone: Backbone) -> Layers:
 
 
 def _compile(backbone: Backbone, layers: Layers) -> float:
-    """Seconds until the graphs are there, of one image and of any number, so that no time has them in it."""
+    """Seconds to compile graphs for one image and for any number, so that no timing includes it."""
     begin = perf_counter()
     for batch in (1, 2, 3):
         _forward(backbone, _pixels(backbone, batch), layers)
@@ -98,7 +98,7 @@ def _compile(backbone: Backbone, layers: Layers) -> float:
 
 
 def _waited() -> float:
-    """Seconds that the threads have waited for a processor so far; NaN where the system does not tell."""
+    """Seconds that the threads have waited for a processor so far; NaN if the system does not tell."""
     try:
         files = [folder / "schedstat" for folder in Path("/proc/self/task").iterdir()]
         return sum(int(file.read_text().split()[1]) for file in files) / 1e9
@@ -107,7 +107,7 @@ def _waited() -> float:
 
 
 def _again(backbone: Backbone, layers: Layers, rule: CostConfig, former: MeasuredCosts) -> tuple[Timed, ...]:
-    """The forwards of former visits, with more of one image and of the best batch."""
+    """The timings of former visits, with more for one image and for the best batch."""
     return tuple(
         each.joined(_timed(backbone, each.batch, layers, rule))
         if each.batch in (1, former.best.batch)
@@ -119,7 +119,7 @@ def _again(backbone: Backbone, layers: Layers, rule: CostConfig, former: Measure
 def _growing(
     backbone: Backbone, layers: Layers, rule: CostConfig, has_room: Callable[[], bool] = lambda: True
 ) -> tuple[Timed, ...]:
-    """Forwards of one image, and of doubled batches as long as that pays, fits and does not take too long."""
+    """Timings of one image, and of doubled batches as long as these are faster, fit and are not too slow."""
     begin = perf_counter()
     timed = [_timed(backbone, 1, layers, rule)]
     limit = min(rule.seconds, rule.images * timed[0].whole)
@@ -138,7 +138,7 @@ def _growing(
 
 
 def _timed(backbone: Backbone, batch: int, layers: Layers, rule: CostConfig) -> Timed:
-    """Timed forwards of one batch size, after some that are not."""
+    """Timed forward passes of one batch size, after some untimed ones."""
     pixels, begin = _pixels(backbone, batch), perf_counter()
     for _ in range(rule.warm_up):
         _forward(backbone, pixels, layers)
@@ -151,7 +151,7 @@ def _timed(backbone: Backbone, batch: int, layers: Layers, rule: CostConfig) -> 
 
 
 def _forward(backbone: Backbone, pixels: Tensor, layers: Layers) -> list[float]:
-    """Seconds from the start of a forward to each layer."""
+    """Seconds from the start of a forward pass to each layer."""
     if backbone.device.type != "cuda":
         moments = [perf_counter()]
         backbone.visit(pixels, lambda _: moments.append(perf_counter()), layers)
@@ -164,12 +164,12 @@ def _forward(backbone: Backbone, pixels: Tensor, layers: Layers) -> list[float]:
 
     mark()
     backbone.visit(pixels, lambda _: mark(), layers)
-    events[-1].synchronize()  # the process waits for the card once, at the end
+    events[-1].synchronize()  # the process waits for the GPU once, at the end
     return [events[0].elapsed_time(event) / 1000 for event in events[1:]]
 
 
 def _pixels(backbone: Backbone, batch: int) -> Tensor:
-    """Noise as images on the device, uint8 [batch 3 side side]."""
+    """Random noise as images on the device, uint8 [batch 3 side side]."""
     side = backbone.spec.input_size
     seeded = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (batch, 3, side, side), dtype=torch.uint8, generator=seeded)
@@ -177,7 +177,7 @@ def _pixels(backbone: Backbone, batch: int) -> Tensor:
 
 
 def _peak(backbone: Backbone, pixels: Tensor, layers: Layers) -> int:
-    """Most bytes at once of a forward, weights included, as the card's allocator or the tensors tell."""
+    """Peak bytes of a forward pass, weights included, from the GPU allocator or the tensors."""
     if backbone.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(backbone.device)
         _forward(backbone, pixels, layers)
@@ -189,7 +189,7 @@ def _peak(backbone: Backbone, pixels: Tensor, layers: Layers) -> int:
 
 
 def _largest(backbone: Backbone, layers: Layers, batch: int, seconds: float) -> tuple[int | None, str]:
-    """The last power of two that fits into a card's memory, from one on that does, or why it is not known."""
+    """The largest power of two that fits into GPU memory, from ``batch`` upwards, or why it is unknown."""
     if backbone.device.type != "cuda":
         return None, NO_LIMIT
 

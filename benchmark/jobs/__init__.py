@@ -1,1 +1,1 @@
-"""The parts of a run that an engine carries out, what they depend on, and what went wrong in them."""
+"""The parts of a run that an engine carries out, their dependencies, and their failures."""

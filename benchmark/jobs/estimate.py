@@ -1,4 +1,4 @@
-"""How long passes and scores take: guessed from shapes and records, put right by what was measured."""
+"""Durations of passes and scores: guessed from shapes and records, corrected by measurements."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -14,19 +14,19 @@ from layerboard.leaderboards.records.record import UNREADABLE
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.view.views import View
 
-# multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut
+# assumed multiply-adds per second of a device; they decide the order of work and how it is split
 SPEED = {"cpu": 5e10, "cuda": 1e13}
-OVERHEAD = {"cpu": 2e-3, "cuda": 5e-4}  # seconds an image beside the forward: decoding, measuring, writing
-# that a score takes for each image of a layer and pooling, with its share of the interval
+OVERHEAD = {"cpu": 2e-3, "cuda": 5e-4}  # seconds per image besides the forward pass: decode, measure, write
+# seconds of a score per image of a layer and pooling, including its share of the interval
 ITEM_SECONDS = 5e-5
-USUAL_PHOTO = (640, 480)  # pixels that images are taken to have; to look would mean to open them
+USUAL_PHOTO = (640, 480)  # assumed pixels per image; the real number would require opening them
 
 
 def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
-    """Multiply-adds of the forward of an image, roughly: the matrix products of the blocks.
+    """Approximate multiply-adds of the forward pass of an image: the matrix products of the blocks.
 
-    A block of a transformer has 12 x width^2 for each token, and 2 x width for each pair of tokens; a
-    bottleneck block of a ConvNet about width^2 for each cell.
+    A transformer block has 12 x width^2 per token, and 2 x width per pair of tokens; a bottleneck block of a
+    ConvNet about width^2 per cell.
     """
     total, weights = 0.0, 12 if spec.heads else 1
     for stage in spec.stages:
@@ -37,10 +37,10 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
 
 
 def image_seconds(setup: Setup, view: View) -> float:
-    """Seconds that an image takes in a view of a source, by a record of the backbone's cost if any."""
+    """Seconds per image in a view of a source, from a record of the backbone's cost if there is one."""
     spec, kind = setup.spec, setup.device.type
     width, height = view_for(spec, view).geometry(USUAL_PHOTO).size
-    rate = 0.0  # images a second of input size by a record
+    rate = 0.0  # images per second at the input size, from a record
     for task in setup.plan.tasks.needing("device")[:1]:
         key = task.on(device_name(setup.device)).key
         frame = _columns(setup.request.output / "records" / scored_path(key, spec.name), "metric", "value")
@@ -51,7 +51,7 @@ def image_seconds(setup: Setup, view: View) -> float:
 
 
 def score_seconds(job: ScoreJob) -> float:
-    """Seconds of the scores of a task: as long a layer as an earlier record says, of any backbone."""
+    """Seconds of the scores of a task: per layer as in an earlier record, of any backbone."""
     setup, task = job.setup, job.task
     for path in (setup.request.output / "records").glob(f"*/{scored_path(task.key, 'any').name}"):
         frame = _columns(path, "seconds", "layer", "device")
@@ -64,7 +64,7 @@ def score_seconds(job: ScoreJob) -> float:
 
 
 def vector_bytes(setup: Setup) -> int:
-    """Bytes of the vectors of an image that are kept."""
+    """Bytes of the stored vectors of an image."""
     spec, poolings = setup.spec, {*setup.poolings}
     kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
     channels = sum(spec.stage_of(layer).width for layer in setup.kept)
@@ -72,35 +72,35 @@ def vector_bytes(setup: Setup) -> int:
 
 
 def product_seconds(setup: Setup, products: float) -> float:
-    """Seconds of so many products of a channel for each layer of a backbone."""
+    """Seconds of that many products per channel, for each layer of a backbone."""
     return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
 
 
 class Corrections:
-    """Factors that put guesses right, by what was measured of things that are like what is guessed."""
+    """Factors that correct guesses by measurements of similar work."""
 
     def __init__(self) -> None:
         self._guessed: defaultdict[Hashable, float] = defaultdict(float)
         self._measured: defaultdict[Hashable, float] = defaultdict(float)
 
     def learn(self, likeness: Sequence[Hashable], guessed: float, measured: float) -> None:
-        """Hear how long something took, and all that other things may have in common with it."""
+        """Record how long work took, under all likenesses that other work may share."""
         for name in likeness:
             self._guessed[name] += guessed
             self._measured[name] += measured
 
     def known(self, name: Hashable) -> bool:
-        """Whether something of that name was measured."""
+        """Whether work of that name was measured."""
         return name in self._guessed
 
     def factor(self, likeness: Sequence[Hashable]) -> float:
-        """The correction by the first of those names of which something was measured; 1 without any."""
+        """The correction by the first likeness that was measured; 1 without any."""
         names = (name for name in likeness if self._guessed.get(name))
         return next((self._measured[name] / self._guessed[name] for name in names), 1.0)
 
 
 def _columns(path: Path, *names: str) -> pd.DataFrame:
-    """Columns of a file of records; no rows where it cannot be read."""
+    """Columns of a file of records; no rows if it cannot be read."""
     try:
         return pd.read_parquet(path, columns=[*names])
     except UNREADABLE:

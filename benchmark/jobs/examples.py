@@ -1,4 +1,4 @@
-"""What a task predicted for its examples, as a file beside the records, and the small pictures of them."""
+"""Predictions of a task for its examples, as a file beside the records, and their thumbnails."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -19,16 +19,16 @@ from layerboard.zoo.errors import UnreadableImageError
 
 Arrays = dict[str, NDArray[np.generic]]
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # depths of blocks, first to last, that have pictures, as the best has
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # relative depths of the blocks that are drawn besides the best
 
-_made: dict[tuple[Path, str, str], str] = {}  # pictures written here, by folder, path and signature
+_made: dict[tuple[Path, str, str], str] = {}  # thumbnails by folder, path and signature
 
 
 def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
-    """Write what the layers of one backbone predicted, or remove what an earlier run left there.
+    """Write the predictions of the layers of one backbone, or remove those of an earlier run.
 
-    Nothing is kept where the request wants none, of the random floor, and of tasks without predictions. An
-    image that cannot be read has no picture; of a lost annotation UnreadableImageError is raised.
+    Nothing is kept if the request wants none, for the random floor, and for tasks without predictions. An
+    unreadable image has no thumbnail; a lost annotation raises UnreadableImageError.
     """
     examples, path, folder = job.task.examples, job.kept.beside["examples"], job.kept.thumbnails
     predicting = [outcome for outcome in outcomes if outcome.outcome.predicted]
@@ -37,7 +37,7 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         return
     drawn, every = _drawn(job, predicting), [outcome.outcome.predicted for outcome in predicting]
     pictures = examples.pictures([every[row] for row in drawn])
-    names = list(islice(pictures, MOST))  # the most needed ones come first
+    names = list(islice(pictures, MOST))  # the most important come first
     arrays: Arrays = {
         "version": np.asarray(VERSION),
         "layer": np.asarray([outcome.layer.index for outcome in predicting], np.int64),
@@ -57,7 +57,7 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
 
 
 def _drawn(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> list[int]:
-    """Places of the outcomes that are drawn: blocks at a few depths, and the best one, in the order given."""
+    """Indices of the outcomes that are drawn: blocks at a few depths, and the best, in the given order."""
     blocks = [
         row
         for row, outcome in enumerate(outcomes)
@@ -71,13 +71,13 @@ def _drawn(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> list[int]:
     def value(row: int) -> float:
         scores, metric = outcomes[row].outcome.scores, job.task.entry.metric
         first = next((score.value for score in scores if score.metric == metric), -inf)
-        return -inf if isnan(first) else first  # what is no number is the lowest
+        return -inf if isnan(first) else first  # NaN counts as the lowest
 
     return sorted({*(blocks[round(share * (len(blocks) - 1))] for share in SHARES), max(blocks, key=value)})
 
 
 def _thumbnail(sample: Sample, folder: Path) -> str:
-    """Name of the file of an image's picture, made once in a process; "" where it cannot be read."""
+    """File name of the thumbnail of an image, made once per process; "" if the image cannot be read."""
     try:
         key = folder, str(getattr(sample, "path", "")), sample.signature()
         if key not in _made or not (folder / _made[key]).is_file():

@@ -1,4 +1,4 @@
-"""Fingerprints: what stored features, measurements and records depend on. Pure functions."""
+"""Fingerprints of everything that stored features, measurements and records depend on. Pure functions."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from layerboard.tasks.base import Source, digest
 from layerboard.tasks.examples import VERSION as EXAMPLES
 from layerboard.tasks.task import Task
 
-FORMAT = 2  # changes when stored features, measurements or scores would for the same input
-SCORING = 6  # changes when scores, intervals or ties would for the same features
-DEBIAS = 1  # changes when tokens without their position would for the same tokens
+FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
+SCORING = 6  # raise it when scores, intervals or ties change for the same features
+DEBIAS = 1  # raise it when tokens without their position change for the same tokens
 
 
 def vectors_print(setup: Setup, source: Source) -> str:
@@ -23,7 +23,7 @@ def vectors_print(setup: Setup, source: Source) -> str:
 
 
 def measured_print(setup: Setup, task: Task, source: Source) -> str:
-    """Fingerprint of what the groups of a source leave behind for a task."""
+    """Fingerprint of the measurements of the groups of a source for a task."""
     layers = [str(layer) for layer in task.measured_layers(source, setup.layers, setup.spec)]
     further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
     scored = task.scores_from(source)
@@ -37,7 +37,7 @@ def measured_print(setup: Setup, task: Task, source: Source) -> str:
 
 
 def records_print(setup: Setup, task: Task) -> str:
-    """Fingerprint of the records of a task: of its numbers, and of what they are made from."""
+    """Fingerprint of the records of a task: of its config, and of what the records are made from."""
     if task.needs == "device":
         size = setup.spec.input_size, setup.spec.interpolation
         return digest(FORMAT, setup.identity.fingerprint, size, task.fingerprint, task.dataset)
@@ -59,11 +59,11 @@ def vectors_folder(setup: Setup, source: Source) -> Path:
 
 
 def measured_folder(setup: Setup, task: Task, source: Source) -> Path:
-    """Folder of what the groups of a source leave behind for a task."""
+    """Folder of the measurements of the groups of a source for a task."""
     return _folder(setup, source, f"{task.entry.name}{task.ending}", measured_print(setup, task, source))
 
 
 def _folder(setup: Setup, source: Source, listener: str, fingerprint: str) -> Path:
-    """Input sizes share a folder: what a view shows alike at two of them is computed for the first alone."""
+    """Folder that input sizes share: a view that is the same at two sizes is computed only for the first."""
     name = f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}"
     return setup.request.cache / "features" / safe_name(setup.spec.entry) / name

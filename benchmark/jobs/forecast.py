@@ -1,8 +1,9 @@
-"""What a run would take: images, forwards, hours, disk and memory, before anything starts.
+"""Forecast of a run: images, forward passes, hours, disk and memory, before anything starts.
 
-A pass takes its images times the seconds of one, which a timed batch tells: of the backbones with most to do
-first, as long as that stays within a tenth of what is expected. Other passes are guessed from shapes, put
-right by those. Scores take as long a layer as earlier records of their task say, or what is declared here.
+A pass takes its number of images times the seconds of one, which a timed batch tells. Batches are timed for
+the backbones with most work first, within a tenth of the expected time. Other passes are guessed from shapes,
+and corrected by those timings. Scores take as long per layer as in earlier records of their task, or as
+declared here.
 """
 
 import sys
@@ -27,11 +28,11 @@ from layerboard.benchmark.request import Request
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop
 
-# finding it out takes at most this share of what is expected, or so many seconds beside the planning
+# maximum share of the expected time to spend on timing, or seconds besides planning
 SHARE, FLOOR = 0.1, 4.0
-# a timed batch takes about so many seconds; it has so many images at least, and those of a batch at most
+# target seconds of a timed batch; minimum number of its images (the maximum is a batch)
 BATCH_SECONDS, LEAST = 0.5, 4
-# seconds of loading a backbone, as long as none was loaded, and of the pages at the end of every run
+# seconds to load a backbone, until one was loaded, and to write the pages at the end of a run
 LOAD, PAGES = 2.0, 4.0
 
 
@@ -51,7 +52,7 @@ class ForecastStep:
 class Forecast:
     """What a run would take on this machine: ``seconds``, ``memory`` and ``disk`` in bytes.
 
-    ``images`` are those of all passes, whatever is stored; it took ``warm_up`` seconds to find all this out.
+    ``images`` are those of all passes, stored or not; ``warm_up`` is the time of the forecast in seconds.
     """
 
     suite: str
@@ -64,11 +65,11 @@ class Forecast:
     warm_up: float
     notes: tuple[str, ...]
     forwards: int  # images through backbones that are not stored yet
-    disk: int  # bytes that it leaves in the cache
+    disk: int  # bytes added to the cache
 
 
 def forecast(request: Request, report: Reporter) -> Forecast:
-    """Plan a run, show some images to some backbones, and say what all would take; raises InputError."""
+    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
     begin, imports = perf_counter(), process_time()
     run = prepare(request, *understand(request, report, writes=False))
     planned = perf_counter() - begin
@@ -89,7 +90,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
-        torch.set_num_threads(max(1, request.workers // workers))  # as each process has
+        torch.set_num_threads(max(1, request.workers // workers))  # as in each process
     timings.take(lambda: begin + max(planned + FLOOR, SHARE * expected()), report)
     torch.set_num_threads(threads)
     steps = (*timings.steps(), *apart)
@@ -109,15 +110,15 @@ def forecast(request: Request, report: Reporter) -> Forecast:
 
 
 class _Timings:
-    """What backbones take, as timed batches tell it, or guessed and put right by these."""
+    """Durations of backbones, timed or guessed and corrected."""
 
     def __init__(self, run: Prepared) -> None:
         self._corrections, self._load = estimate.Corrections(), LOAD
-        self._bytes: dict[str, float] = {}  # that a listener leaves of an image and layer
+        self._bytes: dict[str, float] = {}  # bytes that a listener stores per image and layer
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
         self.failures: list[Failure] = []
-        done: set[Path] = set()  # by an input size before, where a view is the same at both
+        done: set[Path] = set()  # computed at an earlier input size, if a view is the same at both
         for jobs in run.backbones:
             name = jobs.setup.spec.name
             for job in jobs.passes:
@@ -146,7 +147,7 @@ class _Timings:
             yield replace(step, seconds=seconds, disk=int(step.images * size))
             for task in job.pass_.measured:
                 if task.listener in job.memories:
-                    # cells of an image are compared with those that a task remembers, in all layers
+                    # in all layers, the cells of an image are compared with those that a task remembers
                     setup, last = job.setup, Layer(job.setup.spec.depth)
                     cells = patch_tokens(setup.spec, job.pass_.source.view, last)
                     second = estimate.product_seconds(setup, cells * task.remembered)
@@ -155,15 +156,15 @@ class _Timings:
         yield from self._scores
 
     def take(self, until: Callable[[], float], report: Reporter) -> None:
-        """Time a batch of each kind of pass, of the backbones with most to do first.
+        """Time a batch of each kind of pass, for the backbones with most work first.
 
-        It is over when `perf_counter` comes to what ``until`` gives then, but one batch is always timed.
+        It stops when `perf_counter` reaches ``until()``, but one batch is always timed.
         """
 
         def urgency(guessed: tuple[Job, ForecastStep]) -> tuple[float, str, bool]:
             job, step = guessed
             seconds = sum(each.seconds for _, each in self._guessed if each.backbone == step.backbone)
-            return -seconds, step.backbone, VECTORS in job.folders  # guesses know no measurers
+            return -seconds, step.backbone, VECTORS in job.folders  # guesses ignore measurers
 
         longest, cache = 0.0, None
         with report.bar("timing", len(self._guessed), "passes") as advance:
@@ -180,12 +181,12 @@ class _Timings:
                 advance(1)
 
     def _time(self, job: Job, cache: BackboneCache) -> None:
-        """Show one batch of a pass to its backbone, as the run would; a few images say how large a one."""
+        """Show one batch of a pass to its backbone, as the run would; a few images determine its size."""
         begin, setup, count = perf_counter(), job.setup, LEAST
         cache.backbone()
         if not self._corrections.known(setup.spec.name):
             self._load = perf_counter() - begin
-        most = cache.batch_size  # found before anything is timed
+        most = cache.batch_size  # loaded before anything is timed
         for _ in range(2):
             with TemporaryDirectory() as folder:
                 folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
@@ -201,13 +202,13 @@ class _Timings:
 
 
 def _likeness(job: Job) -> tuple[Hashable, ...]:
-    """What passes may have in common that take an image equally long, the most telling first."""
+    """Properties that passes with equal time per image share, the most specific first."""
     kind = job.pass_.source.view, *job.folders
     return (job.setup.spec.name, *kind), kind, job.setup.spec.name, ""
 
 
 def _kept_together(job: Job, listener: str) -> int:
-    """Images that are kept against each other, so that what is kept of each grows with them; else 1."""
+    """Number of images that are kept for comparison with each other; 1 if what is kept does not grow."""
     return min(len(job.pass_.source.samples), *(task.images_together for task in job.pass_.needing(listener)))
 
 
@@ -226,7 +227,7 @@ def _steps_apart(run: Prepared) -> Iterator[ForecastStep]:
 
 
 def _memory(run: Prepared, workers: int) -> int:
-    """Bytes of this process and of those beside it, with the vectors of a layer of the largest task."""
+    """Bytes of this process and its workers, with the vectors of a layer of the largest task."""
     if run.devices[0].type == "cuda":
         return torch.cuda.max_memory_allocated(run.devices[0])
     used = _peak_bytes()

@@ -1,7 +1,7 @@
-"""What an engine carries out: jobs, frozen and small, whatever the size of the data.
+"""Jobs, which an engine carries out: frozen and small, whatever the size of the data.
 
-A job carries its pass, or its task. Pickled, it names it: another process finds it again in the plan, which
-it makes once from its recipe.
+A job carries its pass, or its task. Pickled, it only names them: another process finds them in the plan,
+which it makes once from its recipe.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,46 +33,46 @@ from layerboard.zoo.view.views import View
 
 @dataclass(frozen=True)
 class Setup:
-    """One backbone as a run shows it to its tasks."""
+    """One backbone with everything that decides how a run shows it to its tasks."""
 
-    # where jobs find their passes and tasks again in another process
+    # where jobs find their passes and tasks in another process
     plan: Plan = field(compare=False, repr=False)
     spec: BackboneSpec
-    identity: BackboneIdentity  # what tells its features from those of all others
+    identity: BackboneIdentity  # identifies its features
     request: Request
     suite: str  # that its records belong to
     device: torch.device
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        """Layers of the backbone that the request wants scored, in the order of a forward."""
+        """Layers of the backbone that the request wants scored, in forward order."""
         return select_layers(self.request.layers, self.spec, self.request.taps)
 
     @property
     def kept(self) -> frozenset[Layer]:
-        """Layers whose vectors are kept."""
+        """Layers whose vectors are stored."""
         return kept_layers(self.spec, self.request.taps)
 
     @property
     def keeps_examples(self) -> bool:
-        """Whether predictions and pictures of examples are kept; of the random floor they say nothing."""
+        """Whether predictions and thumbnails of examples are kept; not for the random floor."""
         return self.request.examples and not self.spec.is_floor
 
     @property
     def poolings(self) -> tuple[str, ...]:
-        """Vectors that are kept; of the random floor only one kind, since its poolings say the same."""
+        """Poolings that are stored; one for the random floor, since all of its poolings are equivalent."""
         return ("cls",) if self.spec.is_floor else self.request.poolings
 
 
 @dataclass(frozen=True)
 class Job:
-    """One backbone over a range of the shards of one pass, for all that listens."""
+    """One backbone over a range of shards of one pass, for all listeners."""
 
     setup: Setup
     pass_: Pass
-    shards: range  # those of them that are there already are not computed again
+    shards: range  # those that exist are not computed again
     folders: Mapping[str, Path]  # of the shards of each listener, by its name: `VECTORS`, or a task's
-    # of what the task of a listener remembers of another source, which must be over before this one begins
+    # what a listener's task remembers of another source, which must be complete before this job begins
     memories: Mapping[str, Path] = field(default_factory=dict)
 
     @property
@@ -88,7 +88,7 @@ class Job:
 
     @property
     def missing(self) -> list[int]:
-        """Shards that a listener misses on the disk, in order."""
+        """Shards that some listener lacks on disk, in order."""
         return sorted(set().union(*(store.missing for store in self.stores.values())) & {*self.shards})
 
     def __reduce__(self) -> tuple[Callable[..., "Job"], tuple[Any, ...]]:
@@ -103,37 +103,37 @@ def _job_again(setup: Setup, key: tuple[str, View], tasks: frozenset[str], *rest
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """One backbone's scores in one task, from what its passes have stored, or from what it is asked."""
+    """Scores of one backbone in one task, from stored results of its passes, or from questions to it."""
 
     setup: Setup
     task: Task
     fingerprint: str  # of its records
-    data: str  # digest of the images and the ground truth that they are of
-    vectors: Mapping[str, Path]  # folder of the vectors of each source that it takes, by the source's name
-    measured: Path | None  # folder of what its groups left behind; None where nothing is measured
+    data: str  # digest of its images and ground truth
+    vectors: Mapping[str, Path]  # folder of the vectors of each source that it uses, by name of the source
+    measured: Path | None  # folder of the measurements of its groups; None if nothing is measured
 
     @property
     def kept(self) -> ResultFiles:
-        """Files of this backbone and task in the output."""
+        """Files of this backbone and task in the output folder."""
         endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
         return self.files(self.fingerprint, endings, self.setup.spec.name)
 
     def files(self, fingerprint: str, endings: Mapping[str, str], *names: str) -> ResultFiles:
-        """Files of backbones and the task in the output: records, and what of those kinds is beside them."""
+        """Files of backbones and the task in the output folder: records and companions with those endings."""
         output, key = self.setup.request.output, self.task.key
         beside = {kind: output / kind / scored_path(key, *names, ending=end) for kind, end in endings.items()}
         records = output / "records" / scored_path(key, *names)
         return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER)
 
     def files_with(self, other: "ScoreJob") -> ResultFiles:
-        """Files of the comparison with another backbone, which may be the same one."""
+        """Files of the comparison with another backbone, or with itself."""
         fingerprint = digest([self.fingerprint, other.fingerprint])
         return self.files(fingerprint, {"arrays": "npz"}, self.setup.spec.name, other.setup.spec.name)
 
     def fields(self, files: ResultFiles, unreadable: int, begin: float) -> dict[str, object]:
-        """What all records of some files have in common, with so many images left out that were unreadable.
+        """Fields that all records of a file share; ``unreadable`` is the number of images left out.
 
-        The scoring began when `perf_counter` gave ``begin``.
+        ``begin`` is the value of `perf_counter` when the scoring began.
         """
         setup, spec, task = self.setup, self.setup.spec, self.task
         left_out = f"; {unreadable} unreadable images left out" if unreadable else ""
@@ -165,23 +165,23 @@ def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: A
     return ScoreJob(setup, next(task for task in setup.plan.tasks.every if task.key == key), *rest)
 
 
-# a comparison, and what each backbone brings to it, in the order of their names
+# a comparison, and the job of each backbone, in the order of their names
 CompareJob = tuple[ComparisonTask, tuple[ScoreJob, ...]]
 
 
 @dataclass(frozen=True)
 class BackboneJobs:
-    """What one backbone has to do, all or a piece of it: passes, questions without a pass, then scores."""
+    """Work of one backbone, or a piece of it: passes, questions without a pass, then scores."""
 
     setup: Setup
     passes: tuple[Job, ...]
     questions: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
-    # what came of the backbone's other pieces, where scores follow
+    # results of the other pieces of the backbone, if scores follow
     before: PassResult = field(default_factory=PassResult)
 
     def on(self, slot: WorkerSlot) -> "BackboneJobs":
-        """The jobs as a worker is given them: with the device and the threads of its slot."""
+        """The jobs with the device and the threads of a worker's slot."""
         if not slot.device:
             return self
         request = replace(self.setup.request, workers=slot.threads or self.setup.request.workers)

@@ -1,4 +1,4 @@
-"""The passes of one backbone: what listens to them, and running them."""
+"""The passes of one backbone: their listeners, and running them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,11 +19,11 @@ from layerboard.tasks.task import Task
 from layerboard.tasks.transforms import components
 from layerboard.zoo.features.backbone import Backbone
 
-ATTENTION_BYTES = 1 << 29  # attention maps of one block for one batch take at most so much
+ATTENTION_BYTES = 1 << 29  # maximum bytes of the attention maps of one block for one batch
 
 
 def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
-    """Show the images of the shards that a listener of a job misses, once, to its backbone."""
+    """Show the images of the shards that some listener of a job lacks to its backbone, once."""
     listeners = [listener for listener in _listeners(job) if listener.missing]
     if not listeners:
         return PassResult()
@@ -43,7 +43,7 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
 
 
 def _listeners(job: Job) -> Iterator[Listener]:
-    """What listens to the pass of a job, and the shards that it misses; not what has nothing to remember."""
+    """The listeners of a job's pass with the shards that they lack, if they have something to remember."""
     setup = job.setup
     for name, store in job.stores.items():
         tasks = job.pass_.needing(name)
@@ -58,7 +58,7 @@ def _listeners(job: Job) -> Iterator[Listener]:
 
 
 def _collector(job: Job, task: Task) -> Collector | None:
-    """What feeds a task in the pass of a job; None where what it remembers is not there."""
+    """The collector that feeds a task in the pass of a job; None if what the task remembers is missing."""
     setup, source = job.setup, job.source
     fed = task.fed_by(source)
     if task.memory is not None and task.scores_from(source):
@@ -79,8 +79,8 @@ def _shown(
 ) -> Iterator[PassResult]:
     """The pass for all listeners, if what they need fits into memory together.
 
-    Where one needs all images of a group at once, whose attention maps together would not fit, those that
-    need maps sit apart, and are shown smaller batches: they take maps of any batch.
+    If one listener needs all images of a group at once, and their attention maps together would not fit,
+    listeners that need maps have a pass of their own with smaller batches: they accept maps of any batch.
     """
     taps = [(each, {layer.tap for layer in each.collector.layers}) for each in listeners]
     of_maps = [each for each, own in taps if "probabilities" in own]
@@ -107,7 +107,7 @@ class BackboneCache:
         self._loaded: Backbone | Exception | None = None
 
     def backbone(self) -> Backbone:
-        """The backbone on the run's device; raises the same error every time it is asked for."""
+        """The backbone on the device of the run; raises the same error every time it is used."""
         if self._loaded is None:
             try:
                 self._loaded = load_backbone(self.setup)
@@ -128,7 +128,7 @@ class BackboneCache:
 
 def load_backbone(setup: Setup) -> Backbone:
     """The backbone of a setup on its device."""
-    # brings transformers along: seconds that a run without a forward saves
+    # imports transformers, which takes seconds that a run without forward passes saves
     from layerboard.zoo.load.backbone import load
 
     backbone = load(setup.spec, device=setup.device, cache_dir=setup.request.cache)

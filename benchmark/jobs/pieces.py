@@ -1,6 +1,6 @@
-"""The work of a run in pieces: whole backbones, or shards of them where several workers have more to do.
+"""The work of a run in pieces: whole backbones, or shards if several workers have more to do.
 
-Scores of a backbone begin when the last of its shards is there.
+Scores of a backbone begin when its last shard exists.
 """
 
 from collections import deque
@@ -15,33 +15,33 @@ from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs.estimate import Corrections, image_seconds
 from layerboard.benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
 
-# nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in loads
-# it once more, so backbones of the mini suite stay whole
+# Minimum seconds of a piece, as estimated: each worker that joins in loads the backbone once more, so
+# backbones of the mini suite stay whole.
 LEAST_SECONDS = 60.0
-# so many pieces a worker would be left if all had the size of the next one: they become smaller to the end,
-# where workers so stop at about the same time
+# Pieces per worker that would be left if all had the size of the next one: they become smaller towards the
+# end, so that workers stop at about the same time.
 ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    order: int  # among those of its backbone that are
+    order: int  # index of the pass among those of its backbone
     job: Job
     number: int
     images: int
-    seconds: float  # that it is guessed to take
+    seconds: float  # estimated
 
 
 @dataclass
 class _Left:
-    """What is left to do of a backbone."""
+    """Remaining work of a backbone."""
 
     setup: Setup
-    shards: deque[_Shard]  # that no worker has taken yet, as are the questions and scores
+    shards: deque[_Shard]  # shards that no worker has taken; likewise the questions and scores
     questions: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
-    taken: dict[int, list[_Shard]] = field(default_factory=dict)  # those of pieces that workers have
-    done: list[PassResult] = field(default_factory=list)  # what came of other pieces
+    taken: dict[int, list[_Shard]] = field(default_factory=dict)  # shards of pieces that workers have
+    done: list[PassResult] = field(default_factory=list)  # results of other pieces
 
     @property
     def waits(self) -> bool:
@@ -57,12 +57,12 @@ class _Left:
 
     @property
     def likeness(self) -> tuple[str, str]:
-        """What corrects guesses of it: its backbone, or else any."""
+        """Likenesses that correct its estimates: its backbone, or else any."""
         return self.setup.spec.name, ""
 
     @property
     def seconds(self) -> float:
-        """What its shards are guessed to take."""
+        """Estimated seconds of its shards."""
         return sum(shard.seconds for shard in self.shards)
 
 
@@ -78,11 +78,10 @@ def _left_of(jobs: BackboneJobs) -> _Left:
 
 
 class Pieces(JobQueue[BackboneJobs, PassResult]):
-    """The queue of a run: what is left of its backbones, given away piece by piece.
+    """The queue of a run: the remaining work of its backbones, given out piece by piece.
 
-    A worker stays with the backbone that it has loaded; else it takes one with most left for each who works
-    on it, in seconds as they are measured while the run goes on. One worker alone takes whole backbones in
-    order.
+    A worker stays with the backbone that it has loaded; otherwise it takes the one with most work left per
+    worker, in seconds as measured during the run. A single worker takes whole backbones in order.
     """
 
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
@@ -98,7 +97,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
 
     @property
     def images(self) -> int:
-        """Images of the shards that no worker has taken yet."""
+        """Images of the shards that no worker has taken."""
         return sum(shard.images for left in self._every for shard in left.shards)
 
     @property
@@ -112,7 +111,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
 
     @property
     def result(self) -> PassResult:
-        """What came of all backbones."""
+        """Results of all backbones."""
         return PassResult.joined(result for left in self._every for result in left.done)
 
     def take(self, worker: int) -> tuple[int, BackboneJobs] | None:
@@ -128,7 +127,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         return key, piece.on(self._slots[worker])
 
     def done(self, key: int, result: PassResult) -> None:
-        """Keep what came of a piece, and learn how long it took."""
+        """Keep the result of a piece, and learn how long it took."""
         left, _, begin = self._out.pop(key)
         guessed = sum(shard.seconds for shard in left.taken.pop(key))
         left.done.append(result)
@@ -136,7 +135,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
             self._corrections.learn(left.likeness, guessed, perf_counter() - begin)
 
     def give_back(self, key: int) -> None:
-        """A piece waits again; of its shards those that were stored are not computed once more."""
+        """Queue a piece again; shards that it has stored are not recomputed."""
         left, piece, _ = self._out.pop(key)
         left.shards.extendleft(reversed(left.taken.pop(key)))
         left.questions += piece.questions
@@ -144,7 +143,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         self._last = {worker: last for worker, last in self._last.items() if last is not left}
 
     def _urgency(self, left: _Left) -> float:
-        """Seconds that are left for each who works on a backbone, with one more."""
+        """Seconds left per worker of a backbone, with one more worker."""
         return self._seconds(left) / (1 + len(left.taken)) if left.shards else inf
 
     def _cut(self, left: _Left) -> tuple[BackboneJobs, list[_Shard]]:
@@ -167,7 +166,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
 
 
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:
-    """Jobs over ranges of shards; between these may be such that are there already, none that another has."""
+    """Jobs over ranges of shards; a range may include stored shards, but none that another worker has."""
     run = count()
     for _, group in groupby(shards, key=lambda shard: (shard.job.pass_.source.key, shard.order - next(run))):
         first, *rest = group

@@ -1,4 +1,4 @@
-"""From a request to jobs: what each backbone still has to do, and what is still to be compared."""
+"""From a request to jobs: the remaining work of each backbone, and the remaining comparisons."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -34,27 +34,27 @@ from layerboard.zoo.spec import Dtype
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request that was understood, and what a run has to do for it; what is there already is left out."""
+    """A valid request, and the work of its run; finished work is left out."""
 
     plan: Plan
-    suite: str  # name under which records are filed
-    devices: tuple[torch.device, ...]  # of backbones; the first also of what is done once for all of them
-    backbones: tuple[BackboneJobs, ...]  # those that have anything left to do
-    comparisons: tuple[CompareJob, ...]  # of which a pair is not there
-    costs: tuple[ScoreJob, ...]  # that are not there on this device
-    failures: tuple[Failure, ...]  # one for each task of wrong data, and each unidentified backbone
-    current: tuple[ResultFiles, ...]  # records that are there already
+    suite: str  # name under which records are stored
+    devices: tuple[torch.device, ...]  # of backbones; the first also does what is done once for all
+    backbones: tuple[BackboneJobs, ...]  # backbones with work left
+    comparisons: tuple[CompareJob, ...]  # those with a missing pair
+    costs: tuple[ScoreJob, ...]  # that are missing for this device
+    failures: tuple[Failure, ...]  # one for each task with wrong data, and for each unidentified backbone
+    current: tuple[ResultFiles, ...]  # existing records
 
 
 def understand(
     request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
 ) -> tuple[Plan, str, tuple[torch.device, ...]]:
-    """Find backbones and data, and plan: the one way in which whatever shows images to backbones begins.
+    """Find backbones and data, and plan: the common start of everything that shows images to backbones.
 
-    Gives the plan, the name under which records are filed, and where backbones run. Protocols stand in place
-    of those that the request names. Where nothing ``writes``, the folders of the run are neither made nor
-    tried, and nothing is written but to the cache, what a run would fetch or render: weights, and the mini
-    suite's data. Raises InputError where the request is wrong.
+    Returns the plan, the name under which records are stored, and the devices. ``protocols`` replace those
+    that the request names. Unless it ``writes``, the folders of the run are neither created nor tested, and
+    only the cache is written, with what a run would fetch or render: weights, and the data of the mini suite.
+    Raises InputError for a wrong request.
     """
     suite, devices = choose_suite(request), find_devices(request)
     if writes:
@@ -78,12 +78,12 @@ def _dtypes(
     protocols: Sequence[EvaluationProtocol],
     report: Reporter,
 ) -> tuple[Dtype, ...]:
-    """The number formats of a run, where these are left to the device (``--dtype auto``), too."""
+    """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
     if AUTO not in request.dtype:
         return request.dtype
     asked = protocols or [find_protocol(name) for name in request.protocol or (suite.protocol,)]
     exact = [protocol.name for protocol in asked if protocol.on_card == "float32"]
-    # cards before Ampere have no bfloat16
+    # GPUs before Ampere have no bfloat16
     card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
     dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
     why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
@@ -94,7 +94,7 @@ def _dtypes(
 def identified(
     plan: Plan, request: Request, suite: str, device: torch.device
 ) -> tuple[list[Setup], list[Failure]]:
-    """The backbones of a plan; failures for those that cannot be identified, and for tasks of wrong data."""
+    """The backbones of a plan; failures for unidentified ones, and for tasks with wrong data."""
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
@@ -108,7 +108,7 @@ def identified(
 
 
 def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
-    """What is not there of what was understood; writes nothing, raises InputError for a lost image."""
+    """The missing work of a valid request; writes nothing, and raises InputError for a lost image."""
     setups, failures = identified(plan, request, suite, devices[0])
     current: list[ResultFiles] = []
     comparisons = _comparisons(plan, setups, current)
@@ -125,20 +125,20 @@ def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.devic
 
 
 def _require_results_version(prepared: Prepared, output: Path) -> None:
-    """Raise InputError where records of another results version would stay beside those of the run."""
+    """Raise InputError if records of another results version would remain beside those of the run."""
     jobs = [*prepared.costs, *(job for each in prepared.backbones for job in (*each.scores, *each.questions))]
     pairs = [pair for _, members in prepared.comparisons for pair in product(members, repeat=2)]
     written = {job.kept.records for job in jobs}
     written |= {first.files_with(second).records for first, second in pairs}
     for path in {*paths_of(output)} - written:
-        with suppress(OSError, ArrowException):  # what is damaged is named where it is read
+        with suppress(OSError, ArrowException):  # damaged files are reported where they are read
             if (known := results_version(path.read_bytes())) != RESULTS_VERSION:
                 now = f"this layerboard {RESULTS_VERSION}, and this run does not measure it again"
                 raise InputError(f"{path} has results version {known}, {now}; give another --output")
 
 
 def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:
-    """Comparisons of all backbones, in the order of their names, so that a pair has one file in every run."""
+    """Comparisons of all backbones, ordered by name, so that a pair has the same file in every run."""
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
     for task in plan.tasks.needing("pairs"):
@@ -156,7 +156,7 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
 
 
 def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
-    """What is left to do of one backbone; comparisons need features of every one."""
+    """Remaining work of one backbone; comparisons need features of every backbone."""
     plan = setup.plan
     scores = _stale(setup, plan.tasks.needing("passes"), current)
     questions = _stale(setup, plan.tasks.needing("backbone"), current)
@@ -170,7 +170,7 @@ def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Res
 def _stale(
     setup: Setup, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
 ) -> tuple[ScoreJob, ...]:
-    """Jobs whose records are not there, or of something else; the others are added to what is current."""
+    """Jobs whose records are missing or out of date; the others are added to ``current``."""
     jobs = [score_job(setup, task) for task in tasks if task.concerns(setup.spec)]
     there = [not again and is_current(job.kept) for job in jobs]
     current += [job.kept for job, now in zip(jobs, there, strict=True) if now]
@@ -191,7 +191,7 @@ def pass_job(setup: Setup, pass_: Pass) -> Job:
 
 
 def score_job(setup: Setup, task: Task) -> ScoreJob:
-    """The job of a backbone in a task: where its passes store what it takes."""
+    """The job of a backbone in a task, with the folders where its passes store what it uses."""
     return ScoreJob(
         setup,
         task,

@@ -1,4 +1,4 @@
-"""What one backbone is asked without a pass: gradients of a few images, its weights, and what it costs."""
+"""Questions to one backbone without a pass: gradients of a few images, its weights, and its costs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 
 
 def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
-    """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
+    """Ask one backbone, which is loaded when it is first needed, and write the answers."""
     asked, failures = list[LoadedBackbone](), list[Failure]()
     for job in jobs:
         begin, task = perf_counter(), job.task
@@ -42,7 +42,7 @@ def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Report
 
 
 def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> PassResult:
-    """Measure and write down what each backbone costs, all in turn, and again; gives what fails."""
+    """Measure and write the costs of all backbones in turn, in several visits; returns the failures."""
     visits = [(number, job) for job in jobs for number in range(job.task.config.visits)]
     failures, measured = list[Failure](), dict[str, MeasuredCosts | None]()
     if visits:
@@ -64,21 +64,21 @@ class FieldSums:
     """Receptive fields, summed over images."""
 
     strength: dict[Layer, NDArray[np.float64]] = field(default_factory=dict)  # [height width] of each layer
-    cells: dict[Layer, tuple[int, int]] = field(default_factory=dict)  # rows and columns of its grid
+    cells: dict[Layer, tuple[int, int]] = field(default_factory=dict)  # rows and columns of each layer's grid
     size: tuple[int, int] = (0, 0)  # height and width of the images in pixels
-    images: int = 0  # that are in the sums
+    images: int = 0  # images in the sums
     unreadable: list[str] = field(default_factory=list)  # why other images were left out
 
 
 @dataclass
 class LoadedBackbone:
-    """A loaded backbone that a task asks something: a `tasks.stored.AskedBackbone`."""
+    """A loaded backbone to which a task puts questions: a `tasks.stored.AskedBackbone`."""
 
     backbone: Backbone
     setup: Setup
-    report: Reporter  # hears of images that are looked at
-    sums: FieldSums = field(default_factory=FieldSums)  # over images; nothing before it was asked for fields
-    measured: MeasuredCosts | None = None  # what it costs, as far as it was visited for that
+    report: Reporter  # hears of images that are processed
+    sums: FieldSums = field(default_factory=FieldSums)  # sums over images; empty before fields are asked for
+    measured: MeasuredCosts | None = None  # costs, as far as they were measured
 
     @property
     def spec(self) -> BackboneSpec:
@@ -100,7 +100,7 @@ class LoadedBackbone:
     ) -> Fields:
         spec, request, backbone = self.setup.spec, self.setup.request, self.backbone
         wanted = [layer for layer in layers(self.setup.layers) if spec.has(layer)]
-        if reason := backbone.fields_refusal():  # of no layer, which is said of each block
+        if reason := backbone.fields_refusal():  # for the whole backbone, reported for each block
             refused = {layer: reason for layer in wanted if layer.tap == "block"}
         else:
             refused = {layer: reason for layer in wanted if (reason := backbone.refusal([layer]))}
@@ -125,10 +125,10 @@ def sum_fields(
     channels: Channels,
     advance: Callable[[int], None],
 ) -> FieldSums:
-    """Show images to a backbone that gives gradients, each once, and add the fields of layers up.
+    """Show images to a backbone that gives gradients, each once, and sum the fields of layers.
 
-    At most ``batch_size`` images are shown together. A batch whose gradients do not fit into memory is shown
-    in halves, down to one image, or InputError is raised, and so are those after it.
+    At most ``batch_size`` images are shown together. A batch whose gradients do not fit into memory is
+    halved, and so are those after it, down to one image; then InputError is raised.
     """
     sums = FieldSums()
     for event in events:

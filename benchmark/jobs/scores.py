@@ -1,4 +1,4 @@
-"""Scores of one backbone's tasks, and comparisons of backbones, as files."""
+"""Scores of the tasks of one backbone, and comparisons of backbones, written to files."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -29,7 +29,7 @@ from layerboard.zoo.spec import Layer
 
 
 def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -> PassResult:
-    """Carry out the jobs of one backbone, of whose tasks some failed in its passes; gives what fails now."""
+    """Run the scoring jobs of one backbone, some of whose tasks failed in passes; returns new failures."""
     lost, failures = {each.key for each in passed.failures}, list[Failure]()
     jobs = [job for job in jobs if job.task.key not in lost]
     if not jobs:
@@ -77,7 +77,7 @@ def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
 
 
 def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
-    """Readers of vectors by name of the source; raises UnreadableImageError where no image was read."""
+    """Readers of vectors by name of the source; raises UnreadableImageError if no image was read."""
     readers = {}
     for source in job.task.vector_sources:
         reader = readers[source.name] = VectorReader(source, Shards(job.vectors[source.name], source.shards))
@@ -87,14 +87,14 @@ def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
 
 
 def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
-    """Write what belongs to the records of a task, then these, which name it.
+    """Write the companions of the records of a task, then the records, which name them.
 
-    So many unreadable images were left out; it began when `perf_counter` gave ``begin``.
+    ``unreadable`` is the number of images left out, ``begin`` the value of `perf_counter` at the start.
     """
     spec, entry, files, outcomes = job.setup.spec, job.task.entry, job.kept, findings.outcomes
     if findings.arrays:
         write_arrays(findings.arrays, files.beside["arrays"])
-    # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
+    # layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
     items = records.measured_items(outcomes)
     assessed = {} if spec.is_floor else records.assess_items(items, primary)
@@ -106,7 +106,7 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
 
 
 def compare_all(jobs: Sequence[CompareJob], passed: PassResult, report: Reporter) -> PassResult:
-    """Compare all backbones whose features are there; gives what fails."""
+    """Compare all backbones whose features exist; returns the failures."""
     failures: list[Failure] = []
     for task, members in jobs:
         lost = {each.backbone for each in passed.failures if each.key in (task.key, "")}

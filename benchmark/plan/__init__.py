@@ -1,1 +1,1 @@
-"""What is run: suites, datasets, layers, backbones, and the fewest passes that serve every task."""
+"""What to run: suites, datasets, layers, backbones, and the fewest passes that serve every task."""

@@ -1,4 +1,4 @@
-"""The backbones of a run, as they are shown images, and what is said of those inferred."""
+"""The backbones of a run, as they are shown images, and messages about inferred ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,14 +15,14 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype, NameParts
 
-Way = tuple[Dtype, bool]  # number format, and whether images are resized by torch
-Ways = Mapping[Way, tuple[int | None, ...]]  # input sizes; None for a backbone's own
+Way = tuple[Dtype, bool]  # dtype, and whether torch resizes the images
+Ways = Mapping[Way, tuple[int | None, ...]]  # input sizes; None for the backbone's own
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
-    """The backbones asked for, and the floors, as they are shown images; tells what was inferred.
+    """The requested backbones and the floors, as they are shown images; reports what was inferred.
 
-    Raises InputError where there is no such backbone or layer, or it cannot have what is asked for.
+    Raises InputError for an unknown backbone or layer, or for options that a backbone does not support.
     """
     specs, named = _found(request.backbones or suite.backbones, request)
     specs = with_weights(specs, request.weights)
@@ -31,7 +31,7 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     usual: Ways = dict.fromkeys(product(request.dtype, _resizings(request)), request.input_size or (None,))
     every = [*named.values()] or [usual]
     dtypes = dict.fromkeys(dtype for ways in every for dtype, _ in ways)
-    # the floors have all sizes that any backbone has, in one format
+    # the floors have all sizes of the backbones, in one dtype
     sizes = (*dict.fromkeys(chain(*(chain(*each.values()) for each in every))),)
     floors: Ways = {(next(iter(dtypes)), False): sizes}
     placed: list[tuple[BackboneSpec, int | None]] = []
@@ -48,7 +48,7 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     for spec, asked in {(spec.entry, spec.input_size): (spec, asked) for spec, asked in placed}.values():
         _introduce(spec, asked, report, request.cache)
     for spec, _ in placed:
-        # wrong layers are wrong usage, before any work
+        # wrong layers are wrong usage, reported before any work
         layers = select_layers(request.layers, spec, request.taps)
         for name in request.fuse:
             if not spec.is_floor and not sets_of([name], spec.depth, layers):
@@ -60,7 +60,7 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 
 
 def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[BackboneSpec], dict[str, Ways]]:
-    """The backbones that patterns stand for, and by name what these end with (``@448px``, ``@bfloat16``)."""
+    """The backbones that match patterns, and by name their suffixes (``@448px``, ``@bfloat16``)."""
     split = split_variants(patterns)
     specs = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
     if not any(ends for parts in split for ends in parts[1:]):
@@ -82,12 +82,12 @@ def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[Backbone
 
 
 def _resizings(request: Request) -> tuple[bool, ...]:
-    """Whether images are resized by torch, of a backbone whose name does not tell."""
+    """Whether torch resizes images, for backbones whose names do not say."""
     return (False, True) if request.fast_resize else (False,)
 
 
 def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:
-    """The floors of the input size that all backbones share, or else the suite's."""
+    """The floors at the input size that all backbones share, or else those of the suite."""
     sizes = {spec.input_size for spec in specs}
     floors = [spec for spec in all_specs() if spec.is_floor]
     alike = [spec for spec in floors if {spec.input_size} == sizes]
@@ -95,9 +95,9 @@ def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpe
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
-    """Backbones with files of their own: a directory in Hugging Face format, or a file of the authors.
+    """Backbones with given weights: a directory in Hugging Face format, or a file of the authors.
 
-    Raises InputError where a name is not among them, a path is not there, or features come from no file.
+    Raises InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
     """
     by_name = {spec.name: spec for spec in specs}
     for name, path in weights.items():
@@ -116,11 +116,11 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
 
 
 def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_dir: Path) -> None:
-    """Say what was inferred of a backbone outside the registry, and if its input size had to be rounded."""
+    """Report what was inferred about a backbone outside the registry, and a rounded input size."""
     known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
     # a module was described when it was made
     if spec.checkpoint != "module" and spec.entry not in known and spec.repository not in known:
-        from layerboard.zoo.load.infer import describe  # brings torch along, as loading the backbone does
+        from layerboard.zoo.load.infer import describe  # imports torch, as loading the backbone does
 
         report.say(describe(spec, cache_dir))
     if asked not in (None, spec.input_size) and not spec.is_floor:

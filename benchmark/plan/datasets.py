@@ -1,4 +1,4 @@
-"""How the datasets of each role are read, and the tasks that are run on them."""
+"""Reading the datasets of each role, and the tasks that are run on them."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ from layerboard.zoo.errors import InputError, MissingDataError
 
 
 def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:
-    """Read the suite's images with classes and choose their probe subset."""
+    """Read the images with classes of the suite, and choose the probe subset."""
     entry = at.catalogue.classification
     data = entry.read(folder)
     return _probed(at, data, data.name, entry)
@@ -39,10 +39,10 @@ def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:
 def _probed(
     at: DataLocation, data: Classification | Unlabelled, name: str, entry: ImageNetEntry | None = None
 ) -> ProbedImages:
-    """A dataset under that name, and its probe subset: some classes, and images of each, as its entry says.
+    """A dataset under that name with its probe subset: some images of some classes, as its entry says.
 
-    Of the user's own images, which have no entry, it is what the protocol says. Sources keep the name that
-    the dataset was read by: what is stored of their images is told apart by fingerprints.
+    For the user's own images, which have no entry, the protocol says it. Sources keep the name under which
+    the dataset was read: fingerprints distinguish what is stored of their images.
     """
     data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
     images: ProbedImages
@@ -55,10 +55,10 @@ def _probed(
 
 
 def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> dict[str, Data]:
-    """The user's own datasets by the names that records call them by, all read, before any work.
+    """The user's own datasets by their names in records, all read before any work.
 
-    Datasets that are called alike, such as two folders of one name, are called by these names in their
-    sources, too. Raises InputError where one cannot be read, or two hold the same images under one name.
+    Datasets of one short name, such as two folders of that name, have these names in their sources, too.
+    Raises InputError if one cannot be read, or if two hold the same images under one name.
     """
     datasets: dict[str, Data] = {}
     given: dict[str, str] = {}
@@ -74,7 +74,7 @@ def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> d
 
 
 def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
-    """Read COCO: images with annotated objects, without those that the protocol leaves out."""
+    """Read COCO: images with annotated objects, without those that the protocol excludes."""
     entry, left_out = at.catalogue.objects, at.protocol.choice(REGIONS).left_out
     data = replace(entry, first=entry.first - left_out).read(folder).limited(at.limit)
     data = replace(data, edition=f"-but-{left_out}" if left_out else "")
@@ -91,7 +91,7 @@ def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
 
 
 def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
-    """All images of COCO that have masks, and more of PartImageNet than are clustered."""
+    """All COCO images with masks, and more PartImageNet images than are clustered."""
     objects, parts = at.catalogue.objects, at.catalogue.parts
     by_partition = at.protocol.choice(REGIONS).parts_by_partition
     most = config_of(at.protocol, "saliency").images_per_supercategory
@@ -100,12 +100,12 @@ def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
 
 
 def _scenes(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
-    """Datasets with the class of every pixel; of VOC with the masks of the protocol."""
+    """Datasets with the class of every pixel; for VOC with the masks of the protocol."""
     further = config_of(at.protocol, "segment").further_masks
     return tuple(VOC_2012_AUG if further and entry == VOC_2012 else entry for entry in at.catalogue.scenes)
 
 
-# for each role whose tasks are on a dataset as it is read, its datasets
+# datasets of each role whose tasks use a dataset as it is read
 ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]] = {
     "retrieval": lambda at: at.catalogue.retrieval,
     "videos": lambda at: (at.catalogue.videos,),
@@ -118,7 +118,7 @@ ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]]
     "masks": _masked,
 }
 
-# for each other role, what reads its one dataset
+# reader of the one dataset of each other role
 READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
     "classification": _imagenet,
     "objects": _objects,
@@ -129,10 +129,10 @@ READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
 def _readers_of(
     role: Role, at: DataLocation, read_own: Callable[[], Mapping[str, Data]], *, named: bool
 ) -> list[Callable[[], Any]]:
-    """What reads each dataset of a role; nothing where the user's own images have none.
+    """Readers of the datasets of a role; none if the user's own images do not serve it.
 
-    Where tasks are named, images of the user's own may serve in another role than their layout's. What reads
-    raises MissingDataError where the dataset is not there, InputError where it is wrong.
+    If tasks are ``named``, own images may also serve a role that their layout does not suggest. Readers raise
+    MissingDataError if the dataset is missing, and InputError if it is wrong.
     """
     if role == "weights":
         return [lambda: None]
@@ -148,7 +148,7 @@ def _readers_of(
 
 
 def _own(at: DataLocation, data: Data, role: Role, name: str) -> Data | ProbedImages:
-    """A dataset of the user's own for tasks of a role; images of classes show what things they are, too."""
+    """The user's own dataset for tasks of a role; classes also serve as instances."""
     served = data if isinstance(data, Classification) else data.serving(role)
     if isinstance(served, Classification | Unlabelled):
         return _probed(at, served, name)
@@ -157,7 +157,7 @@ def _own(at: DataLocation, data: Data, role: Role, name: str) -> Data | ProbedIm
 
 
 def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:
-    """How the user's own images were understood, in words, for those roles; for their own, if for none."""
+    """How the user's own images were understood, in words, for the given roles, or else for their own."""
     lines = []
     for name, data in own.items():
         served = [data.serving(role) for role in OWN_ROLES if role in roles]
@@ -176,10 +176,10 @@ def _lacking(task: TaskEntry, own: Collection[Data]) -> str:
 
 
 def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
-    """Join tasks with data; each dataset is read once for all tasks that need it.
+    """Bind tasks to data; each dataset is read once for all tasks that need it.
 
-    What the user named, if anything, are tasks, and groups of tasks, of which those are run that have data.
-    Raises MissingDataError where a named task has no data, or no task has any.
+    ``names`` are the tasks or groups of tasks that the user named, if any; those with data are run. Raises
+    MissingDataError if a named task has no data, or if no task has any.
     """
     named = bool(names)
     bound = PlannedTasks()
@@ -206,7 +206,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
 
 
 def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
-    """Whether a task is run on some data by default, or named; MissingDataError is raised for lost labels."""
+    """Whether a task is run on some data by default, or if named; raises MissingDataError for lost labels."""
     if not isinstance(data, ProbedImages) or isinstance(data, ProbedClasses):
         return named or task.default
     if task.labels:
@@ -219,6 +219,6 @@ def _require_something(bound: PlannedTasks, required: Collection[str], *, named:
     lacking = [str(task) for task in bound.absent if task.task not in served and task.task in required]
     if lacking:
         raise MissingDataError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
-    if not any(named or task.sources for task in bound.every):  # what needs no data is not worth a run
+    if not any(named or task.sources for task in bound.every):  # tasks without data alone are not worth a run
         problems = [str(task) for task in bound.broken or bound.absent]
         raise MissingDataError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")

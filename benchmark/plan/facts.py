@@ -1,4 +1,4 @@
-"""What the registry tells of backbones to pages, which know no registry. Imports no torch."""
+"""Facts of the registry for pages, which do not import it. Imports no torch."""
 
 from math import nan
 from typing import TYPE_CHECKING
@@ -26,16 +26,16 @@ def known_facts() -> dict[str, Facts]:
 
 
 def teachers(spec: BackboneSpec) -> str:
-    """What it learned from in a word or two: images (alone), texts, labels."""
+    """The supervision in a word or two: images (alone), texts, labels."""
     words = {"images": ("images",), "texts": ("texts", "image-text"), "labels": ("labels",)}
     signals = [name for name, marks in words.items() if any(mark in spec.supervision for mark in marks)]
     return ", ".join(signals) or spec.supervision
 
 
 def with_seen(records: "pd.DataFrame") -> "pd.DataFrame":
-    """Records with what each backbone's training has seen of the dataset, for `leaderboards.sections.seen`.
+    """Records with what the training of each backbone has seen of the dataset (`leaderboards.sections.seen`).
 
-    The mark is "" for backbones that are not in the registry, and for datasets that no mark is about.
+    The mark is "" for backbones outside the registry, and for datasets without marks.
     """
     trainings = {spec.name: spec.seen for spec in all_specs()}
     known = [trainings.get(str(name).partition("@")[0]) for name in records["backbone"]]

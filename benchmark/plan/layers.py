@@ -1,4 +1,4 @@
-"""Which layers of a backbone options mean."""
+"""Selection of layers of a backbone by options."""
 
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
@@ -7,10 +7,10 @@ LONGEST_INDEX = 6  # digits of an index that no network reaches
 
 
 def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
-    """Layers of a backbone that options ask for, in order; raises InputError where one does not exist.
+    """The requested layers of a backbone, in order; raises InputError if one does not exist.
 
-    They are ``all``, or numbers, ranges and ``final`` separated by commas, and what to read of them: of the
-    random floor, whose layers are draws, always the draws.
+    ``text`` is ``all``, or numbers, ranges and ``final`` separated by commas; ``taps`` say what to read of
+    each. For the random floor, whose layers are draws, it is always the draws.
     """
     blocks = _select_blocks(text, spec)
     inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
@@ -33,7 +33,7 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
     for part in text.split(","):
         part = part.strip()
         if part == "final":
-            if spec.has_final:  # a ConvNet has no final norm: its last block stands for it
+            if spec.has_final:  # a ConvNet has no final norm: its last block replaces it
                 chosen.add(Layer(spec.depth, "final"))
             continue
         first, _, last = part.partition("-")
@@ -46,7 +46,7 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
             if index > spec.depth and not spec.is_floor:
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
-    if spec.is_floor:  # its layers are draws, and all of them are the floor
+    if spec.is_floor:  # its layers are draws, and all of them make the floor
         return _select_blocks("all", spec)
     layers = tuple(layer for layer in spec.layers if layer in chosen)
     if not layers:
@@ -56,6 +56,6 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
 
 
 def kept_layers(spec: BackboneSpec, taps: tuple[Tap, ...]) -> frozenset[Layer]:
-    """Layers whose vectors are kept: all that the backbone has in the run's taps, for later runs too."""
+    """Layers whose vectors are stored: all of the backbone at the taps of the run, for later runs too."""
     every = frozenset(select_layers("all", spec, taps))
     return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every

@@ -1,4 +1,4 @@
-"""Where the data of a run is, and the folders that it writes into."""
+"""Where the data of a run are, and the folders that it writes to."""
 
 import tempfile
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from layerboard.zoo.errors import InputError
 
 @dataclass(frozen=True)
 class DataLocation:
-    """Where the data is, how much of it is taken, and by which protocols tasks are run."""
+    """Where the data are, how much of them to use, and by which protocols to run tasks."""
 
     catalogue: Catalogue
-    data: Path | None  # its folder, or root of a pack (`tasks.datasets.files`); None for own images
-    images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, that replace them all
-    limit: int | None = None  # so many images a class, videos, pairs a category, images with regions, queries
+    data: Path | None  # the data folder, or root of a pack (`tasks.datasets.files`); None for own images
+    images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, which replace all official ones
+    limit: int | None = None  # maximum images per class, videos, pairs per category, queries, ...
     protocol: EvaluationProtocol = STANDARD
     labelling: Labelling = AS_IT_IS  # tables beside the one folder of images (`tasks.datasets.folder`)
     further: tuple[EvaluationProtocol, ...] = ()
 
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:
-        """This location once for each protocol, with that one alone."""
+        """This location once per protocol, with that one alone."""
         every = self.protocol, *self.further
         return tuple(replace(self, protocol=protocol, further=()) for protocol in every)
 
@@ -38,10 +38,10 @@ class DataLocation:
 def find_data(
     request: Request, suite: Suite, report: Reporter, protocols: Sequence[EvaluationProtocol] = ()
 ) -> DataLocation:
-    """Where a request's data is; the mini suite's is rendered as far as it is not there, or damaged.
+    """Where the data of a request are; missing or damaged parts of the mini suite are rendered.
 
-    Protocols take the place of those that the request names. Raises InputError for an unknown one, or where
-    there is no such folder.
+    ``protocols`` replace those that the request names. Raises InputError for an unknown protocol or a missing
+    folder.
     """
     named = dict.fromkeys(request.protocol or (suite.protocol,))
     every = protocols or [find_protocol(name) for name in named]
@@ -56,7 +56,7 @@ def find_data(
 
 
 def data_folder(data: Path) -> Path:
-    """The datasets' folder that a user named, or the root of a pack; raises InputError without one."""
+    """The folder of datasets that a user named, or the root of a pack; raises InputError without one."""
     if is_packed(data):
         return data_root(data)
     if not data.is_dir():
@@ -65,7 +65,7 @@ def data_folder(data: Path) -> Path:
 
 
 def require_writable(output: Path, cache: Path) -> None:
-    """Make both folders, and remove what killed runs left there; InputError where one is not writable."""
+    """Create both folders, and remove leftovers of killed runs; raises InputError if one is not writable."""
     for folder, option in ((output, "--output"), (cache, "--cache")):
         try:
             folder.mkdir(parents=True, exist_ok=True)

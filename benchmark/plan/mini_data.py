@@ -1,4 +1,4 @@
-"""The mini suite's datasets in the cache. Imports little: it is what processes that render import."""
+"""The datasets of the mini suite in the cache. Imports little, since rendering processes import it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from layerboard.zoo.errors import InputError
 
 
 def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
-    """The folder of the mini suite's datasets, which renders what is not there; raises InputError."""
+    """The folder of the mini suite's datasets, after rendering what is missing; raises InputError."""
     root = cache / "mini-data" / MINI_VERSION
     try:
         if missing := missing_pieces(root):
@@ -25,7 +25,7 @@ def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
 
 
 def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
-    """Render pieces, in processes side by side; WorkerDiedError where one was ended from outside."""
+    """Render pieces in parallel processes; raises WorkerDiedError if one was killed."""
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(pieces) > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)
     with report.bar("rendering the mini datasets", images, "images") as advance:

@@ -17,48 +17,48 @@ from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import Tiles, View, WholeFrame, fast_resized
 
-VECTORS = "vectors"  # what keeps vectors of a pass; what is fed for a task has the name of its listener
+VECTORS = "vectors"  # listener that stores the vectors of a pass; others are named after the task they feed
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One source, shown once to a backbone for every task that looks at it."""
+    """One source, shown once to a backbone for every task that uses it."""
 
     source: Source
-    vectors: tuple[Task, ...]  # tasks that take the vectors of its images
-    measured: tuple[Task, ...]  # tasks that are fed what it shows
+    vectors: tuple[Task, ...]  # tasks that use vectors of its images
+    measured: tuple[Task, ...]  # tasks that are fed during the pass
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks that look at the source."""
+        """All tasks that use the source."""
         return tuple(dict.fromkeys((*self.vectors, *self.measured)))
 
     def needing(self, listener: str) -> tuple[Task, ...]:
-        """Tasks that need what a listener keeps: `VECTORS`, or what is fed for one of them."""
+        """Tasks that need what a listener stores: `VECTORS`, or that of a fed task."""
         measured = tuple(task for task in self.measured if task.listener == listener)
         return self.vectors if listener == VECTORS else measured
 
     def serving(self, keys: Collection[str]) -> "Pass":
-        """The plan for the tasks of those keys alone."""
+        """The pass for the tasks with those keys alone."""
         vectors = tuple(task for task in self.vectors if task.key in keys)
         return Pass(self.source, vectors, tuple(task for task in self.measured if task.key in keys))
 
 
 @dataclass(frozen=True)
 class PlanRecipe:
-    """What a plan is made from, small enough to be sent to another process, where it is made again."""
+    """The recipe of a plan, small enough to be sent to another process, where the plan is made again."""
 
     backbones: tuple[BackboneSpec, ...]
-    tasks: tuple[str, ...]  # names of those that were asked for; those run by default if empty
+    tasks: tuple[str, ...]  # names of requested tasks; the default tasks if empty
     location: DataLocation
-    transforms: tuple[str, ...] = ()  # what is done to features, beside nothing, each time the tasks are run
-    sets: tuple[str, ...] = ()  # names of sets of layers that are scored, too
-    compressions: tuple[str, ...] = ()  # of vectors, each scored once more
+    transforms: tuple[str, ...] = ()  # feature transforms, besides none; tasks are run again with each
+    sets: tuple[str, ...] = ()  # names of layer sets that are also scored
+    compressions: tuple[str, ...] = ()  # compressions of vectors, each scored once more
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: which backbones, which passes of each, and which tasks these serve.
+    """A run: its backbones, the passes of each, and the tasks that these serve.
 
     It holds all images of all datasets. Pickled, it is its recipe: another process reads the datasets itself,
     once, however many jobs it is given.
@@ -66,12 +66,12 @@ class Plan:
 
     recipe: PlanRecipe
     tasks: PlannedTasks
-    passes: tuple[Pass, ...]  # of each backbone
+    passes: tuple[Pass, ...]  # passes of each backbone
     _signatures: dict[object, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
-        """The backbones that run, in order."""
+        """The backbones of the run, in order."""
         return self.recipe.backbones
 
     @property
@@ -81,7 +81,7 @@ class Plan:
         return sum(len(source.samples) for source in (*(each.source for each in self.passes), *asked))
 
     def signature(self, source: Source) -> str:
-        """Digest of a source's images: keys, sizes and times of files; raises InputError for a lost one."""
+        """Digest of the images of a source: keys, file sizes and times; raises InputError for a lost file."""
         if source.key not in self._signatures:
             groups = [(each.key, [sample.signature() for sample in each.samples]) for each in source.groups]
             self._signatures[source.key] = digest(source.name, groups)
@@ -92,9 +92,9 @@ class Plan:
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:
-    """A view as a backbone is shown it: at its input size, resized as it says.
+    """A view for a backbone: at its input size, and with its resizing.
 
-    Whole frames come in tiles where it takes images of one size only.
+    Whole frames come in tiles if it takes images of one size only.
     """
     scaled = view.scaled(spec.input_size, spec.patch_size)
     if spec.fixed_size and isinstance(scaled, WholeFrame):
@@ -103,16 +103,16 @@ def view_for(spec: BackboneSpec, view: View) -> View:
 
 
 def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
-    """How many patch tokens a layer has, in a view that shows all images at one size."""
+    """Number of patch tokens of a layer, in a view that shows all images at one size."""
     width, height = view_for(spec, view).geometry(ANY_SIZE).size
     stride = spec.stage_of(layer).stride
     return (width // stride) * (height // stride)
 
 
 def make_plan(recipe: PlanRecipe) -> Plan:
-    """Read the datasets and group the tasks by the sources that they look at.
+    """Read the datasets and group the tasks by the sources that they use.
 
-    Raises InputError for an unknown task, one that no protocol speaks of, or without data, and for no task.
+    Raises InputError for an unknown task, for one without data or outside the protocol, and without any task.
     """
     asked, locations = find_tasks(recipe.tasks), recipe.location.by_protocol
     if len({(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}) > 1:
@@ -131,9 +131,9 @@ def make_plan(recipe: PlanRecipe) -> Plan:
             tasks.broken.append(Unbound(f"protocol {at.protocol.name}", str(error)))  # the others run
     plain = list(tasks.every)
     if recipe.location.protocol.shots and not any(task.takes_shots for task in plain):
-        raise InputError("--shots is of fewshot and anomaly, which are not run; name one with --tasks")
+        raise InputError("--shots is for fewshot and anomaly, which are not run; name one with --tasks")
     _add_transformed(tasks, "--transform", recipe.transforms, plain)
-    if recipe.sets:  # transformed tasks, too
+    if recipe.sets:  # also transformed tasks
         option = f"--fuse {','.join(recipe.sets)}"
         with_sets = [(replace(task, sets=recipe.sets), task.sets_refusal) for task in tasks.every]
         tasks.add(option, option, with_sets)
@@ -148,7 +148,7 @@ def _add_transformed(tasks: PlannedTasks, option: str, names: Sequence[str], pla
 
 
 def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> PlannedTasks:
-    """The tasks that are run by the location's protocol; by one of single tasks these, if none is named."""
+    """The tasks that the location's protocol runs; for one of single tasks, all of these if none is named."""
     spoken = at.protocol.tasks
     if not names:
         further = (*WITHOUT_LABELS, *(task for task in TASKS if task.role in LAID_OUT and at.images))
@@ -161,12 +161,12 @@ def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -
 
 
 def _speech(protocol: EvaluationProtocol) -> str:
-    """Which tasks a protocol speaks of, in words."""
-    return f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ('all tasks',))}"
+    """The tasks that a protocol covers, in words."""
+    return f"the protocol {protocol.name} is for {', '.join(protocol.tasks or ('all tasks',))}"
 
 
 def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
-    """One pass for each source, of one name in one view; raises ValueError where images of these differ."""
+    """One pass per source, that is per name and view; raises ValueError if their images differ."""
     sources: dict[tuple[str, View], Source] = {}
     vectors: dict[tuple[str, View], list[Task]] = defaultdict(list)
     measured: dict[tuple[str, View], list[Task]] = defaultdict(list)
@@ -184,5 +184,5 @@ def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
 
 @lru_cache(maxsize=1)
 def _made_again(recipe: PlanRecipe) -> Plan:
-    """The plan of a recipe, in a process that was sent it."""
+    """The plan of a recipe, in a process that received it."""
     return make_plan(recipe)

@@ -1,4 +1,4 @@
-"""Input sizes of a run: each backbone at those that it can take, several of them under names of their own."""
+"""Input sizes of a run: each backbone at the sizes that it supports, several of them under separate names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,14 +13,14 @@ from layerboard.zoo.view.geometry import nearest_multiple
 
 
 def split_variants(patterns: Sequence[str]) -> list[NameParts]:
-    """Names of backbones, and what they end with; a directory is called as it is called."""
+    """Names of backbones, split into name and suffixes; a directory keeps its name."""
     return [NameParts(text) if Path(text).is_dir() else NameParts.of(text) for text in patterns]
 
 
 def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
-    """A backbone at another input size, its own for None; raises InputError where it takes one size only.
+    """A backbone at another input size, or at its own for None; raises InputError if it has a fixed size.
 
-    That is the nearest multiple of its patch size: halves go up, one patch at least.
+    The size is rounded to the nearest multiple of the patch size: halves go up, and it is at least one patch.
     """
     side = _nearest(spec, size)
     if spec.fixed_size and side != spec.input_size:
@@ -33,10 +33,10 @@ def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
 def at_sizes(
     spec: BackboneSpec, sizes: Sequence[int | None], *, named: bool = True
 ) -> tuple[list[tuple[BackboneSpec, int | None]], list[str]]:
-    """A backbone once at each size, with the size that was asked for, and in words what is left out.
+    """A backbone at each size, with the requested size, and in words what is left out.
 
     At its own size, or where sizes are not ``named``, it keeps its name; at the others `zoo.spec.NameParts`
-    gives it one. InputError is raised where it takes images of one size only, and none of these is it.
+    gives it one. Raises InputError if it takes images of one size only, and none of these is it.
     """
     placed: dict[int, tuple[BackboneSpec, int | None]] = {}
     lines, unfit = [], []
@@ -50,7 +50,7 @@ def at_sizes(
             name = str(NameParts(spec.name, side)) if named and side != spec.input_size else spec.name
             placed[side] = replace(spec, name=name, input_size=side), size
     if not placed:
-        at_size(spec, sizes[0])  # says why
+        at_size(spec, sizes[0])  # the reason is reported
     if unfit:
         left = " and ".join(f"{size}" for size in unfit)
         lines.append(f"{spec.name} takes images of {spec.input_size} px only: it is left out at {left} px")
@@ -62,7 +62,7 @@ def _nearest(spec: BackboneSpec, size: int | None) -> int:
 
 
 def shown_alike(plan: Plan) -> Iterator[str]:
-    """Tasks whose protocol shows images at one size whatever the backbone's, where there are several."""
+    """Tasks whose protocol fixes the image size whatever the backbone's, if there are several sizes."""
     several = {(spec.entry, spec.input_size): spec for spec in plan.backbones}.values()
     pairs = [(spec, other) for spec, other in combinations(several, 2) if spec.entry == other.entry]
     names = [
@@ -81,7 +81,7 @@ def shown_alike(plan: Plan) -> Iterator[str]:
 
 
 def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> BackboneSpec:
-    """A backbone with another rule for position embeddings, where it has some that a rule fits."""
+    """A backbone with another rule for position embeddings, if it has any that the rule fits."""
     if interpolation == "auto" or spec.is_floor or not OWN_POSITIONS.isdisjoint(spec.model_types):
         return spec
     return replace(spec, interpolation=interpolation)

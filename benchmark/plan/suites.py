@@ -1,4 +1,4 @@
-"""Suites: which backbones run on which datasets by default. Imports no torch."""
+"""Suites: the default backbones and datasets. Imports no torch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.targets import Targets
 from layerboard.zoo.errors import InputError, unknown
 
-LONGEST_SUITE = 120  # characters of the name of a suite, which its pages are called by
+LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The dataset of each role, below one data folder, and how many clusters all objects are put into."""
+    """The dataset of each role, below one data folder, and the number of clusters for all objects."""
 
     classification: ImageNetEntry
     retrieval: tuple[RevisitedEntry, ...]
@@ -45,7 +45,7 @@ class Catalogue:
     instances: tuple[InstanceEntry, ...] = ()
     numbers: tuple[DatasetEntry[Targets], ...] = ()
     labels: tuple[DatasetEntry[Targets], ...] = ()
-    class_names: tuple[tuple[str, str], ...] = ()  # what class folders that have numbers are called in words
+    class_names: tuple[tuple[str, str], ...] = ()  # class names for folders with numbered classes
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Suite:
 
     name: str  # on the command line and of its page
     title: str
-    backbones: tuple[str, ...]  # that are run by default
-    floors: tuple[str, ...]  # what nobody learned, which closes its tables: random features and raw pixels
+    backbones: tuple[str, ...]  # default backbones
+    floors: tuple[str, ...]  # untrained baselines at the end of its tables: random features and raw pixels
     catalogue: Catalogue
-    protocol: str = "standard"  # by which it is run by default
+    protocol: str = "standard"  # by default
     embedded: bool = False  # whether its datasets are rendered rather than read from ``--data``
 
 
@@ -143,14 +143,14 @@ MINI_REFEREE = replace(
 
 
 def real_catalogue() -> Catalogue:
-    """The official datasets; of scenes and of retrieval all that `DATASETS` has."""
+    """The official datasets; for scenes and retrieval, all in `DATASETS`."""
     scenes = (entry for entry in DATASETS if isinstance(entry, SceneEntry))
     return Catalogue(
         classification=ImageNetEntry(),
         retrieval=tuple(entry for entry in DATASETS if isinstance(entry, RevisitedEntry)),
         videos=DavisEntry(),
         keypoints=SpairEntry(),
-        scenes=tuple(entry for entry in scenes if entry != VOC_2012_AUG),  # protocols take it for VOC_2012
+        scenes=tuple(entry for entry in scenes if entry != VOC_2012_AUG),  # protocols call it VOC_2012
         objects=CocoEntry(),
         object_clusters=80,
         parts=PartImageNetEntry(),
@@ -189,7 +189,7 @@ SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SU
 
 
 def images_suite(datasets: Iterable[str]) -> str:
-    """Name of the suite of a run on own datasets of those names, in whatever order, repeated or not."""
+    """Name of the suite of a run on own datasets of those names, whatever their order and repetitions."""
     names = sorted(set(datasets))
     whole = f"images-{'+'.join(names)}"
     if len(names) == 1 or len(whole) <= LONGEST_SUITE:
@@ -198,7 +198,7 @@ def images_suite(datasets: Iterable[str]) -> str:
 
 
 def choose_suite(request: Request) -> Suite:
-    """The suite that was named, or the one that fits the data."""
+    """The named suite, or the one that fits the data."""
     require_fitting(request.data, request.images, Labelling.of(request))
     real = request.data is not None or bool(request.images)
     name = request.suite or (STANDARD_SUITE if real else MINI_SUITE).name
@@ -216,7 +216,7 @@ def choose_suite(request: Request) -> Suite:
 
 
 def require_fitting(data: Path | None, images: Sequence[str], labelling: Labelling) -> None:
-    """Raise InputError for data and images together, and for tables beside none or several folders."""
+    """Raise InputError for data together with images, and for tables without exactly one folder."""
     if data is not None and images:
         raise InputError("give --data or --images, not both")
     says = {

@@ -1,4 +1,4 @@
-"""The tasks of a run: those that have data, and the same on transformed features and on sets of layers."""
+"""The tasks of a run: those with data, also on transformed features and on layer sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,15 +22,15 @@ class Unbound:
 
 @dataclass
 class PlannedTasks:
-    """Tasks with data, those whose data is not there, and those whose data is wrong."""
+    """Tasks with data, tasks with missing data, and tasks with wrong data."""
 
-    every: list[Task] = field(default_factory=list)  # that have data, in the order of the registry
-    absent: list[Unbound] = field(default_factory=list)  # no data, or not run in a way that was asked for
+    every: list[Task] = field(default_factory=list)  # tasks with data, in the order of the registry
+    absent: list[Unbound] = field(default_factory=list)  # without data, or not run in a requested way
     broken: list[Unbound] = field(default_factory=list)
-    understood: list[str] = field(default_factory=list)  # of folders of the user's own images, in words
+    understood: list[str] = field(default_factory=list)  # how folders of own images were understood, in words
 
     def take(self, other: "PlannedTasks") -> None:
-        """Add others, behind these: what looks at no image, and what is said twice of data, once alone."""
+        """Append others; tasks without images, and repeated messages about data, are kept once."""
         there = {task.entry.name for task in self.every}
         self.every += [task for task in other.every if task.sources or task.entry.name not in there]
         self.absent += [task for task in other.absent if task not in self.absent]
@@ -38,14 +38,14 @@ class PlannedTasks:
         self.understood += [line for line in other.understood if line not in self.understood]
 
     def needing(self, needs: Needs) -> list[Any]:
-        """Tasks whose scores are made from that."""
+        """Tasks whose scores are made from ``needs``."""
         return [task for task in self.every if task.needs == needs]
 
     def add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
-        """Add tasks as they are run in another way, or why they are not; raises InputError where none is."""
+        """Add tasks in a variant way, or the reasons why not; raises InputError if none has it."""
         self.every += [task for task, reason in ways if not reason]
         reasons = {task.entry.name: reason for task, reason in ways}
-        taken = {task.entry.name for task, reason in ways if not reason}  # by one protocol, if not by another
+        taken = {task.entry.name for task, reason in ways if not reason}  # under some protocol
         if ways and not taken:
             said = "; ".join(f"{task}: it {reason}" for task, reason in reasons.items())
             raise InputError(f"{option} fits no task of this run: {said}")

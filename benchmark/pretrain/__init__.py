@@ -1,1 +1,1 @@
-"""Joins the renderer and the objectives: trainings of mini backbones."""
+"""Training of mini backbones: joins the renderer and the objectives."""

@@ -22,15 +22,15 @@ from layerboard.zoo.atomic import whole_file, write_whole
 from layerboard.zoo.errors import InputError
 
 FORMAT = 2  # version of the files: raise it when they change
-CHUNK = 250  # images that are rendered as one piece; an interrupted rendering loses at most one a process
-SEEDS = 2**32  # images that a seed has for itself
-LARGEST = 2048  # side in pixels up to which pictures are drawn
-HELD_OUT = 2**31  # number of the first image of a seed that is never trained on
+CHUNK = 250  # images rendered as one piece; an interrupted rendering loses at most one piece per process
+SEEDS = 2**32  # images reserved for each seed
+LARGEST = 2048  # maximum side in pixels of rendered pictures
+HELD_OUT = 2**31  # number of the first image of a seed that is never used for training
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which images: numbers of a seed, whose images are its own; raises InputError for what cannot be."""
+    """The requested images: numbers of a seed, whose images are its own; raises InputError if impossible."""
 
     seed: int
     first: int
@@ -46,18 +46,18 @@ class Wanted:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all that the files follow from."""
+        """Digest of everything that determines the files."""
         facts = (FORMAT, MINI_VERSION, self.seed, self.first, self.count, self.side)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
-Chunk = tuple[Path, range]  # its file, and the places of its images among those that are wanted
+Chunk = tuple[Path, range]  # its file, and the places of its images among the requested ones
 
 
 def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pictures:
-    """Images with labels and captions, class after class, memory-mapped; rendered if they are not there.
+    """Images with labels and captions, class after class, memory-mapped; rendered if they are missing.
 
-    Raises InputError where the cache cannot be written.
+    Raises InputError if the cache cannot be written.
     """
     folder = cache / "rendered" / f"images-{wanted.fingerprint}"
     try:
@@ -102,7 +102,7 @@ def render_chunk(wanted: Wanted, chunk: Chunk, report: Reporter) -> None:
 
 
 def _join(wanted: Wanted, chunks: list[Path], folder: Path) -> None:
-    """Make one array of all chunks; facts.json, which is written last, says that everything is there."""
+    """Make one array of all chunks; facts.json, which is written last, marks completeness."""
     labels: list[int] = []
     captions: list[str] = []
     header = {
@@ -110,7 +110,7 @@ def _join(wanted: Wanted, chunks: list[Path], folder: Path) -> None:
         "fortran_order": False,
         "shape": (wanted.count, 3, wanted.side, wanted.side),
     }
-    # written, not mapped into memory: there a full disk ends the process without an error
+    # written, not memory-mapped: with a map, a full disk ends the process without an error
     with whole_file(folder / "images.npy") as draft, draft.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Joins the renderer and the objectives: renders, trains, probes, exports and installs a mini backbone."""
+"""Renders, trains, probes, exports and installs a mini backbone."""
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
@@ -29,19 +29,19 @@ from layerboard.zoo.spec import BackboneSpec
 if TYPE_CHECKING:
     from layerboard.benchmark.commands.pretrain import Pretraining, TrainingDtype
 
-KNOWN = 960  # held-out images whose labels the probe knows
-ASKED = 480  # held-out images on which it is scored
+KNOWN = 960  # held-out images with labels for the probe
+ASKED = 480  # held-out images on which the probe is scored
 
 
 def pretrain(wish: "Pretraining", report: Reporter) -> Path:
-    """Train a mini backbone on rendered images; gives its directory in Hugging Face format.
+    """Train a mini backbone on rendered images; returns its directory in Hugging Face format.
 
-    The training's checkpoint is in the folder ``training`` below it. Raises InputError where something that
-    was asked for cannot be, OSError where the disk is full.
+    The checkpoint of the training is in the folder ``training`` below it. Raises InputError for impossible
+    options, and OSError if the disk is full.
     """
     device = find_device(wish.device)
     dtype = find_dtype(wish.dtype, device)
-    started_at = commit(Path(__file__).parents[2])  # Hours later the checkout may be elsewhere.
+    started_at = commit(Path(__file__).parents[2])  # Hours later, the checkout may have changed.
     chosen = tuned(wish)
     steps = wish.steps or chosen.steps
     wish = replace(wish, dtype="bfloat16" if dtype is torch.bfloat16 else "float32", steps=steps)
@@ -78,9 +78,10 @@ def _taken(wish: "Pretraining", *names: str) -> dict[str, Any]:
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for products of bfloat16, which make training about twice as fast.
+    """Whether a device has instructions for products in bfloat16, which make training about twice as fast.
 
-    Asked are CUDA devices and x86 processors (AVX-512 BF16, AMX); an older torch knows of no processor's.
+    CUDA devices and x86 processors (AVX-512 BF16, AMX) are checked; an older torch does not know those of
+    processors.
     """
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
@@ -91,19 +92,19 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
 
 def find_dtype(name: "TrainingDtype", device: torch.device) -> torch.dtype:
-    """The dtype of that name; ``auto`` is bfloat16 where the device has instructions for it."""
+    """The dtype of that name; ``auto`` is bfloat16 if the device has instructions for it."""
     fast = multiplies_bfloat16(device) if name == "auto" else name == "bfloat16"
     return torch.bfloat16 if fast else torch.float32
 
 
 def identity(wish: "Pretraining", spec: BackboneSpec, chosen: Method) -> str:
-    """What a training is: its command, and a digest of everything else that its course follows from."""
+    """Identity of a training: its command, and a digest of everything else that determines its course."""
     facts = (MINI_VERSION, spec.stages, spec.heads, spec.mean, spec.std, chosen.recipe)
     return f"{wish.command} [{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}]"
 
 
 def tuned(wish: "Pretraining") -> Method:
-    """The method with the recipe that was asked for; raises InputError where it has no such option."""
+    """The method with the requested recipe; raises InputError for an option that it lacks."""
     chosen = method(wish.objective)
     if wish.fraction != 1 and wish.objective not in ("fs", "resnet"):
         raise InputError(f"--fraction is for methods that learn labels (fs, resnet), not {wish.objective}")
@@ -121,7 +122,7 @@ def _slice(pictures: Pictures, start: int, stop: int) -> Pictures:
 
 @dataclass
 class _Watcher:
-    """Passes on what a training tells: a bar of images, a line for each probe and each sign of collapse."""
+    """Reports a training: a bar of images, and a line for each probe and each sign of collapse."""
 
     advance: Advance
     report: Reporter
@@ -140,7 +141,7 @@ class _Watcher:
 
 
 def commit(checkout: Path) -> str | None:
-    """Commit of a git checkout, read from its files; None where there is no checkout."""
+    """Commit of a git checkout, read from its files; None if there is no checkout."""
     git = checkout / ".git"
     try:
         head = (git / "HEAD").read_text(encoding="utf-8").strip()

@@ -1,1 +1,1 @@
-"""From what is stored to scores of every layer, how sure they are, and their records."""
+"""From stored results to scores of every layer, their uncertainty, and their records."""

@@ -1,4 +1,4 @@
-"""Outcomes as records with their intervals and choices, and where their files are."""
+"""Outcomes as records with intervals and choices, and the locations of their files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from layerboard.tasks.registry import TaskEntry
 from layerboard.tasks.uncertainty import assess, intervals_of
 from layerboard.zoo.spec import BackboneSpec, stands_for_set
 
-NORMAL = 1.959964  # standard errors to each side of a 95 % interval
+NORMAL = 1.959964  # standard errors on each side of a 95 % interval
 Assessments = Mapping[tuple[Place, str], Mapping[str, Any]]
 """Fields of the records of each place and metric: the interval, and how it does among its competitors."""
 
@@ -35,9 +35,9 @@ def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
 
 
 def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessments:
-    """Intervals of all scores of one backbone and task, in every layer and pooling, by their items.
+    """Intervals of all scores of one backbone and task, in every layer and pooling, from their items.
 
-    For the primary metric, if there is one, also what the blocks 1..depth are among each other.
+    For the primary metric, if there is one, it also compares the blocks 1..depth with each other.
     """
     assessed: dict[tuple[Place, str], dict[str, Any]] = {}
     for pooling in dict.fromkeys(pooling for _, _, pooling in items):
@@ -46,7 +46,7 @@ def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessmen
         for metric, ends in intervals_of(layers).items():
             for key, (low, high) in zip(places, ends, strict=True):
                 assessed[key, metric] = {"ci_low": low, "ci_high": high}
-        # a best one is chosen among blocks, or sets of them, which are scored apart
+        # a best is chosen among blocks, or among layer sets, which are scored separately
         blocks = [key for key in places if key[0] > 0 and (key[1] == "block" or stands_for_set(key[1]))]
         if blocks and primary is not None and primary in layers[0].statistics:
             for key, choice in zip(blocks, assess([items[key] for key in blocks], primary), strict=True):
@@ -61,16 +61,16 @@ class ResultFiles:
     records: Path
     fingerprint: str  # of features and scoring
     data: str = ""  # digest of the images and their ground truth
-    beside: Mapping[str, Path] = field(default_factory=dict)  # files that may belong to the records, by name
+    beside: Mapping[str, Path] = field(default_factory=dict)  # files that may accompany the records, by name
     thumbnails: Path = Path(FOLDER)
 
     def companions(self) -> dict[str, str]:
-        """Digests of the files beside the records that are there."""
+        """Digests of the existing files beside the records."""
         return {name: file_digest(path) for name, path in self.beside.items() if path.is_file()}
 
 
 def is_current(kept: ResultFiles) -> bool:
-    """Whether records, and all that belongs to them, are there as they were written, of that fingerprint."""
+    """Whether records and their companions exist as they were written, with that fingerprint."""
     try:
         content = read_checked(kept.records)
         if _values(content, "fingerprint") != {kept.fingerprint}:
@@ -85,26 +85,26 @@ def is_current(kept: ResultFiles) -> bool:
 
 
 def file_under(kept: ResultFiles, suite: str) -> None:
-    """Let current records, left by a run of another suite perhaps, belong to this one's page, too."""
+    """Add this suite to current records, which a run of another suite may have written."""
     content = read_checked(kept.records)
     if not all(suite in suite_names(text) for text in _values(content, "suite")):
         write_checked(add_suite(read_frame(kept.records), suite), kept.records, companions_of(content))
 
 
 def _values(content: bytes, column: str) -> set[str]:
-    """Different values of a column of texts, of thousands of small files one after the other."""
+    """Distinct values of a text column, fast enough for thousands of small files."""
     file = ParquetFile(BufferReader(content))
     return set(file.read(columns=[column], use_threads=False).column(0).unique().to_pylist())
 
 
 def rule_of(spec: BackboneSpec) -> str:
-    """Rule by which a backbone fitted its position embeddings; "" where it has none, or they are not ours."""
+    """The rule by which a backbone fitted its position embeddings; "" if unknown or without any."""
     is_other = spec.heads is None or spec.checkpoint in ("object", "module", "timm")
     return "" if is_other else spec.interpolation
 
 
 def table_pooling(spec: BackboneSpec) -> str:
-    """Pooling that stands in tables: the class token where there is one."""
+    """The pooling shown in tables: the class token if there is one."""
     return "cls" if spec.has_cls else "mean"
 
 
@@ -115,7 +115,7 @@ def to_records(
     outcomes: Sequence[LayerOutcome],
     assessed: Assessments,
 ) -> list[Record]:
-    """One record a metric, layer and pooling, with the fields that all have in common.
+    """One record per metric, layer and pooling, with the common fields.
 
     A layer without a score has one empty record with a reason.
     """
@@ -141,7 +141,7 @@ def to_records(
 def _missing(outcome: Outcome, entry: TaskEntry) -> Mapping[str, str]:
     """Metrics without a score, and why.
 
-    The primary one is always among them where it has none; of an analysis only where nothing else is said.
+    The primary metric is always among them if it has no score; for an analysis only if nothing else is.
     """
     primary = entry.metric
     there = primary in outcome.missing or any(score.metric == primary for score in outcome.scores)
@@ -151,7 +151,7 @@ def _missing(outcome: Outcome, entry: TaskEntry) -> Mapping[str, str]:
 
 
 def _number(score: Score) -> dict[str, object]:
-    """A score's value and interval, or why it is none: what is infinite is no score."""
+    """A score's value and interval, or why it has none: infinite values are no scores."""
     if isinf(score.value):
         return {"value": float("nan"), "reason": f"not a number: {score.value}"}
     margin = NORMAL * score.error

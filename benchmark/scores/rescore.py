@@ -1,4 +1,4 @@
-"""Scores, intervals and choices of records, computed again from the items that belong to them."""
+"""Scores, intervals and choices of records, recomputed from their items."""
 
 from collections.abc import Mapping
 from math import nan
@@ -12,14 +12,14 @@ from layerboard.leaderboards.scores.frames import is_floor
 from layerboard.tasks.base import Items
 from layerboard.tasks.uncertainty import score_of
 
-CLOSE = 1e-5  # share by which numbers of one machine, whose items are rounded to float32, may differ
+CLOSE = 1e-5  # relative tolerance for numbers of one machine whose items are rounded to float32
 UNCHOSEN = {"ci_low": nan, "ci_high": nan, "chosen": nan, "held_out": nan, "tied": False}
 
 
 def rescore(result: StoredResult) -> tuple[int, list[str]]:
-    """How many records of a result follow from its items, and a sentence for each that says something else.
+    """The number of records of a result that follow from its items, and a sentence for each contradiction.
 
-    Of comparisons, costs and some analyses there are no items; other scores of the leaderboard need some.
+    Comparisons, costs and some analyses have no items; all other scores of the leaderboard need them.
     """
     rows = result.records
     metrics = sorted({*rows.loc[rows["primary"] & ~rows["analysis"], "metric"]})
@@ -46,7 +46,7 @@ def rescore(result: StoredResult) -> tuple[int, list[str]]:
 
 
 def _number(items: Items, statistic: str) -> Mapping[str, float]:
-    """The value of a metric, and the number of units that it is taken over."""
+    """The value of a metric, and its number of units."""
     column, over = items.statistics[statistic].column, items.statistics[statistic].over
     there = ~np.isnan(items.values[column]) if column in items.values else np.ones(len(items.keys), bool)
     units = {name for name, known in zip(items.clusters, there, strict=True) if known}

@@ -1,1 +1,1 @@
-"""What an install puts beside ``layerboard`` as ``benchmark``, for ``python -m benchmark``."""
+"""The package ``benchmark`` that is installed beside ``layerboard``, for ``python -m benchmark``."""

@@ -1,1 +1,1 @@
-"""Charts as Vega-Lite specifications, of the report and of pages, with one palette."""
+"""Charts of the report and of pages as Vega-Lite specifications, with one palette."""

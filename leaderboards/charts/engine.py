@@ -1,4 +1,4 @@
-"""The charting library: the one file that knows it. It is imported when something is written."""
+"""The charting library; no other file knows it. It is imported when something is drawn."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from layerboard.leaderboards.charts.style import Spec
 from layerboard.zoo.errors import printable
 
-# what of the library the page uses; the other parts come out of the bundler without names
+# exports that the page uses; other parts have no names in the bundle
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -22,14 +22,14 @@ def library() -> str:
 
 
 def drawn(spec: Spec, ending: str = "svg") -> Any:  # noqa: ANN401 - text or bytes
-    """A chart as the text of an SVG file or the bytes of a PDF; JSON has no word for what is no number."""
+    """A chart as the text of an SVG file or the bytes of a PDF; NaN, which JSON lacks, must be None."""
     import vl_convert
 
     return getattr(vl_convert, f"vegalite_to_{ending}")(json.dumps(written(spec), allow_nan=False))
 
 
 def written(part: Any) -> Any:  # noqa: ANN401
-    """Text, or JSON of any depth, as `printable` makes it."""
+    """Text, or JSON of any depth, made `printable`."""
     if isinstance(part, dict):
         return {written(key): written(value) for key, value in part.items()}
     if isinstance(part, list | tuple):

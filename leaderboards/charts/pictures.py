@@ -1,4 +1,4 @@
-"""The pictures of pages as Vega-Lite specifications."""
+"""The figures of pages as Vega-Lite specifications."""
 
 import json
 import math
@@ -12,20 +12,20 @@ from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, map_png, mer
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config, looks
 from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
 
-WIDTH = 720  # width of a picture about, in pixels at full size
-LETTER = 6.6  # width of a letter about
-# heights of a plot alone and of one of several, and how many of these stand in a line at most
+WIDTH = 720  # approximate width of a figure in pixels at full size
+LETTER = 6.6  # approximate width of a letter
+# heights of a single plot and of one among several, and the maximum number of plots per line
 PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
-MOST_BLOCKS = 26  # whole numbers, such as blocks, up to which an axis ends half a step beside its ends
-SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and how many stand in a line at most
-MOST_CELLS = 256  # rows and columns of a matrix that are drawn one by one
-SMALLEST, LARGEST, MOST_GROUPS = 52.0, 96.0, 4  # sides of a small map; groups of maps in a line at most
-CELL, IMAGE = 32, 96  # pixels of a small map's width on its sheet at least, and of an image's at most
-LABELS = 170.0  # width of the names of rows at most
+MOST_BLOCKS = 26  # up to so many whole numbers, an axis extends half a step beyond them
+SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and the maximum number per line
+MOST_CELLS = 256  # maximum rows and columns of a matrix that are drawn individually
+SMALLEST, LARGEST, MOST_GROUPS = 52.0, 96.0, 4  # sides of a small map; maximum groups of maps per line
+CELL, IMAGE = 32, 96  # minimum width of a small map on its sheet, and maximum width of an image, in pixels
+LABELS = 170.0  # maximum width of the names of rows
 
 
 def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str) -> Spec:
-    """A picture as a whole specification; all backbones have their colours by their order."""
+    """A figure as a whole specification; backbones have their colours by their order."""
     if isinstance(picture, Plot):
         spec = _plot(picture, backbones)
     elif isinstance(picture, HeatMap):
@@ -76,7 +76,7 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
 
 
 def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[Spec]:
-    """Every series of a panel: a line, broken where a number is missing, and a marker for each number."""
+    """Each series of a panel: a line, broken at missing numbers, and a marker for each number."""
     rows = [
         {"series": str(name), "x": float(x), "y": float(y) if math.isfinite(y) else None}
         for name, x, y in frame[["series", "x", "y"]].itertuples(index=False, name=None)
@@ -92,7 +92,7 @@ def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[S
 
 
 def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
-    """Colour, shape and dash of the series that are drawn, with one legend."""
+    """Colour, shape and dash of the drawn series, with one legend."""
     every = looks([*plot.order, *plot.frame["series"].astype(str)], backbones)
     names = [name for name in every if name in drawn]
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
@@ -105,7 +105,7 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
 
 
 def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
-    """The horizontal axis: whole numbers where there are few, as of blocks, else round ones."""
+    """The horizontal axis: whole numbers if there are few, such as blocks, else round ones."""
     low, high = (values.min(), values.max()) if len(values) else (0, 1)
     more = {"grid": False, "ticks": True, "domain": True}
     if plot.log:
@@ -128,7 +128,7 @@ def _axis(field: str, title: str, scale: Spec, axis: Spec) -> Spec:
 
 
 def whole_ticks(low: int, high: int, most: int) -> list[int]:
-    """At most so many whole numbers between two, evenly: each, or multiples of a round step."""
+    """At most ``most`` evenly spaced whole numbers between two ends: all, or multiples of a round step."""
     step = next(
         factor * 10**power
         for power in range(10)
@@ -139,7 +139,7 @@ def whole_ticks(low: int, high: int, most: int) -> list[int]:
 
 
 def _ends(values: "pd.Series[float]") -> Span:
-    """The lowest and the highest number; 0 and 1 where there are none, or only zeros."""
+    """The lowest and the highest number; 0 and 1 if there are none, or only zeros."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     if low < high:
         return low, high
@@ -150,7 +150,7 @@ def _ends(values: "pd.Series[float]") -> Span:
 
 
 def _image(address: str, width: float, height: float) -> Spec:
-    """An embedded picture that fills its panel, whose pixels stay squares."""
+    """An embedded image that fills its panel, with square pixels."""
     mark = {"type": "image", "width": width, "height": height, "aspect": False, "smooth": False}
     middle = {"x": {"value": width / 2}, "y": {"value": height / 2}}
     encoding = middle | {"url": {"field": "address", "type": "nominal"}}
@@ -158,7 +158,7 @@ def _image(address: str, width: float, height: float) -> Spec:
 
 
 def _frame(encoding: Spec) -> Spec:
-    """Axes and a bar of colours without a mark."""
+    """Axes and a colour bar without a mark."""
     return {"data": {"values": []}, "mark": "point", "encoding": encoding}
 
 
@@ -172,7 +172,7 @@ def _bar(ends: tuple[str, str], unit: str) -> Spec:
 
 
 def _heat_map(heat: HeatMap) -> Spec:
-    """Matrices in lines of up to four, each with its axes, and one bar of colours."""
+    """Matrices in lines of up to four, each with its axes, and one colour bar."""
     span = heat.span or own_span([matrix.values for matrix in heat.panels])
     columns = min(MOST_HEATS, max(1, len(heat.panels)))
     width = min(WIDTH / columns - 60, 2 * TALLEST)
@@ -180,7 +180,7 @@ def _heat_map(heat: HeatMap) -> Spec:
     ratio = max((rows / columns for rows, columns in shapes), default=1.0)
     height = min(max(ratio * width, SHORTEST), TALLEST)
     ends = ("", "")
-    if span:  # whether cells lie beyond the ends of the bar is told, too
+    if span:  # the colour bar tells whether cells exceed its ends
         low, high = own_span([matrix.values for matrix in heat.panels]) or span
         ends = (f"{'≤ ' * (low < span[0])}{span[0]:.3g}", f"{'≥ ' * (high > span[1])}{span[1]:.3g}")
     panels = []
@@ -193,7 +193,7 @@ def _heat_map(heat: HeatMap) -> Spec:
 
 
 def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:
-    """The axis of a matrix's columns (side 1) or rows, the first of which is at the top."""
+    """The axis of the columns (side 1) or rows of a matrix; the first row is at the top."""
     first, count = matrix.first[side], matrix.values.shape[side]
     scale = {"domain": [first - 0.5, first + count - 0.5], "nice": False, "reverse": side == 0}
     return _axis(field, title, scale, {"values": whole_ticks(first, first + count - 1, 7), "grid": False})
@@ -201,7 +201,7 @@ def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where small maps stand; ``side`` is a map's width in pixels, ``sheet`` holds the maps of a group."""
+    """Positions of small maps; ``side`` is a map's width in pixels, ``sheet`` holds the maps of a group."""
 
     groups: tuple[str, ...]
     rows: tuple[str, ...]
@@ -214,7 +214,7 @@ class _Layout:
         return self.rows.index(small.row), self.columns.index(small.column)
 
     def panel(self, group: str, addresses: Sequence[str], more: Spec) -> Spec:
-        """Sheets over each other with the names of their rows and columns, and a bar of colours."""
+        """Layered sheets with the names of their rows and columns, and a colour bar."""
         height, width = (side * (self.side / self.sheet.cell[1]) for side in self.sheet.shape)
         label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + GAP)}
         down, across = (GAP / (GAP + side) for side in self.sheet.cell)
@@ -230,7 +230,7 @@ def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
 
 
 def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
-    """Names in their order, and the largest maps, of equally wide cells, that let groups share a line."""
+    """Ordered names, and the largest maps, with cells of equal width, with which groups share a line."""
     groups, rows, columns = (
         tuple(dict.fromkeys(getattr(small, name) for small in maps)) for name in ("panel", "row", "column")
     )

@@ -1,4 +1,4 @@
-"""Maps and images as embedded PNG data, small and the same for the same numbers."""
+"""Maps and images as embedded PNG data, small and deterministic."""
 
 import base64
 import io
@@ -14,16 +14,16 @@ from PIL import Image
 from layerboard.leaderboards.charts.style import RAMP
 from layerboard.tasks.blocks import Numbers2D, Rgb, Span, own_span
 
-LEVELS = 64  # steps of a map; more cannot be told apart
-MOST_CELLS = 32  # cells along a side of a map that is drawn; larger ones are averaged
+LEVELS = 64  # levels of a map; more cannot be distinguished
+MOST_CELLS = 32  # maximum cells along a side of a drawn map; larger maps are averaged
 GAP = 4  # pixels between the cells of a sheet
-_DARKEST = 205  # how much of an image the lowest number of a map hides, of 255
+_DARKEST = 205  # opacity, out of 255, of the veil at the lowest number of a map
 Spot = tuple[int, int]  # row and column of a cell
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Cells in rows and columns in one picture, with holes between them, all stretched to one size."""
+    """One picture of cells in rows and columns, separated by gaps, all resized to the same size."""
 
     rows: int
     columns: int
@@ -36,11 +36,11 @@ class Sheet:
         return self.rows * (height + GAP) - GAP, self.columns * (width + GAP) - GAP
 
     def maps(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> str:
-        """Maps [height width] in colours as a data address; a span of None is each map's own."""
+        """Maps [height width] in colours as a data URL; for a span of None, each map has its own."""
         return _indexed(self._levels(maps, span), steps(), [255] * LEVELS)
 
     def veils(self, maps: Mapping[Spot, Numbers2D]) -> str:
-        """Maps as black veils: thick where a map is low, by the root of its numbers; none over its holes."""
+        """Maps as black veils, denser where a map is low (by the root of its numbers); none over holes."""
         opacity = np.rint(_DARKEST * (1 - np.sqrt(np.linspace(0, 1, LEVELS)))).astype(int).tolist()
         return _indexed(self._levels(maps, None), np.zeros((LEVELS, 3), np.uint8), opacity)
 
@@ -66,10 +66,10 @@ class Sheet:
 
 
 def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
-    """One map [height width] in colours as a data address, with holes where it is not finite.
+    """One map [height width] in colours as a data URL, with holes where it is not finite.
 
-    The span is of the first and the last colour, None for the map's own; equal numbers give the middle. A map
-    of more than so many cells along a side is averaged.
+    ``span`` are the numbers of the first and the last colour, None for the minimum and maximum; if all
+    numbers are equal, they get the middle. A map with more than ``most`` cells along a side is averaged.
     """
     return _indexed(levels(smaller(values, most), span), steps(), [255] * LEVELS)
 
@@ -85,7 +85,7 @@ def steps() -> NDArray[np.uint8]:
 
 
 def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
-    """Numbers as steps from 1 to `LEVELS`; 0 is a hole."""
+    """Numbers as levels from 1 to `LEVELS`; 0 is a hole."""
     there = np.isfinite(values)
     low, high = span or own_span([values]) or (0.0, 0.0)
     share = np.full(values.shape, 0.5)
@@ -95,12 +95,12 @@ def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
 
 
 def merged(side: int, most: int = MOST_CELLS) -> int:
-    """How many cells along a side become one where at most so many are drawn."""
+    """Number of cells along a side to merge into one, so that at most ``most`` are drawn."""
     return max(1, -(-side // most))
 
 
 def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
-    """A map of at most so many cells a side, each the mean of whole ones; the last may be of fewer."""
+    """A map of at most ``most`` cells per side, each the mean of whole cells; the last may have fewer."""
     factors = [merged(side, most) for side in values.shape]
     if max(factors) == 1:
         return values
@@ -114,7 +114,7 @@ def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
 
 
 def _stretched(values: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-    """A map of steps or an image at another size: its nearest pixels, or means where an image shrinks."""
+    """A map of levels or an image at another size: nearest pixels, or means if an image shrinks."""
     if values.ndim == 3 and values.shape[0] > size[0]:
         image = Image.fromarray(np.ascontiguousarray(values))
         return np.asarray(image.resize((size[1], size[0]), Image.Resampling.BOX))
@@ -124,7 +124,7 @@ def _stretched(values: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.u
 
 
 def _indexed(indexes: NDArray[Any], colours: NDArray[np.uint8], opacity: list[int]) -> str:
-    """A picture of steps as a data address; step 0 cannot be seen."""
+    """A picture of levels as a data URL; level 0 is transparent."""
     image = Image.fromarray(indexes.astype(np.uint8))
     image.putpalette([0, 0, 0, *colours.flatten().tolist()])
     file = io.BytesIO()

@@ -1,6 +1,6 @@
-"""What all charts share: how series look, colours of numbers, and the style of axes and words.
+"""What all charts share: the look of series, colours of numbers, and the style of axes and text.
 
-Numbers go from dark blue over green to light yellow in equal steps of lightness, so that they can be read
+Numbers go from dark blue through green to light yellow in equal steps of lightness, so that they can be read
 with any colour vision, and in grey. The steps are equal in Oklab (Ottosson, 2020, "A perceptual color space
 for image processing").
 """
@@ -13,10 +13,10 @@ Spec = dict[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # the grammar's name; nothing is read from there
 
-# colours that people with any colour vision can tell apart (Okabe and Ito), the last one grey
+# colours that people with any colour vision can distinguish (Okabe and Ito), the last one grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
-# one for each time that the colours start again
+# one for each repetition of the colours
 DASHES = ([1, 0], [5, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [1, 3])
 
 # colours of numbers from low to high
@@ -26,7 +26,7 @@ RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#3472
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a series is drawn, by the channels of a chart."""
+    """How a series is drawn, by channels of a chart."""
 
     color: str
     shape: str
@@ -34,20 +34,20 @@ class Look:
 
 
 def look(position: int) -> Look:
-    """How the series at a place is drawn; none of the first 49 looks like another."""
+    """The look of the series at a position; the first 49 are all different."""
     turn, count = position // len(COLOURS), len(COLOURS)
     return Look(COLOURS[position % count], SHAPES[(position + turn) % count], DASHES[turn % count])
 
 
 def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
-    """How series are drawn: a backbone as its place in the suite says, others as theirs among the names."""
+    """The looks of series: of backbones by their position in the suite, of others by that among the names."""
     places = {name: position for position, name in enumerate(dict.fromkeys(names))}
     places |= {name: index for index, name in reversed([*enumerate(backbones)]) if name in places}
     return {name: look(index) for name, index in places.items()}
 
 
 def config(ink: str, font: str) -> Spec:
-    """The style of all charts: quiet axes, no frame, words and lines in one colour."""
+    """The style of all charts: quiet axes, no frame, text and lines in one colour."""
     text = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
     axis = {"domain": False, "ticks": False, "gridColor": ink, "gridOpacity": 0.13, "labelPadding": 6}
     return {

@@ -1,4 +1,4 @@
-"""A picture as SVG: on a page, where it takes the page's colours, or as a file of its own."""
+"""A figure as SVG: on a page, in the page's colours, or as a separate file."""
 
 import re
 from collections import Counter
@@ -12,23 +12,23 @@ from layerboard.tasks.blocks import Picture, Plot, alternative
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 FONT = "Helvetica, Arial, sans-serif"
 
-# how a file looks by itself, light or dark as the reader's system is
+# style of a separate file, light or dark as the reader's system is
 _STYLE = (
     "svg{color:#1b1f24;background:#fff}"
     "@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}"
 )
 
-# attributes that say nothing here, values that are those without the attribute, and attributes that a group
-# may say for all that it holds
+# attributes without effect here, default values of attributes, and attributes that a group may set for all of
+# its children
 _IDLE = ("class", "role", "pointer-events", "font-family", "stroke-miterlimit", "version")
 _USUAL = {"opacity": "1", "stroke-width": "1", "font-weight": "normal", "stroke-dasharray": "1,0"}
 _INHERITED = ("fill", "stroke", "stroke-width", "stroke-opacity", "font-size", "font-weight", "text-anchor")
-_PLACES = ("d", "transform", "x", "y", "x2", "y2", "width", "height")  # attributes whose numbers are pixels
+_PLACES = ("d", "transform", "x", "y", "x2", "y2", "width", "height")  # attributes whose values are pixels
 _NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
 
 
 def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
-    """The picture as a file's text, small and the same for the same numbers; backbones keep their colours."""
+    """The figure as the text of a file, small and deterministic; backbones keep their colours."""
     root = _drawn(picture, backbones, "p")
     style = ET.Element("style")
     style.text = _STYLE
@@ -37,7 +37,7 @@ def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
 
 
 def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
-    """The picture as an element of a page, in the page's colours, whose anchors begin with a prefix."""
+    """The figure as an element of a page, in the page's colours, whose anchors begin with a prefix."""
     root = _drawn(picture, backbones, prefix)
     for name in ("width", "height"):
         del root.attrib[name]
@@ -45,7 +45,7 @@ def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
 
 
 def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Element:
-    """The picture without what the library writes for scripts, with numbers of one decimal."""
+    """The figure without what the library adds for scripts, with numbers of one decimal."""
     text: str = engine.drawn(picture_spec(picture, backbones, "currentColor", FONT))
     root = ET.fromstring(text.replace(f'xmlns="{SVG}"', "", 1))  # noqa: S314 - written by ourselves
     _slim(root)
@@ -62,7 +62,7 @@ def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Elemen
 
 
 def _slim(element: ET.Element) -> None:
-    """Leave out what shows nothing, and groups that only hold others."""
+    """Remove elements without visible effect, and groups that only contain other groups."""
     for name, value in [*element.attrib.items()]:
         if name in _IDLE or name.startswith("aria-") or _USUAL.get(name) == value:
             del element.attrib[name]
@@ -94,7 +94,7 @@ def _blank(element: ET.Element) -> bool:
 
 
 def _share(root: ET.Element) -> None:
-    """Let marks that are drawn often stand in the picture once."""
+    """Store marks that are drawn often only once."""
     marks = [mark for mark in root.iter("path") if mark.get("transform", "").startswith("translate(")]
     kinds = [tuple((name, value) for name, value in mark.items() if name != "transform") for mark in marks]
     counts = enumerate(Counter(kinds).items())
@@ -110,7 +110,7 @@ def _share(root: ET.Element) -> None:
 
 
 def _rename(root: ET.Element, prefix: str) -> None:
-    """Number the anchors after a prefix: the library counts those of all pictures of a process."""
+    """Number the anchors after a prefix: the library counts across all figures of a process."""
     anchors = [name for element in root.iter() if (name := element.get("id"))]
     names = {anchor: f"{prefix}{number}" for number, anchor in enumerate(anchors)}
     for element in root.iter():

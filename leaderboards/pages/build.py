@@ -1,4 +1,4 @@
-"""Records to files: every page of every suite, in every format that is asked for."""
+"""From records to files: every page of every suite, in every requested format."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,28 +18,28 @@ from layerboard.zoo.errors import require_known
 
 ELSEWHERE = "Analyses of attention, residuals and receptive fields are on a page of their own: `{name}`."
 
-# for each ending of a file, what writes a page so
+# the writer of each file extension
 WRITERS: dict[str, Callable[[Page], str]] = {"csv": csv_page, "md": markdown_page}
-ENDINGS = tuple(WRITERS)  # what is written where nothing else is asked for
+ENDINGS = tuple(WRITERS)  # default formats
 
 
 def tables_folder() -> Path:
-    """Where the committed pages are."""
+    """Folder of the committed pages."""
     return Path(__file__).parents[1] / "tables"
 
 
 def write_board(board: Board, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
-    """Write the pages of one suite in some formats; the files, page by page. InputError for another format.
+    """Write the pages of one suite; returns the files, page by page. Raises InputError for an unknown format.
 
-    A suite's leaderboard is called like the suite, its page of analyses ``<suite>.inside``, its page of costs
-    ``<suite>.cost``. The pictures beside the pages are not among the files.
+    The leaderboard has the name of the suite, the page of analyses is ``<suite>.inside``, the page of costs
+    ``<suite>.cost``. The returned files do not include the figures beside the pages.
     """
     require_known("format", endings, WRITERS)
     return [path for page in pages_of(board) for path in write_page(page, folder, endings)]
 
 
 def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
-    """Write one page in some formats, names of `WRITERS`; the files, in order."""
+    """Write one page in some formats, names of `WRITERS`; returns the files, in order."""
     paths = {ending: folder / f"{page.name}.{ending}" for ending in endings}
     if "md" in paths:
         write_figures(page, folder)
@@ -49,7 +49,7 @@ def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> li
 
 
 def pages_of(board: Board) -> list[Page]:
-    """The pages of one suite: its leaderboard, and its analyses and its costs where there are any."""
+    """The pages of one suite: its leaderboard, and its analyses and costs if there are any."""
     pages = [leaderboard_page(board)] if len(board.measured) else []
     pages += [inside_page(board)] if board.analyses else []
     pages += [cost_page(board)] if board.costs else []

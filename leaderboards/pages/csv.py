@@ -1,4 +1,4 @@
-"""The numbers of a page as CSV, and a CSV read again."""
+"""Writing the numbers of a page as CSV, and reading such a CSV."""
 
 import hashlib
 import io
@@ -11,41 +11,41 @@ import pandas as pd
 from layerboard.tasks.blocks import Numbers, Page
 from layerboard.zoo.errors import InputError, first_line, printable
 
-# texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number
+# texts that start like a formula, also after literal apostrophes; not plain numbers
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
 _INERT = re.compile(r"''*[=+\-@\t\r\n]")
 
-SUMS = "SHA256SUMS"  # beside exported files: their digests, as `sha256sum --check` reads them
+SUMS = "SHA256SUMS"  # file of digests beside exported files, for `sha256sum --check`
 
 
 def csv_page(page: Page) -> str:
-    """The CSV of the numbers that a page offers; "" where it offers none."""
+    """The CSV of the numbers of a page; "" if it has none."""
     return csv_text(page.numbers) if page.numbers else ""
 
 
 def csv_text(numbers: Numbers) -> str:
-    """Numbers as the text of a CSV file, the columns' names first."""
+    """Numbers as the text of a CSV file, with a header."""
     return printable(inert(numbers.frame).to_csv(index=False, lineterminator="\n"))
 
 
 def inert(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame in which an apostrophe, which `read_numbers` takes off, stands before formulas."""
-    cells = frame.astype(object)  # else whole numbers beside missing ones become fractions
+    """A frame with an apostrophe before formulas, which `read_numbers` removes."""
+    cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
     return cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
 
 
 def text_digest(text: str) -> str:
-    """First digits of a CSV's SHA-256, by which a page names the numbers that it was written with."""
+    """First digits of the SHA-256 of a CSV, by which a page identifies its numbers."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def sums_text(texts: Mapping[str, str]) -> str:
-    """Digests of some files by name, a line each."""
+    """Digests of some files by name, one per line."""
     return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in texts.items())
 
 
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """A CSV that was written from numbers with those columns, as text; raises InputError for another."""
+    """Text of a CSV that was written from numbers with those columns; raises InputError for any other."""
     try:
         frame = read_table(path)
         pd.to_numeric(frame["value"])
@@ -59,6 +59,6 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A CSV that `csv_text` wrote, as text; raises OSError or ValueError for something else."""
+    """Text of a CSV that `csv_text` wrote; raises OSError or ValueError for any other file."""
     frame = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
     return frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)

@@ -1,4 +1,4 @@
-"""The pictures of a page as files beside it: ``<page>/<picture>.svg``."""
+"""The figures of a page as files beside it: ``<page>/<picture>.svg``."""
 
 import re
 from pathlib import Path
@@ -12,14 +12,14 @@ _SHOWN = re.compile(r"\]\(([^)\s]+\.svg)\)")
 
 
 def figure_path(page: str, name: str) -> str:
-    """Where a picture of a page is, seen from the page."""
+    """Path of a figure relative to its page."""
     return f"{page}/{name}.svg"
 
 
 def write_figures(page: Page, folder: Path) -> None:
-    """Write the pictures of a page that have names into ``folder/<page>``.
+    """Write the named figures of a page into ``folder/<page>``.
 
-    Those that the page there shows so far and this one does not are removed; other files are left alone.
+    Figures of the former page there that this one lacks are removed; other files are left alone.
     """
     pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
     for picture in pictures:
@@ -31,7 +31,7 @@ def write_figures(page: Page, folder: Path) -> None:
 
 
 def figure_differences(markdown: str, folder: Path, page: str) -> list[str]:
-    """What differs between the pictures that a page's Markdown shows and those beside it, in sentences."""
+    """Differences between the figures that a page's Markdown shows and the files beside it, in sentences."""
     paths = _shown(markdown, page)
     there = {figure_path(page, path.stem) for path in (folder / page).glob("*.svg")} if paths else set()
     again = "write the leaderboard again"

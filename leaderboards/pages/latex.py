@@ -1,4 +1,4 @@
-"""Tables of cells to LaTeX for papers: booktabs, no wider than the page, the best in bold, ties marked."""
+"""Tables of cells as LaTeX for papers: booktabs, no wider than the page, best in bold, ties marked."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ TIED = r"$^{\approx}$"
 
 
 def escaped(text: str) -> str:
-    """Text on one line that LaTeX prints as it is; letters beyond ASCII need UTF-8, today's default."""
+    """Text on one line that LaTeX prints literally; non-ASCII letters need UTF-8, today's default."""
     return _MINUS.sub("$-$", _ANY.sub(lambda found: _SPECIAL[found[0]], " ".join(text.split())))
 
 
@@ -39,7 +39,7 @@ def latex_cell(cell: Cell | str) -> str:
 
 
 def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: str) -> str:
-    r"""A table float of text and `Cell`, found by ``\ref{tab:label}``; the first columns aligned left."""
+    r"""A table float of text and `Cell` with label ``\ref{tab:label}``; the first columns aligned left."""
     columns = "".join("l" if position < left else "r" for position in range(len(frame.columns)))
     rows = [" & ".join(map(latex_cell, row)) + r" \\" for row in frame.itertuples(index=False, name=None)]
     lines = [

@@ -1,4 +1,4 @@
-"""Blocks to Markdown. Pictures are files beside the page where they have a name; others are left out."""
+"""Blocks as Markdown. Named pictures are files beside the page; others are left out."""
 
 import re
 from html import escape
@@ -13,7 +13,7 @@ from layerboard.tasks.blocks import TIED, Block, Cell, Page, Piece
 from layerboard.zoo.errors import printable
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
-_ADDRESS = "/:?#&=%-._~"  # characters of an address that stay as they are
+_ADDRESS = "/:?#&=%-._~"  # characters of a URL that are not escaped
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _STARTS_BLOCK = re.compile(r"^([#>+=-])|^(\d+)([.)]\s)")
 
@@ -45,7 +45,7 @@ def cell_text(cell: Cell | str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text on one line that is shown as it is: it cannot break a table, start a tag or be read as a mark."""
+    """Text on one line that is shown literally: it cannot break a table, start a tag or act as markup."""
     text = _ENTITY.sub("&amp;", " ".join(text.split()))
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", text).replace("<", "&lt;")
 
@@ -76,7 +76,7 @@ def _text(block: blocks.Text) -> str:
 
 
 def heading_anchor(text: str) -> str:
-    """The target of a link to a heading, as GitHub and sites of Markdown make it of the heading's words."""
+    """The anchor of a heading, as GitHub and Markdown sites derive it from the words."""
     return "#" + re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
@@ -98,7 +98,7 @@ def _piece(piece: Piece) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Plain text that keeps a space at each end where it has one, since its neighbours follow there."""
+    """Plain text that keeps a space at each end if it has one, since other text is adjacent."""
     inner = plain(text)
     if not inner:
         return " " if text else ""

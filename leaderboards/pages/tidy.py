@@ -1,4 +1,4 @@
-"""All numbers of a page as one tidy frame of text: scores and CKA, or what analyses say."""
+"""All numbers of a page as one tidy frame of text: scores and CKA, or numbers of analyses."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -15,16 +15,16 @@ from layerboard.zoo.spec import Layer
 
 DECIMALS = 4
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out"]
-# columns of the CSV: ``other`` ones are empty for scores, ``value`` where there is no score, what tells how
-# sure a number is where that is not known; by the digest ``data`` datasets of one name are told apart
+# Columns of the CSV: ``other`` ones are empty for scores, ``value`` without a score, and those on uncertainty
+# if it is unknown; the digest ``data`` distinguishes datasets of one name.
 TIDY = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
     *("n", "partial", "data", "best", "tied", "chosen", "held_out"),
 ]
 INSIDE_DECIMALS = 6
-# columns of the CSV of analyses: ``layer`` is -1 for a backbone as a whole, ``head`` for all heads together,
-# ``other`` the backbone that it is compared with; ``reason`` says why a ``value`` is empty
+# Columns of the CSV of analyses: ``layer`` is -1 for a whole backbone, ``head`` is -1 for all heads together,
+# ``other`` is the backbone that it is compared with; ``reason`` says why a ``value`` is empty.
 INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
@@ -34,16 +34,17 @@ Row = Mapping[Hashable, Any]  # a record, by field
 
 
 def numbers_of(board: Board) -> Numbers:
-    """What the page of a board, or of its analyses or costs, offers as a file."""
+    """The numbers that the page of a board, or of its analyses or costs, offers as a file."""
     return Numbers(inside_frame(board) if board.part else tidy_frame(board), board.page)
 
 
 def tidy_frame(board: Board) -> pd.DataFrame:
     """The numbers of one suite as text, columns `TIDY`, in the order of the page.
 
-    Scores by the primary metric of every layer in every pooling, the random floor's draws too, and the CKA of
-    the last blocks of each two backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those
-    that are tied with their backbone's best one. Analyses have numbers of their own.
+    They are the scores by the primary metric of every layer in every pooling, including draws of the random
+    floor, and the CKA between last blocks of each two backbones; ``best`` marks the layer that the
+    leaderboard shows, ``tied`` those that are tied with the best of their backbone. Analyses have a file of
+    their own.
     """
     primary = {(column.task, column.metric) for column in board.columns}
     scores = board.scores
@@ -69,9 +70,9 @@ def tidy_frame(board: Board) -> pd.DataFrame:
 
 
 def inside_frame(board: Board) -> pd.DataFrame:
-    """The numbers of a board of analyses, or of costs, as text, columns `INSIDE`, in the order of the page.
+    """The numbers of a board of analyses or of costs as text, columns `INSIDE`, in the order of the page.
 
-    Numbers of two layers, which are many, are in the records and arrays alone.
+    The many numbers of two layers are only in the records and arrays.
     """
     ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
 
@@ -86,7 +87,7 @@ def inside_frame(board: Board) -> pd.DataFrame:
 def _in_order(
     rows: pd.DataFrame, ranks: Mapping[str, int], rest: Callable[[Row], tuple[object, ...]]
 ) -> pd.DataFrame:
-    """Rows by what they were measured on, metric and backbone, and then by the rest of their sort keys."""
+    """Rows sorted by what they were measured on, metric and backbone, and then by ``rest``."""
     keys = [
         (
             (task_rank(row["task"]), row["dataset"], row["protocol"] != "standard", row["protocol"]),

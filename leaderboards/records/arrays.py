@@ -1,4 +1,4 @@
-"""Arrays of an analysis, or of a task's examples: one compressed ``.npz`` for each backbone and task."""
+"""Arrays of an analysis, or of a task's examples: one compressed ``.npz`` per backbone and task."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from layerboard.zoo.atomic import whole_file
 
 UNPACKED = 2**28  # bytes that any array may have
-RATIO = 100  # most bytes of a larger one for each byte that is stored
+RATIO = 100  # maximum unpacked bytes of a larger array per stored byte
 
 
 def write_arrays(arrays: Mapping[str, NDArray[np.generic]], path: Path) -> None:
@@ -19,7 +19,7 @@ def write_arrays(arrays: Mapping[str, NDArray[np.generic]], path: Path) -> None:
 
 
 def require_bounded(archive: "np.lib.npyio.NpzFile") -> None:
-    """Raise ValueError for an array that is read as far more bytes than are stored."""
+    """Raise ValueError for an array that unpacks to far more bytes than are stored."""
     for member in archive.zip.infolist() if archive.zip else ():
         if member.file_size > max(UNPACKED, RATIO * member.compress_size):
             raise ValueError(
@@ -29,11 +29,9 @@ def require_bounded(archive: "np.lib.npyio.NpzFile") -> None:
 
 
 def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np.generic]]:
-    """The arrays of a file, or those of some names.
+    """All arrays of a file, or those with some names.
 
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is damaged, something else, or lacks an array.
+    Raises OSError if it cannot be read, and ValueError if it is damaged, of another kind, or lacks an array.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -41,5 +39,5 @@ def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np
             return {name: archive[name] for name in names or archive.files}
     except OSError:
         raise
-    except Exception as error:  # of any kind: what a damaged archive runs into is up to its bytes
+    except Exception as error:  # any error: a damaged archive can fail in many ways
         raise ValueError(f"expected arrays in {path}: {error}") from error

@@ -1,6 +1,6 @@
-"""Files of records that carry a digest of their own bytes, so that one flipped bit is found.
+"""Record files that carry a digest of their own bytes, so that a single flipped bit is found.
 
-The footer of the parquet file holds `MARK` and the BLAKE2b digest of the file with zeros in its place.
+The footer of the parquet file contains `MARK` and the BLAKE2b digest of the file with zeros in its place.
 """
 
 import hashlib
@@ -16,20 +16,20 @@ from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.zoo.atomic import write_whole
 
 MARK = b"layerboard-seal:"
-COMPANIONS = b"layerboard-companions"  # digests, by name, of the files that belong to the records
-RESULTS = b"layerboard-results-version"  # files without it are of the first
+COMPANIONS = b"layerboard-companions"  # digests, by name, of the companions of the records
+RESULTS = b"layerboard-results-version"  # files without it have the first version
 _DIGITS = 32
 _BLANK = b"0" * _DIGITS
 
 
 def file_digest(path: Path) -> str:
-    """Digest of a file's bytes; raises OSError where it cannot be read."""
+    """Digest of a file's bytes; raises OSError if it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=_DIGITS // 2)).hexdigest()
 
 
 def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str] | None = None) -> None:
-    """Write records whole, with their checksum and the digests of the files that belong to them."""
+    """Write records atomically, with their checksum and the digests of their companions."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     facts = {MARK[:-1]: MARK + _BLANK, COMPANIONS: json.dumps(dict(companions or {})).encode()}
     facts[RESULTS] = str(RESULTS_VERSION).encode()
@@ -43,9 +43,10 @@ def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str]
 
 
 def read_checked(path: Path) -> bytes:
-    """The bytes of a file; raises OSError, or ValueError where they are not those that were written.
+    """The bytes of a file; raises OSError, or ValueError if they are not those that were written.
 
-    ValueError, too, for numbers of another `RESULTS_VERSION`: they never stand beside those of this one.
+    Also raises ValueError for numbers of another `RESULTS_VERSION`: they are never mixed with those of this
+    one.
     """
     content = path.read_bytes()
     start = _start(content)
@@ -60,18 +61,18 @@ def read_checked(path: Path) -> bytes:
 
 
 def has_checksum(path: Path) -> bool:
-    """Whether a file carries a checksum, whole or not."""
+    """Whether a file carries a checksum, intact or not."""
     return _start(path.read_bytes()) >= 0
 
 
 def companions_of(content: bytes) -> dict[str, str]:
-    """Digests of the files that belong to some records, by name; empty where there are none."""
+    """Digests of the companions of some records, by name; empty if there are none."""
     companions: dict[str, str] = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
     return companions
 
 
 def results_version(content: bytes) -> int:
-    """The results version of some records; raises ValueError where they are damaged."""
+    """The results version of some records; raises ValueError if they are damaged."""
     return int(_metadata(content).get(RESULTS, b"1"))
 
 
@@ -80,7 +81,7 @@ def _metadata(content: bytes) -> dict[bytes, bytes]:
 
 
 def _start(content: bytes | bytearray) -> int:
-    """Where the digest begins; -1 where there is none. The footer stands behind all values."""
+    """Where the digest begins; -1 if there is none. The footer follows all values."""
     mark = content.rfind(MARK)
     return -1 if mark < 0 else mark + len(MARK)
 

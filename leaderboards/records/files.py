@@ -1,35 +1,35 @@
-"""Where records and per-item measurements of a task are, and the version of this package in them."""
+"""Paths of the records and per-item measurements of a task, and the version of this package in them."""
 
 import re
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-RESULTS_VERSION = 1  # rises when any number of a record would be another for the same weights and data
+RESULTS_VERSION = 1  # raise it when any number of a record changes for the same weights and data
 
-LONGEST = 150  # bytes of a name of a file, beside which endings still fit
+LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:
-    """Name of a task's files, without an ending, such as ``spair.spair-71k-test.paper+debias-20+sets``.
+    """Name of a task's files, without an extension, such as ``spair.spair-71k-test.paper+debias-20+sets``.
 
-    A dataset of the catalogue has one such name, whether it is complete or not: what was measured last on it
-    stays. The user's own images bring a digest of their content in ``dataset``.
+    A dataset of the catalogue has one such name, complete or not: the last measurement on it replaces others.
+    The user's own images have a digest of their content in ``dataset``.
     """
     parts = [f"{task}.{dataset}.{protocol}", transform.replace(":", "-"), "sets" if sets else ""]
     return "+".join(filter(None, parts))
 
 
 def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:
-    """Path of a file of records, items or arrays below its folder; ``key`` is what `task_key` gives."""
+    """Path of a file of records, items or arrays below its folder; ``key`` comes from `task_key`."""
     return Path("--".join(safe_name(name) for name in backbones)) / f"{safe_name(key)}.{ending}"
 
 
 def safe_name(name: str) -> str:
-    """A backbone's name as that of a file, visible and possible on all systems; Hub ids contain slashes.
+    """A backbone's name as a file name, visible and valid on all systems; Hub ids contain slashes.
 
-    A name that cannot stand so (``./own-vit``, ``timm:vit``) loses what is in the way and gets a digest of
-    the whole, so that it shares no file with another.
+    A name that is not valid (``./own-vit``, ``timm:vit``) loses the offending characters and gets a digest of
+    the whole name, so that it shares no file with another.
     """
     flat = name.strip("/").replace("/", "__").replace("\\", "__")
     plain = re.sub(r"^\.+_*|[\x00-\x1f\x7f<>:\"|?*]|[. ]+$", "", flat)
@@ -41,5 +41,5 @@ def safe_name(name: str) -> str:
 
 try:
     VERSION = version("layerboard")
-except PackageNotFoundError:  # it runs without being installed
+except PackageNotFoundError:  # not installed, as in a checkout
     VERSION = "0+source"

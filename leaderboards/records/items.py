@@ -1,4 +1,4 @@
-"""Per-item measurements of one backbone and task, every layer in one parquet file."""
+"""Per-item measurements of one backbone and task, with every layer in one parquet file."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -26,10 +26,10 @@ STATISTICS = b"statistics"  # their key in the file's metadata
 def write_items(measured: Mapping[Place, Items], path: Path) -> None:
     """Write the items of every place so that a reader sees either all of the file or none.
 
-    One row an item and place: its place, unit, key, cluster and stratum, and a float32 column a value; labels
-    and partitions are int32. A column that a place does not measure is null there, one that an item lacks is
-    NaN. Each place is a row group, so that one can be read without the others; one without any item leaves
-    nothing behind. Raises ValueError where two places give one metric different statistics.
+    One row per item and place: its place, unit, key, cluster and stratum, and one float32 column per value;
+    labels and partitions are int32. A column that a place does not measure is null there; a value that an
+    item lacks is NaN. Each place is a row group, so that it can be read alone; a place without items leaves
+    nothing. Raises ValueError if two places give one metric different statistics.
     """
     names = dict.fromkeys(name for items in measured.values() for name in items.values)
     whole = [name for name in names if name == "label" or name.startswith("start ")]
@@ -44,7 +44,7 @@ def write_items(measured: Mapping[Place, Items], path: Path) -> None:
 
 
 def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Place, Items]:
-    """Items of some places, or of all, of a file; raises InputError where it is missing or something else."""
+    """Items of some places, or of all, in a file; raises InputError if it is missing or of another kind."""
     if places is not None and not places:
         return {}
     try:
@@ -58,9 +58,9 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
 
 
 def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
-    """The row groups of a file that may hold one of some places; all where there are none.
+    """The row groups of a file that may contain one of some places; all for None.
 
-    What they hold is in their statistics: a scan with filters costs several times what such a file does.
+    Their statistics tell: a scan with filters costs several times as much for such a file.
     """
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         groups = range(file.num_row_groups)
@@ -69,7 +69,7 @@ def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
 
 
 def _may_hold(group: pq.RowGroupMetaData, places: Collection[Place]) -> bool:
-    """Whether a row group may hold one of some places, by the ends of its columns."""
+    """Whether a row group may contain one of some places, by the minima and maxima of its columns."""
     ends = [group.column(column).statistics for column in range(len(PLACE))]
     return any(end is None or not end.has_min_max for end in ends) or any(
         all(end.min <= value <= end.max for end, value in zip(ends, layer, strict=True)) for layer in places
@@ -77,7 +77,7 @@ def _may_hold(group: pq.RowGroupMetaData, places: Collection[Place]) -> bool:
 
 
 def _shared_statistics(measured: Collection[Items]) -> dict[str, tuple[str, str]]:
-    """Column and kind of every metric of any place; raises ValueError where two places disagree."""
+    """Column and kind of every metric of any place; raises ValueError if two places disagree."""
     shared: dict[str, tuple[str, str]] = {}
     for items in measured:
         for metric, statistic in items.statistics.items():
@@ -99,7 +99,7 @@ def _table(place: Place, items: Items, schema: pa.Schema) -> pa.Table:
 
 
 def _items(table: pa.Table) -> Iterator[tuple[Place, Items]]:
-    """Each place with its items: the rows of a place lie together, texts that are the same are shared."""
+    """Each place with its items: the rows of a place are adjacent; equal texts share memory."""
     if not table.num_rows:
         return
     statistics = {

@@ -1,4 +1,4 @@
-"""What makes two records the same number, and how far a number may move and still count as the same."""
+"""When two records are the same number, and how far a number may move and still count as equal."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ROUNDING = 6  # decimals to which differences of scores are compared with a tole
 
 
 class RecordKey(NamedTuple):
-    """What two records have in common when one replaces the other; of tables as text, the same as text."""
+    """What two records share if one replaces the other; for text tables, the same as text."""
 
     backbone: str
     task: str = ""
@@ -35,7 +35,7 @@ Row = dict[str, str]  # of a table, by column
 
 
 def keys_of(records: pd.DataFrame) -> list[RecordKey]:
-    """The key of each record of a frame; what a frame has no column for is the same in all of its rows."""
+    """The key of each record of a frame; fields without a column are the same in all rows."""
     columns = [records[name].tolist() if name in records else [None] * len(records) for name in KEY]
     return [RecordKey._make(values) for values in zip(*columns, strict=True)]
 
@@ -66,7 +66,7 @@ class Limit:
         return f"{100 * self.amount:g} %" if self.is_share else f"{self.amount:g}"
 
     def distance(self, before: float, now: float) -> float:
-        """How far a number moved; infinite where only one of the two is a number, 0 where none is."""
+        """How far a number moved; infinite if only one of the two is a number, 0 if neither is."""
         if math.isnan(before) or math.isnan(now):
             return 0.0 if math.isnan(before) and math.isnan(now) else math.inf
         if self.is_share:
@@ -79,7 +79,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a number may move and still count as the same."""
+    """How far a number may move and still count as equal."""
 
     score: float = 0.5  # points
     cka: float = 0.02

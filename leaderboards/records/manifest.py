@@ -1,4 +1,4 @@
-"""The manifest of a submission, and who measured the results that lie beside it."""
+"""The manifest of a submission, and who measured the results beside it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from layerboard.zoo.errors import InputError
 
 MANIFEST = "submission.json"
 SUBMISSIONS, VERIFIED = "submissions", "verified"  # folders of a results repository
-# who measured a result, as pages say it: "" in the field ``claim`` of records that no submission brought
+# who measured a result, in words of pages; "" in the field ``claim`` of records outside submissions
 CLAIMS = {"": "run here", "verified": "verified here", "authors": "by the authors", "submitted": "by others"}
 DATE = "%Y-%m-%dT%H:%M:%S+00:00"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a submission says of itself; `docs/how-to/results.md` explains the fields."""
+    """The metadata of a submission; `docs/how-to/results.md` explains the fields."""
 
     results_version: int
     layerboard: str  # version of this package that wrote it
@@ -35,7 +35,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a submission; InputError where there is none, or it is something else."""
+    """The manifest of a submission; raises InputError if it is missing or of another kind."""
     try:
         manifest = Manifest(**json.loads((folder / MANIFEST).read_bytes()))
         datetime.strptime(manifest.date, DATE)
@@ -57,7 +57,7 @@ def claim_of(folder: Path) -> str:
 
 
 def mark_verified(folder: Path, measured: Sequence[str]) -> Path:
-    """Say in the repository of a submission which results were measured again there; gives the file."""
+    """Record in the repository of a submission which results were measured again; returns the file."""
     date, digest = datetime.now(UTC).strftime(DATE), file_sha256(folder / MANIFEST)
     facts = {"manifest": digest, "date": date, "layerboard": VERSION, "measured": [*measured]}
     write_whole(path := _mark_of(folder), json.dumps(facts, indent=2, sort_keys=True) + "\n")

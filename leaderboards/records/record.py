@@ -1,4 +1,4 @@
-"""Records: one number each, kept as parquet files that are written atomically."""
+"""Records: one number each, stored in parquet files that are written atomically."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -19,57 +19,57 @@ from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.spec import Layer, stands_for_set
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
-ABSENT, UNLIKE = "are not there", "are not those that were written"  # of what belongs to records
+ABSENT, UNLIKE = "are not there", "are not those that were written"  # states of companions of records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One number and what is needed to trust or repeat it; `docs/reference/columns.md` explains the fields.
+    """One number with what is needed to trust or repeat it; `docs/reference/columns.md` explains the fields.
 
-    Scores are ranked together only where ``data`` is the same. Records of transformed features and of sets of
-    layers stand beside those of single layers as they are, and are ranked with none.
+    Scores are ranked together only if ``data`` is the same. Records of transformed features and of layer sets
+    are kept beside those of single layers, and are not ranked.
     """
 
-    suite: str  # suites of the runs that asked for it, one a line, see `of_suite`
+    suite: str  # suites of the runs that requested it, one per line, see `of_suite`
     backbone: str
     family: str
     trained: bool  # False for seeded random weights
     revision: str  # commit of its repository or digest of its local weights
     depth: int
-    input_size: int  # side in pixels at which it was evaluated
+    input_size: int  # input size in pixels of the evaluation
     task: str
     protocol: str
-    dataset: str  # of costs, the device
+    dataset: str  # for costs, the device
     split: str
-    data: str = ""  # short digest of what was looked at: the images and their ground truth
+    data: str = ""  # short digest of the data: the images and their ground truth
     partial: bool  # whether the dataset on disk differs from the official one
-    coverage: str  # what was there of the dataset, in words
-    layer: int  # 1..depth; 0: what enters block 1; of a set its deepest one
-    tap: str  # see `zoo.spec.Layer`; of a set of layers their numbers, such as ``9+10+11+12``
-    pooling: str  # ``cls``, ``mean`` or ``grid``; of an analysis, the tokens that it looks at
+    coverage: str  # the available part of the dataset, in words
+    layer: int  # 1..depth; 0: the input of block 1; for a set its deepest layer
+    tap: str  # see `zoo.spec.Layer`; for a set of layers their numbers, such as ``9+10+11+12``
+    pooling: str  # ``cls``, ``mean`` or ``grid``; for an analysis, the tokens that it uses
     head: int = -1  # attention head, from 0; -1: all heads, or none
     metric: str
     primary: bool  # whether the leaderboard shows this metric and pooling of the task
     analysis: bool = False  # whether it describes the backbone and does not rank it
-    value: float  # percent for scores; CKA in -1..1; NaN where there is none
-    ci_low: float = float("nan")  # of the 95 % interval; NaN where none was computed
+    value: float  # percent for scores; CKA in -1..1; NaN without one
+    ci_low: float = float("nan")  # of the 95 % interval; NaN if none was computed
     ci_high: float = float("nan")
     chosen: float = float("nan")  # share of 100 random halves of the data on which this block is the best
-    held_out: float = float("nan")  # its mean score, on the other halves, of the splits that chose it
-    tied: bool = False  # with the best block, whose field is False, such ones hold the true best with 95 %
-    n: int  # units that the value is taken over
+    held_out: float = float("nan")  # mean score on the other halves, over the splits that chose it
+    tied: bool = False  # these and the best block, whose field is False, include the true best with 95 %
+    n: int  # number of units behind the value
     unit: str
     reason: str = ""  # why there is no value
-    transform: str = ""  # what was done to the features before they were scored (`tasks.transforms`)
+    transform: str = ""  # transform of the features before scoring (`tasks.transforms`)
     interpolation: str = ""  # rule by which position embeddings were fitted to the images
     other: str = ""  # for comparisons, the second backbone
     other_layer: int = -1
     other_tap: str = ""
-    claim: str = ""  # who measured it, see `leaderboards.records.manifest.CLAIMS`; "": whoever has the folder
+    claim: str = ""  # who measured it, see `leaderboards.records.manifest.CLAIMS`; "": the folder's owner
     dtype: str
     device: str
     fingerprint: str  # identity of the features and of the scoring
-    seconds: float  # of the scoring of this file's records, together
+    seconds: float  # of the scoring of all records of this file
     version: str
     date: str  # UTC, of the scoring, ISO 8601
 
@@ -85,7 +85,7 @@ def to_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def with_defaults(records: pd.DataFrame) -> pd.DataFrame:
-    """Records that were made in bulk, with the columns `COLUMNS`: fields that are not given are as usual."""
+    """Records that were made in bulk, with the columns `COLUMNS`; missing fields get their defaults."""
     usual = {name: value for name, value in _DEFAULTS.items() if name not in records}
     return records.assign(**usual)[list(COLUMNS)]
 
@@ -96,24 +96,24 @@ def suite_names(text: str) -> list[str]:
 
 
 def suites_of(records: pd.DataFrame) -> list[str]:
-    """Names of the suites to which records belong, sorted."""
+    """Names of the suites of records, sorted."""
     return sorted({name for text in records["suite"].unique() for name in suite_names(text)})
 
 
 def of_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
-    """The records that belong to a suite, perhaps among others; their column `suite` says it alone."""
+    """The records of a suite, among others perhaps; their column `suite` names it alone."""
     asked = [suite in suite_names(text) for text in records["suite"]]
     return records[asked].assign(suite=suite).reset_index(drop=True)
 
 
 def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
-    """Records that belong to a suite, too."""
+    """Records with the suite added."""
     joined = {text: "\n".join(sorted({*suite_names(text), suite})) for text in records["suite"].unique()}
     return records.assign(suite=records["suite"].map(joined))
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """The records of a parquet file; raises InputError where it is damaged, or a table of something else."""
+    """The records of a parquet file; raises InputError if it is damaged or another kind of table."""
     try:
         if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
             frame = with_defaults(pd.read_parquet(BytesIO(read_checked(path))))
@@ -129,9 +129,9 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def companion(folder: Path, name: Path) -> Path:
-    """What belongs to records, such as ``name`` in ``OUTPUT/items``; InputError unless it is what they name.
+    """Path of a companion such as ``name`` in ``OUTPUT/items``; InputError unless it is what records name.
 
-    A folder beside no records at all is taken as it is.
+    A folder without records beside it is accepted unchecked.
     """
     if state := companion_state(folder, name):
         raise InputError(
@@ -142,7 +142,7 @@ def companion(folder: Path, name: Path) -> Path:
 
 
 def known_arrays(folder: Path, key: str, names: Sequence[str], *arrays: str) -> dict[str, NDArray[Any]]:
-    """Arrays of named backbones and a task, all or some; none where they cannot be read."""
+    """Arrays of named backbones and a task, all or some; none if they cannot be read."""
     try:
         return read_arrays(companion(folder, scored_path(key, *names, ending="npz")), arrays)
     except (OSError, ValueError):
@@ -150,7 +150,7 @@ def known_arrays(folder: Path, key: str, names: Sequence[str], *arrays: str) -> 
 
 
 def companion_state(folder: Path, name: Path) -> str:
-    """What is wrong with what belongs to records, as a phrase: `ABSENT` or `UNLIKE`; "" where nothing is."""
+    """What is wrong with a companion of records, as a phrase: `ABSENT` or `UNLIKE`; "" if nothing is."""
     if not (folder.parent / "records").is_dir():
         return ""
     try:
@@ -162,7 +162,7 @@ def companion_state(folder: Path, name: Path) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _state(folder: Path, name: Path, *stamps: tuple[int, int]) -> str:
-    """`companion_state` of files of those sizes and times: pages ask for the same ones again and again."""
+    """`companion_state`, cached by size and time of the files: pages ask for the same ones repeatedly."""
     del stamps
     try:
         content = read_checked(_records_of(folder, name))
@@ -178,7 +178,7 @@ def _records_of(folder: Path, name: Path) -> Path:
 
 
 def _is_called(content: bytes, name: Path) -> bool:
-    """Whether records stand where those of their backbones and task do."""
+    """Whether a file of records has the name of its backbones and task."""
     columns = ["backbone", "other", "tap", "task", "dataset", "protocol", "transform"]
     row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=columns)).to_pylist()[0]
     first, second = row["backbone"], row["other"]
@@ -188,7 +188,7 @@ def _is_called(content: bytes, name: Path) -> bool:
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:
-    """All records below some folders, in sorted file order; raises InputError where there are none."""
+    """All records below some folders, in sorted file order; raises InputError if there are none."""
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
@@ -199,5 +199,5 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
 
 
 def suite_records(folder: Path, suite: str) -> pd.DataFrame:
-    """The records below a folder that belong to a suite; an empty frame where there are no files."""
+    """The records below a folder that belong to a suite; an empty frame if there are no files."""
     return of_suite(read_records([folder]), suite) if any(folder.rglob("*.parquet")) else pd.DataFrame()

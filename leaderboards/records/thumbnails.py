@@ -1,6 +1,6 @@
-"""Small pictures of a run's examples, each kept once in ``OUTPUT/thumbnails`` under the digest of its bytes.
+"""Thumbnails of a run's examples, each stored once in ``OUTPUT/thumbnails`` under the digest of its bytes.
 
-They are pictures of the user's images: `run --no-examples` writes none.
+They show the user's images: `run --no-examples` writes none.
 """
 
 from collections.abc import Collection
@@ -17,14 +17,14 @@ from layerboard.tasks.examples import SIDE, shrunk
 from layerboard.zoo.atomic import write_whole
 
 FOLDER = "thumbnails"  # in an output folder
-LARGEST = 3000  # bytes that one may have; what would have more becomes coarser, then smaller
-MOST = 320  # pictures that one backbone's examples of one task may need: less than a megabyte
+LARGEST = 3000  # maximum bytes of a thumbnail; a larger one is compressed more, then made smaller
+MOST = 320  # maximum thumbnails for one backbone's examples of one task: less than a megabyte
 QUALITIES = (50, 30, 10)  # of WebP, tried in turn
-NAMES = "thumbnail"  # array of a file of examples with its pictures' files; "" for one that was not readable
+NAMES = "thumbnail"  # array with the thumbnail files of examples; "" for unreadable images
 
 
 def encoded(image: Image.Image) -> bytes:
-    """An image as WebP of at most `LARGEST` bytes whose longer side is at most `tasks.examples.SIDE`."""
+    """An image as WebP of at most `LARGEST` bytes, whose longer side is at most `tasks.examples.SIDE`."""
     side = SIDE
     while True:
         small = image.convert("RGB").resize(shrunk(image.size, side), Image.Resampling.LANCZOS)
@@ -37,7 +37,7 @@ def encoded(image: Image.Image) -> bytes:
 
 
 def write_thumbnail(image: Image.Image, folder: Path) -> str:
-    """Keep a small picture of an image; gives the name of its file, which is left alone where it is whole."""
+    """Store a thumbnail of an image; returns its file name. An intact file is not written again."""
     content = encoded(image)
     name = f"{_digest(content)}.webp"
     if not is_whole(folder / name):
@@ -46,7 +46,7 @@ def write_thumbnail(image: Image.Image, folder: Path) -> str:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a picture is there as it was written."""
+    """Whether a thumbnail exists as it was written."""
     try:
         stamp = path.stat()
     except OSError:
@@ -56,13 +56,13 @@ def is_whole(path: Path) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _checked(path: Path, size: int, time: int) -> bool:
-    """Whether a file of that size and time has the digest of its name: it is read once."""
+    """Whether a file of that size and time has the digest in its name; cached, so it is read once."""
     del size, time
     return path.stem == _digest(path.read_bytes())
 
 
 def thumbnails_of(examples: Path) -> list[str]:
-    """Names of the pictures that a file of examples needs; ValueError where it is something else."""
+    """Names of the thumbnails that a file of examples needs; raises ValueError for any other file."""
     names = [str(name) for name in read_arrays(examples, (NAMES,))[NAMES].tolist()]
     if any(Path(name).name != name for name in names):
         raise ValueError(f"{examples} names pictures outside of {FOLDER}")
@@ -70,7 +70,7 @@ def thumbnails_of(examples: Path) -> list[str]:
 
 
 def named_thumbnails(output: Path) -> set[str]:
-    """Names of the pictures that any file of examples in an output folder needs."""
+    """Names of the thumbnails that any file of examples in an output folder needs."""
     names: set[str] = set()
     for examples in (output / "examples").rglob("*.npz"):
         with suppress(OSError, ValueError):
@@ -79,9 +79,9 @@ def named_thumbnails(output: Path) -> set[str]:
 
 
 def remove_thumbnails(output: Path, names: Collection[str]) -> None:
-    """Remove those of some pictures that no file of examples in an output folder needs any more.
+    """Remove those thumbnails that no file of examples in an output folder needs any more.
 
-    Only files whose names are the digests of their bytes go: others were not written by a run.
+    Only files named by the digest of their bytes are removed: others were not written by a run.
     """
     for name in {*names} - named_thumbnails(output):
         path = output / FOLDER / name

@@ -1,1 +1,1 @@
-"""The report: one offline HTML page of an output folder, and its figures as files."""
+"""The report: one offline HTML page for an output folder, and its figures as files."""

@@ -1,4 +1,4 @@
-"""The answer first: which backbone and layer to take, how sure that is, and what it costs."""
+"""The answer at the top: which backbone and layer to take, how sure that is, and what it costs."""
 
 import math
 from collections import Counter
@@ -23,8 +23,8 @@ from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
 from layerboard.tasks.blocks import Strong, Text
 from layerboard.zoo.errors import some
 
-NAMED = 3  # backbones that a card names at most of those that are tied with the best
-EXCEPTIONS = 3  # choices that the verdict names beside the first
+NAMED = 3  # maximum number of tied backbones named on a card
+EXCEPTIONS = 3  # choices that the verdict names besides the first
 HONEST = "if the layer is chosen on half of the test data and scored on the rest"
 
 
@@ -44,7 +44,7 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
 
 
 def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Report) -> list[Text]:
-    """Which layer of which backbone to take for what, what that costs, and what one for all would lose."""
+    """Which layer of which backbone to take for what, its costs, and the loss of a single choice for all."""
     first, *others = fewest_choices(answers)
     pieces: list[str | Strong] = ["Take ", _named(first, report)]
     costs = [text for text in _cost(first.backbone, first.layer, report) if "vectors" not in text]
@@ -70,7 +70,7 @@ def _named(choice: Choice, report: Report) -> Strong:
 
 
 def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str]) -> str:
-    """What a choice loses in the column where it loses most; no words where it was not scored in all."""
+    """The largest loss of a choice over columns; "" unless it was scored in all."""
     losses = {}
     for answer in answers:
         rows = answer.column.candidates
@@ -109,7 +109,7 @@ def _baselines(answer: Answer, report: Report) -> list[tuple[str, float]]:
 
 
 def _details(answer: Answer, report: Report) -> list[str]:
-    """What a card says when it is opened."""
+    """The details of a card."""
     column, labels = answer.column, report.board.labels
     dataset = plain_name(column.dataset_name)
     facts = [f"scored by {column.heading} on {dataset}", f"features: {pooling_name(answer.pooling)}"]
@@ -132,7 +132,7 @@ def _details(answer: Answer, report: Report) -> list[str]:
 
 
 def _cost(backbone: str, layer: int, report: Report) -> list[str]:
-    """What a backbone costs where it is cut behind a layer."""
+    """Costs of a backbone that is cut after a layer."""
     words, costs = [], report.costs
     rows = costs[(costs["backbone"] == report.board.labels[backbone]) & (costs["layer"] == layer)]
     for row in rows.head(1).to_dict("records"):

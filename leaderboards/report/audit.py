@@ -1,4 +1,4 @@
-"""The section on the images themselves: what an audit wrote into the output folder, with its pictures."""
+"""The section on the images themselves: the audit in the output folder, with thumbnails."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
 from layerboard.leaderboards.report.html import PageSection, filled
 
-TABLE = "audit.csv"  # in the output folder: a row a finding, after sentences of the kind `NOTE`
+TABLE = "audit.csv"  # in the output folder: one row per finding, after notes of the kind `NOTE`
 NOTE = "note"
-PICTURED = 40  # findings of a kind that have pictures, the surest
+PICTURED = 40  # findings of a kind that are shown with pictures, the surest
 
 
 class Kind(NamedTuple):
@@ -25,7 +25,7 @@ class Kind(NamedTuple):
     heads: Mapping[str, str]  # of the columns that are shown
 
     def filled(self, rows: pd.DataFrame) -> list[str]:
-        """The columns that are shown of some findings: those in which anything stands."""
+        """The non-empty columns among those that are shown."""
         return [column for column in self.heads if (rows[column].fillna("") != "").any()]
 
 
@@ -60,7 +60,7 @@ KINDS = {
 
 
 def audit_sections(board: Board, output: Path) -> list[PageSection]:
-    """The audit of the images of a board; nothing where none of them was audited."""
+    """The audit of the images of a board; nothing if none of them was audited."""
     frame = read_audit(output)
     frame = frame[frame["dataset"].isin(board.records["dataset"])]
     if frame.empty:
@@ -82,7 +82,7 @@ def audit_sections(board: Board, output: Path) -> list[PageSection]:
 
 
 def read_audit(output: Path) -> pd.DataFrame:
-    """The table of an audit as text; without rows where there is none, or it is something else."""
+    """The table of an audit as text; no rows if it is missing or of another kind."""
     try:
         return read_table(output / TABLE)
     except (OSError, ValueError, KeyError):

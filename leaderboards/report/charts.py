@@ -1,7 +1,8 @@
-"""The report's charts as data: Vega-Lite specifications in which the rows and a few words are still open.
+"""The report's charts as data: Vega-Lite specifications with placeholders for the rows and a few words.
 
-The page fills them in the reader's browser, `leaderboards.report.figures` for files: what is drawn is the
-same. An open place is a string ``{name}``; one that is the whole string takes whatever is given, as lists.
+The page fills them in the reader's browser, `leaderboards.report.figures` does for files; the drawings are
+the same. A placeholder is a string ``{name}``; one that is the whole string is replaced by any value, such as
+a list.
 """
 
 import re
@@ -12,15 +13,15 @@ from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
 from layerboard.leaderboards.report.content import FIRST, MAYBE, UNTESTED
 
 ROWS = "rows"  # name of the data that a chart draws
-ACCENT = "#d55e00"  # colour of fronts, floors and numbers of others
+ACCENT = "#d55e00"  # colour of fronts, floors and published numbers
 
-# height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`
+# height of a row in pixels in charts with few rows, and with more than `FEW`
 STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
 FEW = 40
 
-LABEL = 13  # pixels by which labels at the ends of lines are apart
-NEAR = 0.25  # share of the horizontal axis within which labels can cover each other
-BANDS = 3  # lines up to which each has the band of its intervals
+LABEL = 13  # minimum distance in pixels of labels at the ends of lines
+NEAR = 0.25  # share of the horizontal axis within which labels can overlap
+BANDS = 3  # maximum number of lines that have interval bands
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 
 
@@ -46,7 +47,7 @@ _ROW = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title"
 
 
 def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any depth
-    """A specification with its open places filled."""
+    """A specification with its placeholders filled."""
     if isinstance(spec, dict):
         return {key: filled(value, words) for key, value in spec.items()}
     if isinstance(spec, list):
@@ -59,12 +60,12 @@ def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON o
 
 
 def height(view: str, rows: int) -> int:
-    """Height in pixels of a chart that has rows; 0 of others."""
+    """Height in pixels of a chart with rows; 0 for others."""
     return max(2, rows) * STEPS.get(view, (0, 0))[rows > FEW]
 
 
 def spaced(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
-    """Heights of labels at the ends of lines that cover no other label, as near to the ends as that allows.
+    """Heights of labels at the ends of lines, without overlap and as close to the ends as that allows.
 
     An end is a share of the horizontal axis and a height; the page's script does the same.
     """
@@ -78,13 +79,13 @@ def spaced(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
 
 
 def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
-    """A chart of layers over the open rows, as wide as its place."""
+    """A layered chart of the rows, as wide as its container."""
     size = {"width": "container", "height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
     return _open(*transform) | size | {"layer": layers}
 
 
 def _open(*transform: Spec) -> Spec:
-    """What every chart has: open rows, the highlighted backbone and the place that is pointed at."""
+    """Parameters of every chart: its rows, the highlighted backbone and the hovered place."""
     params = [{"name": "mark", "value": "{mark}"}, {"name": "at", "value": None}]
     data = {"data": {"name": ROWS}, "transform": [_SURE, _LAYER, *transform]}
     return {"$schema": SCHEMA, "params": params, "config": config(INK, "{font}")} | data
@@ -96,7 +97,7 @@ def _ramp(field: str, title: str) -> Spec:
 
 
 def _floor(side: str) -> Spec:
-    """The dashed line of the random floor; none where the open list of numbers is empty."""
+    """The dashed line of the random floor; none if its list of numbers is empty."""
     mark = {"type": "rule", "strokeDash": [5, 4], "color": INK, "opacity": 0.6}
     tips = [_tip("floor", "random floor", ".1f")]
     encoding: Spec = {side: {"field": "floor", "type": "quantitative"}, "tooltip": tips}
@@ -108,7 +109,7 @@ def _text(**changes: object) -> Spec:
 
 
 def _others(field: str, places: Spec) -> Spec:
-    """A diamond for each number of others, whose rows say ``published`` in a field."""
+    """A diamond for each published number, whose rows have ``published`` in a field."""
     mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
     mark |= {"color": ACCENT, "strokeWidth": 2}
     tips = [_tip("backbone"), _tip("source", "published in"), _SCORE, _tip("verdict")]
@@ -117,13 +118,13 @@ def _others(field: str, places: Spec) -> Spec:
 
 
 def _by_backbone(values: str) -> Spec:
-    """A channel in which each backbone has one value whatever else is shown."""
+    """A channel in which each backbone has one value, whatever else is shown."""
     field = {"field": "backbone", "type": "nominal", "title": None, "legend": "{legend}"}
     return field | {"scale": {"domain": "{backbones}", "range": values}}
 
 
 def _marked(usual: float, faint: float = 0.15) -> Spec:
-    """The opacity of what belongs to a backbone: faint where another one is highlighted."""
+    """The opacity of a backbone's marks: faint if another one is highlighted."""
     lit = {"test": "mark == '' || datum.backbone == mark", "value": usual}
     return {"opacity": {"condition": lit, "value": faint}}
 
@@ -147,10 +148,10 @@ def _names(places: Spec) -> list[Spec]:
 
 
 def ranking() -> Spec:
-    """The best layer of each backbone of one task with its interval, filled where it may be the best.
+    """The best layer of each backbone in one task with its interval, filled if it may be the best.
 
-    Rows: `leaderboards.report.content.BEST` and ``label``, what stands beside the point; rows whose ``group``
-    is ``published`` are numbers of others.
+    Rows: `leaderboards.report.content.BEST` and ``label``, the text beside the point; rows whose ``group`` is
+    ``published`` are published numbers.
     """
     tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
     good = f"(datum.group == '{FIRST}' || datum.group == '{MAYBE}')"
@@ -179,7 +180,7 @@ _ACROSS |= {"scale": {"zero": False, "nice": False, "padding": 12}}
 
 
 def _lines(places: Spec) -> list[Spec]:
-    """A line a backbone, with the ring around its best layer."""
+    """A line per backbone, with a ring around its best layer."""
     best = {"test": "datum.place == 'best'", "value": 130}
     return [
         {"mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
@@ -197,8 +198,8 @@ def curves() -> Spec:
     """The scores of every layer of some backbones in one task, with their names where the lines end.
 
     Rows: `leaderboards.report.content.LAYERS` with ``x``, the layer or its share of the depth, and in one row
-    of each backbone ``end``, the height of its ``name``; rows whose ``place`` is ``published`` are numbers
-    of others. Up to `BANDS` lines, and the highlighted one, have a band of their intervals.
+    of each backbone ``end``, the height of its ``name``; rows whose ``place`` is ``published`` are published
+    numbers. If there are at most `BANDS` lines, each has an interval band, and so has the highlighted one.
     """
     places = {"x": _ACROSS, "y": _VALUE}
     measured = {"transform": [{"filter": "datum.place != 'published'"}]}
@@ -217,9 +218,9 @@ def curves() -> Spec:
 
 
 def panels() -> Spec:
-    """Each backbone's scores of every layer in one task with its intervals, in a panel of its own.
+    """Scores of every layer in one task with intervals, in a panel for each backbone.
 
-    Rows: those of `curves` and ``panel``, the backbone that it is of; another backbone's line is grey.
+    Rows: those of `curves` and ``panel``, the backbone of the panel; the line of another backbone is grey.
     """
     places = {"x": _ACROSS, "y": _VALUE}
     own = {"transform": [{"filter": "datum.backbone == datum.panel"}]}
@@ -237,7 +238,7 @@ def panels() -> Spec:
 
 
 def depth_map() -> Spec:
-    """The scores of all layers of many backbones in a task (`LAYERS`), as colours over the depth's share."""
+    """The scores of all layers of many backbones in a task (`LAYERS`), as colours over relative depth."""
     start = {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"}
     end = {"calculate": "datum.layer / datum.depth", "as": "to"}
     share: Spec = {"field": "from", "type": "quantitative", "title": "share of the depth"}
@@ -276,8 +277,8 @@ def task_map() -> Spec:
 def tradeoff() -> Spec:
     """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
 
-    Rows: `LAYERS`, ``cost``, ``shown``: whether the backbone is picked out, ``front``: whether none is better
-    at the same cost or less, and in one row of each line ``end``, the height of its ``name``.
+    Rows: `LAYERS`, ``cost``, ``shown``: whether the backbone is selected, ``front``: whether none is better
+    at the same or less cost, and in one row of each line ``end``, the height of its ``name``.
     """
     across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}

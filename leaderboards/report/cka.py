@@ -11,7 +11,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.scores.frames import BoardBackbone
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 
-CELLS = 400_000  # numbers that a page holds at most; matrices beyond it are left out and said
+CELLS = 400_000  # maximum numbers on a page; matrices beyond it are left out and reported
 
 
 class BlockCka(NamedTuple):
@@ -24,9 +24,9 @@ class BlockCka(NamedTuple):
 
 
 def cka_matrices(board: Board, most: int = CELLS) -> tuple[tuple[BlockCka, ...], int]:
-    """The matrices of a board that have at most so many numbers together, and how many have no room.
+    """The matrices of a board up to ``most`` numbers in total, and how many do not fit.
 
-    By table, and where there is little room, those of a backbone with itself come first.
+    They come by table; if space is short, those of a backbone with itself come first.
     """
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
     pairs = board.pairs[(board.pairs["tap"] == "block") & (board.pairs["other_tap"] == "block")]

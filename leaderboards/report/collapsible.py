@@ -1,4 +1,4 @@
-"""Blocks of pages as parts of the report that open and close, with nothing that leads out of the file."""
+"""Blocks of pages as collapsible parts of the report, without links out of the file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
@@ -10,7 +10,7 @@ from layerboard.leaderboards.charts.svg import svg_element
 from layerboard.leaderboards.report.html import filled
 from layerboard.tasks.blocks import Block, Heading, Numbers, Picture, Text
 
-ROOM = 1_500_000  # characters that all pictures of a page have together at most
+ROOM = 1_500_000  # maximum characters of all pictures of a page together
 
 
 class Collapsible(NamedTuple):
@@ -21,7 +21,7 @@ class Collapsible(NamedTuple):
 
 
 def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Collapsible]:
-    """Blocks by their headings down to a level; what stands before any is under the first title."""
+    """Blocks grouped by headings down to a level; those before any heading are under the first title."""
     parts: list[tuple[str, list[Block]]] = [(first, [])]
     for block in blocks:
         if isinstance(block, Heading) and block.level <= level:
@@ -32,7 +32,7 @@ def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Co
 
 
 class CollapsibleWriter:
-    """Writes collapsible parts as HTML; pictures beyond the room, in characters, are named, not drawn."""
+    """Writes collapsible parts as HTML; pictures beyond the limit of characters are named, not drawn."""
 
     def __init__(self, backbones: Sequence[str], room: int = ROOM) -> None:
         self._backbones, self._room = backbones, room
@@ -43,7 +43,7 @@ class CollapsibleWriter:
         return filled("collapsibles", parts=parts, drawn=self._drawn if pictures else None)
 
     def _drawn(self, picture: Picture) -> Markup | None:
-        """A picture as an SVG; None where the page has no room for it."""
+        """A picture as SVG; None if the page has no room for it."""
         text = svg_element(picture, self._backbones, f"p{next(self._numbers)}-")
         if len(text) > self._room:
             return None

@@ -1,4 +1,4 @@
-"""What the report says of one suite: the small tidy frames that every view and every CSV is a part of."""
+"""The contents of the report for one suite: small tidy frames from which all views and CSV files are made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -33,12 +33,12 @@ PUBLISHED = (
 )
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
 
-# groups of backbones in a column; the first two together hold the true best with 95 %
+# groups of backbones in a column; the first two include the true best with 95 % confidence
 FIRST, MAYBE, WORSE, UNTESTED = "best score", "tied with the best", "worse", "not compared"
 
-BYTES = 4  # size of a number of a vector as it is stored, float32
+BYTES = 4  # bytes of a number of a stored vector, float32
 
-# costs that scores are drawn over, in the order of preference, and their names
+# costs for the horizontal axis, in order of preference, and their names
 AXES: tuple[tuple[str, str], ...] = (
     ("ms", "latency of one image, ms"),
     ("parameters", "parameters up to the layer, millions"),
@@ -48,26 +48,26 @@ AXES: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What is said of a board; backbones stand under their labels, columns under headings."""
+    """The contents of a report on a board; backbones are named by labels, columns by headings."""
 
     board: Board
-    facts: Mapping[str, Facts]  # of backbones, by name
-    highlight: str = ""  # label of a backbone that stands out in charts; "" for none
+    facts: Mapping[str, Facts]  # by name of the backbone
+    highlight: str = ""  # label of the backbone to highlight in charts; "" for none
 
     @cached_property
     def known(self) -> list[tuple[BoardBackbone, Facts]]:
-        """All backbones but the random floor, in the order of the tables, each with what is known of it."""
+        """All backbones but the random floor, in table order, each with its facts."""
         backbones = [backbone for backbone in self.board.backbones if not backbone.floor]
         return [(each, self.facts.get(entry_name(each.name), UNKNOWN)) for each in backbones]
 
     @cached_property
     def labels(self) -> list[str]:
-        """Labels of all backbones, by whose order they have their colours."""
+        """Labels of all backbones, whose order determines their colours."""
         return [backbone.label for backbone, _ in self.known]
 
     @cached_property
     def backbones(self) -> pd.DataFrame:
-        """Columns `BACKBONES`: those with scores, in the order of the tables, without the random floor."""
+        """Columns `BACKBONES`: those with scores, in table order, without the random floor."""
         rows = [
             asdict(backbone)
             | asdict(facts)
@@ -97,7 +97,7 @@ class Report:
 
     @cached_property
     def ranks(self) -> dict[str, MeanRank]:
-        """Mean ranks of backbones by label; none unless all have a score in each of several columns."""
+        """Mean ranks of backbones by label; empty unless all have scores in each of several columns."""
         return {self.board.labels[name]: rank for name, rank in mean_ranks(self.board.columns).items()}
 
     @cached_property
@@ -107,7 +107,7 @@ class Report:
 
     @cached_property
     def published(self) -> pd.DataFrame:
-        """Columns `PUBLISHED`: numbers of others, each at its own layer or at the measured one's."""
+        """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one."""
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
         rows = board.reproduced[board.reproduced["backbone"].isin(self.backbones["name"])]
@@ -121,7 +121,7 @@ class Report:
         return self._labelled([rows[rows["column"] != ""]], PUBLISHED)
 
     def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
-        """Parts as one frame of some columns in which backbones have their labels."""
+        """Parts as one frame with some columns, in which backbones are named by labels."""
         there = [part for part in parts if len(part)]
         if not there:
             return pd.DataFrame(columns=[*names])
@@ -130,12 +130,12 @@ class Report:
 
     @cached_property
     def device(self) -> str | None:
-        """The device on which costs were measured last; None where none were."""
+        """The device on which costs were measured last; None without any."""
         return find_device(self.board.costs.records)
 
     @cached_property
     def measured_costs(self) -> pd.DataFrame:
-        """Columns `COST`: what each block costs on that device."""
+        """Columns `COST`: costs of each block on that device."""
         labels = dict(self.board.labels)
         costs = layer_costs(self.board.costs.records, self.device)
         costs = costs.assign(backbone=costs["backbone"].map(labels), bytes=costs["dim"] * BYTES)
@@ -145,7 +145,7 @@ class Report:
     def costs(self) -> pd.DataFrame:
         """Columns `COST` of all backbones: latency of an image and weights up to a block, size of a vector.
 
-        Of a backbone that was not measured, weights are an equal share a block, and latency is NaN.
+        If a backbone was not measured, weights are an equal share per block, and latency is NaN.
         """
         guessed = [
             (backbone.label, layer, np.nan, facts.parameters / backbone.depth * layer, width, width * BYTES)
@@ -164,7 +164,7 @@ class Report:
 
     @cached_property
     def cka(self) -> tuple[tuple[BlockCka, ...], int]:
-        """Matrices of CKA, and how many more there is no room for."""
+        """Matrices of CKA, and how many more do not fit."""
         return cka_matrices(self.board)
 
     @cached_property
@@ -176,7 +176,7 @@ class Report:
 
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
-    """What is said of a board, given facts by backbone; published numbers only where some were measured."""
+    """The contents of a report, with facts by backbone; published numbers only if some were reproduced."""
     alone = board.published and board.reproduced.empty
     return Report(replace(board, published=()) if alone else board, facts, board.labels.get(highlight, ""))
 

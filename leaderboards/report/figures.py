@@ -1,4 +1,4 @@
-"""The report's charts as files, in a style fit for papers: small, on white, in one type size."""
+"""The report's charts as files, in a style for papers: small, on white, in one font size."""
 
 import re
 from collections import Counter
@@ -22,15 +22,15 @@ from layerboard.zoo.atomic import write_whole
 FORMATS = ("svg", "pdf")
 
 WIDTH = 420  # width of a figure's plot, in points
-SERIES = 8  # backbones that one figure of lines shows at most: the best of the task
+SERIES = 8  # maximum backbones in a figure of lines: the best of the task
 HEIGHT = 260  # height of a figure of lines
 LOOK = {"ink": "#1b2026", "ground": "#ffffff", "font": "Helvetica, Arial, sans-serif", "legend": None}
 
-Row = dict[str, Any]  # also the words that fill the open places of a chart
+Row = dict[str, Any]  # also the words that fill placeholders of a chart
 
 
 def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Write every figure of one suite in some of the `FORMATS`; gives the files."""
+    """Write every figure of one suite in some of the `FORMATS`; returns the files."""
     written: list[Path] = []
     for name, spec in figures_of(report):
         for ending in formats:
@@ -41,10 +41,10 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
 
 
 def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
-    """The name and the whole specification of each figure: for each task, each backbone and each CKA.
+    """Name and specification of each figure: for each task, each backbone and each CKA matrix.
 
-    Names are of letters, digits, dots and hyphens and each stands once; they hold no digest, so that those of
-    a later run are the same.
+    Names consist of letters, digits, dots and hyphens and are unique; they contain no digest, so that those
+    of a later run are the same.
     """
     names: Counter[str] = Counter()
     for name, spec in _figures(report):
@@ -79,7 +79,7 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
 
 
 def _rows(frame: pd.DataFrame) -> list[Row]:
-    """A frame as rows in which None stands where there is no number."""
+    """A frame as rows, with None for missing numbers."""
     return frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[return-value]
 
 
@@ -96,13 +96,13 @@ def _words(report: Report, column: Mapping[Hashable, Any], best: pd.DataFrame) -
 
 
 def _lines(order: Sequence[str], report: Report) -> list[str]:
-    """The backbones that lines are drawn of: the first of an order, and the one that is highlighted."""
+    """The backbones whose lines are drawn: the first of an order, and the highlighted one."""
     first = [name for name in order if name == report.highlight][:1]
     return [*first, *(name for name in order if name not in first)][:SERIES]
 
 
 def _series(names: Sequence[str], report: Report) -> Row:
-    """How backbones look, and which of them is highlighted."""
+    """The looks of backbones, and which of them is highlighted."""
     series = looks(names, report.labels).values()
     return {
         "backbones": [*names],
@@ -147,7 +147,7 @@ def _curves(report: Report, layers: pd.DataFrame, best: pd.DataFrame, words: Row
 
 
 def _placed(layers: pd.DataFrame, words: Row) -> tuple[pd.DataFrame, Row]:
-    """The layers of the backbones that lines are drawn of, their place ``x``, and what the axis says."""
+    """The layers of backbones whose lines are drawn, with their position ``x``, and the title of the axis."""
     drawn = layers[layers["backbone"].isin(words["backbones"])]
     if len(set(drawn["depth"])) <= 1:
         return drawn.assign(x=drawn["layer"]), {"depth": "layer (block)", "step": 1}
@@ -155,9 +155,9 @@ def _placed(layers: pd.DataFrame, words: Row) -> tuple[pd.DataFrame, Row]:
 
 
 def _with_ends(rows: pd.DataFrame, axis: str, width: float) -> pd.DataFrame:
-    """Rows with ``end``, the height of each backbone's ``name``, in its last one; NaN in others.
+    """Rows with ``end``, the height of each backbone's ``name``, in its last row; NaN in others.
 
-    Names stand at the end of lines along an axis of so wide values, all in one place where it is 0.
+    Names are at the ends of lines along an axis of that width, or all in one place for 0.
     """
     last = rows.groupby("backbone")["layer"].idxmax()
     ends = rows.loc[last, [axis, "value"]].astype(float).itertuples(index=False, name=None)
@@ -168,7 +168,7 @@ def _with_ends(rows: pd.DataFrame, axis: str, width: float) -> pd.DataFrame:
 
 
 def _panels(layers: pd.DataFrame, words: Row) -> Spec:
-    """A panel for each of some backbones, with the best one's line in grey."""
+    """A panel for each of some backbones, with the line of the best one in grey."""
     drawn, depth = _placed(layers, words)
     top = drawn[drawn["backbone"] == words["order"][0]]
     rows = [row for name in words["backbones"] for row in _rows(top.assign(panel=name))]
@@ -177,7 +177,7 @@ def _panels(layers: pd.DataFrame, words: Row) -> Spec:
 
 
 def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Row]]) -> Spec:
-    """The curves of all tasks in one row of panels with one legend, of the backbones with the best ranks."""
+    """The curves of all tasks in a row of panels with one legend, for the backbones with the best ranks."""
     names = sorted(report.ranks, key=lambda name: report.ranks[name].value) or [*report.backbones["backbone"]]
     series = _series(_lines(names, report), report)
     style = {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}

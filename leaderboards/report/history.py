@@ -1,4 +1,4 @@
-"""The pages of a site of many submissions: all leaderboards, what changed, and a page for each submission."""
+"""The pages of a site of many submissions: all leaderboards, changes, and a page for each submission."""
 
 import os
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def history_pages(repository: Repository, boards: Sequence[Board], since: str) -
 
 
 def _table(board: Board) -> pd.DataFrame:
-    """The table of best layers; where several measured, it says beside each backbone who did."""
+    """The table of best layers; if several parties measured, it says who measured each backbone."""
     cells = [
         {"text": backbone.label, "note": board.claims.get(backbone.name, ""), "left": True}
         for backbone in board.scored_backbones

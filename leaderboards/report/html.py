@@ -1,4 +1,4 @@
-"""The one writer of HTML: templates in which all that comes from data is escaped."""
+"""The only writer of HTML: templates in which all text from data is escaped."""
 
 from functools import cache
 from pathlib import Path
@@ -25,14 +25,14 @@ def _templates() -> Environment:
 
 
 def filled(template: str, **values: object) -> Markup:
-    """The template of that name with its values; text in them is escaped, `Markup` stays as it is."""
+    """The template of that name with its values; text is escaped, `Markup` is inserted unchanged."""
     return Markup(_templates().get_template(f"{template}.html").render(**values))  # noqa: S704 - escaped there
 
 
 class PageSection(NamedTuple):
-    """A section of the page, without scripts, styles or outer addresses, which its policy forbids."""
+    """A section of the page, without scripts, styles or external URLs, which its policy forbids."""
 
-    anchor: str  # its ``id``: letters, digits and hyphens, none that another section has
-    short: str  # what it is called in the list of sections
+    anchor: str  # its unique ``id``: letters, digits and hyphens
+    short: str  # its name in the list of sections
     title: str
     html: Markup

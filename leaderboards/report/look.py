@@ -1,4 +1,4 @@
-"""The page of `layerboard look`: pictures through every layer, as one HTML file that needs nothing else."""
+"""The page of `layerboard look`: images in every layer, as one self-contained HTML file."""
 
 import base64
 import gzip
@@ -31,7 +31,7 @@ Cells = tuple[int, int]  # rows and columns of a grid
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image that is looked at, RGB, and what it is called."""
+    """A named RGB image."""
 
     name: str
     image: Image.Image
@@ -39,21 +39,21 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class LayerMaps:
-    """What one layer shows of pictures: a number or more a cell, of all pictures one behind the other.
+    """What one layer shows of pictures: one or more numbers per cell, pictures one after another.
 
-    ``maps`` are [cells] by name: ``length`` of each token; of blocks with attention also ``attention``, the
-    mean over heads of what the class token attends to, or all patches where there is none, each ``head N``,
-    and ``rollout``. The final norm has those of the last block.
+    ``maps`` are [cells] by name: ``length``, the norm of each token; for blocks with attention also
+    ``attention``, the mean over heads of the attention of the class token (or of all patches without one),
+    each ``head N``, and ``rollout``. The final norm has those of the last block.
     """
 
     layer: str
     grids: tuple[Cells, ...]  # of each picture
-    tokens: PrincipalTokens  # at length 1
-    stored: tuple[NDArray[np.int8], Floats]  # as the page holds them: whole numbers, step of each column
-    error: float  # the largest of a cosine that the page computes
-    turned: Floats  # what becomes colours: scores of three directions, turned onto another layer's [cells 3]
+    tokens: PrincipalTokens  # of unit length
+    stored: tuple[NDArray[np.int8], Floats]  # quantised as in the page: integers, step of each column
+    error: float  # the largest error of a cosine that the page computes
+    turned: Floats  # scores of three directions for colours, aligned with another layer, [cells 3]
     maps: Mapping[str, Floats]
-    prefix_lengths: Floats  # of the class token and registers in each picture, [pictures tokens]
+    prefix_lengths: Floats  # norms of the class token and registers in each picture, [pictures tokens]
 
     @property
     def colours(self) -> NDArray[np.uint8]:
@@ -69,7 +69,7 @@ class LayerMaps:
 
 @dataclass(frozen=True, slots=True)
 class BackboneMaps:
-    """What the layers of a backbone show of pictures, and sentences on what it has not."""
+    """What the layers of a backbone show of pictures, and notes on what it lacks."""
 
     spec: BackboneSpec
     layers: tuple[LayerMaps, ...]
@@ -134,14 +134,14 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
 
 
 def _spans(layer: LayerMaps, name: str) -> list[list[float]]:
-    """Lowest and highest number of a map in each picture; lengths have one span in all pictures."""
+    """Lowest and highest number of a map in each picture; norms have one range for all pictures."""
     values = layer.maps[name]
     parts = [values] * len(layer.grids) if name == "length" else layer.split(values)
     return [[float(part.min()), float(part.max())] for part in parts]
 
 
 def _bytes(layer: LayerMaps) -> bytes:
-    """Scores of tokens in 8 bits with their sign, colours, and each map from 0 to 255 between its ends."""
+    """Scores of tokens as signed 8-bit integers, colours, and each map from 0 to 255 between its ends."""
     maps = [levels for name in layer.maps for levels in _levels(layer, name)]
     return b"".join([layer.stored[0].tobytes(), layer.colours.tobytes(), *maps])
 
@@ -153,7 +153,7 @@ def _levels(layer: LayerMaps, name: str) -> list[bytes]:
 
 
 def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
-    """What is known of each layer, by its name and that of the array: ``12.attention``."""
+    """Arrays of each layer, named by layer and map: ``12.attention``."""
     arrays: dict[str, NDArray[Any]] = {}
     for layer in backbone.layers:
         named = {name: getattr(layer.tokens, name) for name in ("scores", "along", "square", "shares")}
@@ -164,7 +164,7 @@ def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
 
 
 def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Image.Image]:
-    """Colours and maps, but those of single heads, by name: rows are pictures, columns they and layers."""
+    """Colours and maps, without single heads, by name: rows are pictures, columns are picture and layers."""
     small = []
     for image in (picture.image for picture in pictures):
         size = [max(1, round(side * MAP / max(image.size))) for side in image.size]

@@ -1,4 +1,4 @@
-"""Frames and scripts as text that stands safely inside of a page and stays small."""
+"""Frames and scripts as compact text that is safe inside a page."""
 
 import base64
 import gzip
@@ -11,13 +11,13 @@ import pandas as pd
 
 from layerboard.leaderboards.report.cka import BlockCka
 
-DECIMALS = 4  # digits of numbers after the point, as in the leaderboard's CSV
-CKA_SCALE = 10_000  # CKA is packed as whole numbers of this part of one
-CKA_NONE = -32768  # stands where there is none
+DECIMALS = 4  # decimals of numbers, as in the leaderboard's CSV
+CKA_SCALE = 10_000  # CKA is packed as whole multiples of this
+CKA_NONE = -32768  # code of a missing number
 
 
 def packed(frame: pd.DataFrame) -> dict[str, Any]:
-    """A frame by columns: numbers with `DECIMALS`, None for none; texts as places among different ones."""
+    """A frame by columns: numbers with `DECIMALS`, None if missing; texts as indices into distinct ones."""
     return {str(name): _column(frame[name]) for name in frame.columns}
 
 
@@ -31,12 +31,12 @@ def packed_matrix(matrix: BlockCka) -> dict[str, Any]:
 
 
 def packed_file(text: str) -> str:
-    """A text file as gzip in base 64, the same bytes for the same text."""
+    """A text file as gzip in base 64, deterministic."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def json_script(value: object) -> str:
-    """JSON that can neither end the element that it stands in nor open a comment there."""
+    """JSON that can neither end its script element nor open a comment there."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
@@ -44,7 +44,7 @@ def json_script(value: object) -> str:
 
 
 def script_digest(text: str) -> str:
-    """What a policy names a script by that may run."""
+    """The digest by which a policy allows a script to run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -1,4 +1,4 @@
-"""The report of one suite as one HTML page that needs nothing else: no network, no other file."""
+"""The report of one suite as one self-contained HTML page: no network, no other file."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,7 +36,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
-    """The page of one suite, with the section of failures and successes where there is one."""
+    """The page of one suite, with the section of failures and successes if there is one."""
     scripts = [library(), (ASSETS / "report.js").read_text(encoding="utf-8")]
     styles = ["report.css", "examples.css"] if examples else ["report.css"]
     style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in styles)
@@ -60,7 +60,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
 
 
 def _title(suite: str) -> str:
-    """What a suite is called above its page; own images are called by their folders."""
+    """The title of a suite's page; own images are named by their folders."""
     name = plain_name(suite)
     return name if name != suite else f"{suite} suite"
 
@@ -100,7 +100,7 @@ def _scored_sections(report: Report) -> list[PageSection]:
 
 
 def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[PageSection]:
-    """The sections on likeness, on examples and on what stands behind the numbers."""
+    """The sections on similarity, on examples and on provenance."""
     board, sections = report.board, list[PageSection]()
     writer = CollapsibleWriter(report.labels)
     matrices, left_out = report.cka

@@ -1,4 +1,4 @@
-"""The report as a folder that any static host serves, a Hugging Face Space of sdk ``static`` among them."""
+"""The report as a folder for any static host, including a Hugging Face Space of sdk ``static``."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

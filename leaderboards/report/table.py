@@ -1,4 +1,4 @@
-"""The table of best layers: the page's script sorts and filters it, and it is whole without that."""
+"""The table of best layers: the page's script sorts and filters it, but it is complete without."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
 from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.scores.ranks import MeanRank
 
-FACTS = {  # that stand behind the scores
+FACTS = {  # columns after the scores
     "family": "family",
     "parameters": "parameters, M",
     "supervision": "learned from",
@@ -19,13 +19,13 @@ FACTS = {  # that stand behind the scores
 }
 RANK = "mean rank"
 
-_SortedCell = dict[str, str | bool]  # what `tables.html` takes of a cell; ``value`` is what it is sorted by
+_SortedCell = dict[str, str | bool]  # arguments of `tables.html` for a cell; ``value`` is the sort key
 
 
 def best_table(report: Report) -> Markup:
     """The best layer of each backbone in each column, with filters above, and floors at the end.
 
-    Rows come by mean rank where every backbone has a score in every column, else by the first column.
+    Rows are sorted by mean rank if every backbone has a score in every column, else by the first column.
     """
     facts = [key for key in FACTS if key == "family" or _known(report.backbones[key])]
     columns, ranks = [str(name) for name in report.columns["column"]], report.ranks
@@ -39,7 +39,7 @@ def best_table(report: Report) -> Markup:
         cells = [_fact("backbone", name) | {"note": str(backbone["claim"])}, *rank]
         cells += [_score(scores.get((name, column))) for column in columns]
         cells += [_fact(key, backbone[key]) for key in facts]
-        # what filters ask for are attributes of the row
+        # filters use attributes of the row
         known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence")}
         known["parameters"] = fixed(backbone["parameters"], 0)
         attributes = {f"data-{key}": value for key, value in known.items()}
@@ -89,7 +89,7 @@ def _rank(rank: MeanRank) -> _SortedCell:
 
 
 def _score(row: Mapping[Hashable, Any] | None) -> _SortedCell:
-    """A score with its layer in smaller letters; empty where there is none."""
+    """A score with its layer in smaller letters; empty without a score."""
     if row is None:
         return {"text": "", "value": "", "left": False}
     mark = {FIRST: "best", MAYBE: "tied"}.get(row["group"], "none")

@@ -1,1 +1,1 @@
-"""What is found in records: which layer is best, how sure that is, what may be compared."""
+"""Findings from records: which layer is best, how sure that is, what may be compared."""

@@ -1,4 +1,4 @@
-"""The columns of a leaderboard, each with its scores: poolings, candidates, best layers, honest choices."""
+"""The columns of a leaderboard with their scores: poolings, candidates, best layers, honest choices."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -24,16 +24,16 @@ BEST = [  # columns of tables of best layers
     *("backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth"),
     *("value", "ci_low", "ci_high", "n", "partial"),
 ]
-COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # that say which column it is
+COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # identify the column
 
 
 @dataclass(frozen=True, slots=True)
 class HonestChoice:
     """The layer of one backbone in one column, chosen on halves of the data."""
 
-    score: float  # mean of the chosen layers on the other halves, in percent
+    score: float  # mean score of the chosen layers on the other halves, in percent
     optimism: float  # by how much the best layer's score on all data exceeds it
-    shares: tuple[tuple[int, float], ...]  # of the splits that chose a block, the commonest first
+    shares: tuple[tuple[int, float], ...]  # blocks chosen in the splits, the most frequent first
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Side:
     pooling: str
     score: float  # percent
     tap: str = "block"
-    transform: str = ""  # what was done to the features
+    transform: str = ""  # transform of the features
 
     @property
     def place(self) -> Place:
@@ -58,16 +58,16 @@ class Column(RecordGroup):
     """A column of the leaderboard: the primary metric of a task on a dataset, and scores by all metrics.
 
     Scores over different images or another ground truth, such as those of a limited run, have columns of
-    their own, whatever the dataset is called: only what stands in one column is ranked.
+    their own, whatever the dataset is called: only scores in one column are ranked.
     """
 
     metric: str  # the primary one
     heading: str
-    partial: bool  # whether some scores are of a part of the official data
+    partial: bool  # whether some scores are on a part of the official data
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What tells it from the other columns; the dataset with its data, where records say which."""
+        """The identity of the column; the dataset with its digest, if records have one."""
         return (self.task, f"{self.dataset} {self.data}".strip(), self.protocol, self.metric)
 
     @cached_property
@@ -77,7 +77,7 @@ class Column(RecordGroup):
 
     @cached_property
     def poolings(self) -> dict[str, str]:
-        """For each backbone the pooling that the leaderboard takes."""
+        """The pooling that the leaderboard shows for each backbone."""
         rows = self.scored[self.scored["primary"].astype(bool)]
         return dict(zip(rows["backbone"], rows["pooling"], strict=True))
 
@@ -88,40 +88,40 @@ class Column(RecordGroup):
         return tuple(sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank))
 
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
-        """Its rows, all metrics, in one pooling; without one, in each backbone's primary pooling."""
+        """Its rows, all metrics, in one pooling; for None, in each backbone's primary pooling."""
         wanted = self.rows["backbone"].map(self.poolings) if pooling is None else pooling
         return self.rows[self.rows["pooling"] == wanted]
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """What the best layer is chosen from: scored blocks of the primary pooling, no random floor."""
+        """Rows from which the best layer is chosen: scored blocks of the primary pooling, no random floor."""
         rows = self.in_pooling()
         return candidates(rows[(rows["metric"] == self.metric) & ~is_floor(rows)])
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The best layer of each backbone that has a score, in the order of the tables.
+        """The best layer of each backbone that has a score, in table order.
 
-        Candidates are the blocks 1..depth (neither what enters block 1 nor the output of the final norm);
+        Candidates are the blocks 1..depth (neither the input of block 1 nor the output of the final norm);
         ties go to the lower layer. The random floor has none, since its layers are draws.
         """
         return in_order(best_rows(self.candidates), self.backbones)
 
     @cached_property
     def at_best(self) -> pd.DataFrame:
-        """All metrics of the layers that are best in the column's."""
+        """All metrics of the layers that are best in the column's metric."""
         rows = self.rows[(self.rows["tap"] == "block") & (self.rows["metric"] != "")]
         return rows.merge(self.best[["backbone", "layer", "pooling"]])
 
     @cached_property
     def floors(self) -> pd.DataFrame:
-        """What `floor_draws` says of the leaderboard's scores of random floors, by its metric."""
+        """The `floor_draws` of the leaderboard's scores of random floors, by its metric."""
         floors = floor_draws(self.scored)
         return floors[floors["primary"].astype(bool)]
 
     @cached_property
     def honest(self) -> Mapping[str, HonestChoice]:
-        """The choice of the layer on halves of the data by backbone; none where the data were not split."""
+        """The choice of the layer on halves of the data, by backbone; empty if the data were not split."""
         best = dict(zip(self.best["backbone"], self.best["value"].astype(float), strict=True))
         choices = {}
         for name, rows in self.candidates.groupby("backbone"):
@@ -144,14 +144,14 @@ class Column(RecordGroup):
 
     @cached_property
     def better_poolings(self) -> Mapping[str, Side]:
-        """For each backbone whose best score is of another pooling than the leaderboard's, that score."""
+        """For each backbone whose best score is with another pooling than the leaderboard's, that score."""
         primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
         sides = {name: own[0] for name, own in self.other_sides.items()}
         return {name: side for name, side in sides.items() if side.score > primary.get(name, -math.inf)}
 
     @cached_property
     def by_best_pooling(self) -> "Column":
-        """The column as it is where each backbone stands in the pooling of its best score."""
+        """The column with each backbone in the pooling of its best score."""
         taken = self.poolings | {name: side.pooling for name, side in self.better_poolings.items()}
         best = self.rows["pooling"] == self.rows["backbone"].map(taken)
         primary = (self.rows["metric"] == self.metric) & best
@@ -159,9 +159,9 @@ class Column(RecordGroup):
 
 
 def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:
-    """Mean score of what halves of the data chose among some rows, on the other halves, and these rows.
+    """Mean held-out score of the rows that halves of the data chose, and these rows.
 
-    The commonest stand first. NaN where they were not split together, which says nothing about the choice.
+    The most frequent come first. NaN if they were not split together, since the choice is unknown then.
     """
     rows = rows[rows["chosen"] > 0].sort_values(["chosen", "layer"], ascending=[False, True], kind="stable")
     shares, scores = rows["chosen"].astype(float), rows["held_out"].astype(float)
@@ -172,8 +172,8 @@ def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:
 def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     """The leaderboard's columns in order: one for each primary metric of a task, dataset, protocol and data.
 
-    Scores are of single layers as they are, each once. Of one task, dataset and protocol the complete data
-    come first, then what most backbones are scored on.
+    ``scores`` are of single layers without transforms, each once. Of one task, dataset and protocol, the
+    complete data come first, then those with scores of most backbones.
     """
     ranked = groups_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
     columns: dict[Column, tuple[object, ...]] = {}
@@ -189,7 +189,7 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
 
 
 def _heading(group: RecordGroup, metric: str, same: Collection[RecordGroup]) -> str:
-    """A column's heading, with dataset, protocol and data only where its task has several of them."""
+    """A column's heading, with dataset, protocol and data only if its task has several of them."""
     heading = f"{group.task} {metric}"
     heading += f", {group.dataset}" if len({other.dataset for other in same}) > 1 else ""
     heading += f" ({group.protocol})" if len({other.protocol for other in same}) > 1 else ""

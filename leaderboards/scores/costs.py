@@ -1,4 +1,4 @@
-"""What layers cost, from the records of the task ``cost``: one device at a time."""
+"""Costs of layers, from the records of the task ``cost``: one device at a time."""
 
 import shlex
 
@@ -8,18 +8,21 @@ from layerboard.tasks.analyses.cost import DISTURBED
 from layerboard.tasks.transforms import BYTES
 from layerboard.zoo.errors import InputError
 
-UP_TO = ("ms", "parameters", "gflops", "dim")  # numbers of a layer that a choice looks at
+UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers
 DISTURBANCE = (
     "Other work on the machine disturbed the times of {names} on {device}, which are too long: `{again}` "
     "measures them again, best while nothing else runs."
 )
-VECTOR = ["backbone", "layer", "pooling", "transform"]  # what tells a vector; no transform is float32
+VECTOR = ["backbone", "layer", "pooling", "transform"]  # identity of a vector; no transform means float32
 Vector = tuple[str, int, str, str]
 LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
 
 
 def find_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
-    """The latest device, or that of a kind or part of a name; None without any, InputError without such."""
+    """The latest device, or one by kind or part of its name; None if nothing was measured.
+
+    Raises InputError if costs exist but none match ``wanted``.
+    """
     dates = dict(costs.groupby("dataset")["date"].max().astype(str).items())
     names = sorted(map(str, dates), key=lambda name: (dates[name], name), reverse=True)
     kinds = dict(zip(costs["dataset"], costs["device"], strict=True))
@@ -32,7 +35,7 @@ def find_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
 
 
 def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
-    """What each block costs on a device, of a board's records: `LAYER_COSTS`, NaN for what is not there."""
+    """Costs of each block on a device, from a board's records: `LAYER_COSTS`, NaN if missing."""
     rows = costs[(costs["dataset"] == device) & (costs["tap"] == "block") & (costs["layer"] >= 1)]
     rows = rows[rows["metric"].isin(UP_TO)]
     if rows.empty:
@@ -42,7 +45,7 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
 
 
 def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
-    """Bytes of the vectors of a board's records of compressed vectors, and of the same in float32."""
+    """Bytes of the compressed vectors of a board's records, and of the same in float32."""
     packed, whole = (compressed[compressed["metric"] == metric] for metric in BYTES)
     rows = pd.concat([packed, whole.assign(transform="")])
     keys = zip(*(rows[name].tolist() for name in VECTOR), strict=True)
@@ -50,7 +53,7 @@ def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
 
 
 def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]]:
-    """What `DISTURBANCE` says of backbones whose times on a device other work disturbed, if there are any."""
+    """Arguments of `DISTURBANCE` for backbones whose times on a device other work disturbed, if any."""
     rows = costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)]
     names = sorted(set(rows.loc[rows["value"] > rows["metric"].map(DISTURBED), "backbone"]))
     again = f"layerboard run --tasks cost --again --backbones {shlex.join(names)}"
@@ -58,7 +61,7 @@ def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]
 
 
 def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
-    """Rows above which none, by its ``value``, scores that costs no more, the cheapest first.
+    """The Pareto front: rows that no other beats in ``value`` at the same or less cost, the cheapest first.
 
     Of equal costs the highest score counts, of equal scores the cheapest.
     """

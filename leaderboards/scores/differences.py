@@ -1,4 +1,4 @@
-"""What the data can tell apart: which backbones may be the best of a column, and layers side by side."""
+"""What the data can distinguish: backbones that may be the best of a column, and pairs of layers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,22 +25,21 @@ SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
 class Ties:
     """Confidence set of the best of one column, by names of backbones."""
 
-    tied: frozenset[str] = frozenset()  # these hold the true best with 95 %, together with the column's best
+    tied: frozenset[str] = frozenset()  # these and the column's best include the true best with 95 %
     apart: frozenset[str] = frozenset()  # worse
-    untested: frozenset[str] = frozenset()  # without measurements, of other items than the best's, or too few
+    untested: frozenset[str] = frozenset()  # no measurements, too few, or of other items than the best's
 
 
 ColumnTies = Mapping[tuple[str, str, str, str], Ties]  # by `Column.key`
 
 
 def column_ties(columns: Iterable[Column], folder: Path, test: SetTest = confidence_set) -> ColumnTies:
-    """For the `Column.key` of each column, which backbones may be its best, by a folder of items.
+    """The backbones that may be the best of each column, by `Column.key`, from a folder of items.
 
-    A backbone takes part with its best layer and all that its row marks as tied with that one, since which
-    layer stands for it was chosen on the same data. The column's best is the first backbone, in the order of
-    the tables, that reaches the best score; what depends on chance is fixed, and nothing depends on the order
-    of the records. Others that share its score are best, too, and take part unmarked, as the random floor
-    does not at all.
+    A backbone takes part with its best layer and all layers tied with that one, since the layer was chosen on
+    the same data. The column's best is the first backbone, in table order, that reaches the best score;
+    randomness is seeded, and the result does not depend on the order of the records. Others with the same
+    score are best, too, and take part unmarked; the random floor does not take part.
     """
     return {column.key: _ties(column, folder, test) for column in columns}
 
@@ -62,7 +61,7 @@ def _ties(column: Column, folder: Path, test: SetTest) -> Ties:
 
 
 def _measured(best: Side, column: Column, folder: Path) -> list[Items]:
-    """Items of a backbone's best layer and of those tied with it; none where the best one's are missing."""
+    """Items of a backbone's best layer and of those tied with it; none if those of the best are missing."""
     layers = column.candidates
     sides = [best, *sides_of(layers[layers["tied"].astype(bool)], best.backbone)]
     items = known_items(column, sides, folder)
@@ -70,9 +69,9 @@ def _measured(best: Side, column: Column, folder: Path) -> list[Items]:
 
 
 def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Place, Items]:
-    """Items of some layers, or sets, of a backbone in a column; none where the file is gone, or another one.
+    """Items of some layers, or sets, of a backbone in a column; none if the file is missing or another one.
 
-    A leaderboard or a choice is worth having without them: whoever asks names what was not tested.
+    A leaderboard or a choice is useful without them: callers report what was not tested.
     """
     sets = any(stands_for_set(side.tap) for side in sides)
     key = task_key(column.task, column.dataset, column.protocol, sides[0].transform, sets)
@@ -94,7 +93,7 @@ def sides_of(rows: pd.DataFrame, name: str, transform: str = "") -> list[Side]:
 
 
 def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:
-    """The best block of a backbone, the lower one of equal ones."""
+    """The best block of a backbone, the lower of equal ones."""
     (best,) = sides_of(best_rows(rows), name, transform)
     return best
 
@@ -109,7 +108,7 @@ class Difference:
 
 
 def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Difference]:
-    """Each score less that of another side, with intervals where the items of all are there."""
+    """Each score minus that of another side, with intervals if items of both exist."""
     plain = [Difference(side.score - base.score) for side in sides]
     if items is None:
         return plain
@@ -126,10 +125,11 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
 
 
 def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:
-    """The two best backbones of a column, and about how many images such as these would tell them apart.
+    """The two best backbones of a column, and about how many such images would tell them apart.
 
-    Intervals shrink with the square root of the number: that of their paired difference leaves 0 out when
-    half its width is the difference. Infinite for equal scores; None without a second one, or items of both.
+    Intervals shrink with the square root of the number of images: the interval of their paired difference
+    excludes 0 when half its width equals the difference. Infinite for equal scores; None without a second
+    backbone, or without items of both.
     """
     best = column.best.sort_values("value", ascending=False, kind="stable")
     names = [str(name) for name in best["backbone"][:2]]

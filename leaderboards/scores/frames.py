@@ -1,4 +1,4 @@
-"""Frames of records: one record a number, which of them rank, the best rows, and what they are of."""
+"""Frames of records: which of them rank, the best rows, and what they were measured on."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from layerboard.leaderboards.display import metric_rank, task_display, task_rank
 from layerboard.leaderboards.records.key import keys_of
 from layerboard.zoo.spec import FAMILIES, FLOORS, NameParts, entry_name, stands_for_set
 
-RANDOM, PIXELS = FLOORS  # families that nobody learned: independent draws of random features, raw pixels
-SOURCE = ["task", "dataset", "protocol", "data"]  # what tells what a record was measured on
-COLUMN = [*SOURCE, "metric"]  # what makes one column of the leaderboard
+RANDOM, PIXELS = FLOORS  # untrained families: independent draws of random features, raw pixels
+SOURCE = ["task", "dataset", "protocol", "data"]  # columns that identify what a record was measured on
+COLUMN = [*SOURCE, "metric"]  # columns that identify a column of the leaderboard
 
 
 @dataclass(frozen=True, slots=True)
 class BoardBackbone:
-    """What tables need to know of a backbone, as its records tell it."""
+    """A backbone as tables need it, from its records."""
 
     name: str
     family: str
@@ -34,7 +34,7 @@ class BoardBackbone:
 
     @property
     def label(self) -> str:
-        """Its name in tables, with the input size where that is part of it."""
+        """Its name in tables, with the input size if that is part of it."""
         if self.floor:
             entry, title = entry_name(self.name), "random floor" if self.family == RANDOM else "raw pixels"
             size = self.name.removeprefix(entry)
@@ -43,14 +43,14 @@ class BoardBackbone:
 
     @property
     def rank(self) -> tuple[int, str, int, str]:
-        """Sort key: families in their order, then by name, the sizes of one backbone from the smallest on."""
+        """Sort key: families in their order, then by name, the sizes of one backbone in ascending order."""
         family = self.family if self.family in FAMILIES else "other"
         entry, size, *_ = NameParts.of(self.name)
         return ([*FAMILIES].index(family), entry, size or 0, self.name)
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
-    """All backbones of some records in the order of the tables, floors last."""
+    """All backbones of some records in table order, floors last."""
     columns = (records[name].tolist() for name in ("backbone", "family", "trained", "depth"))
     backbones: dict[str, BoardBackbone] = {}
     for name, family, trained, depth in sorted(set(zip(*columns, strict=True))):
@@ -59,16 +59,16 @@ def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
             backbones[name] = BoardBackbone(name, family, bool(trained), depth)
     compared = zip(records["other"].tolist(), records["other_layer"].tolist(), strict=True)
     for name, layer in sorted({*compared}, key=lambda pair: (pair[0], -pair[1])):
-        if name and name not in backbones:  # only the other one of comparisons
+        if name and name not in backbones:  # only the second one of comparisons
             backbones[name] = BoardBackbone(name, "other", True, layer)
     return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
 
 
 def newest(records: pd.DataFrame) -> pd.DataFrame:
-    """One record of each key, the last by date, in an order that does not depend on the input's.
+    """One record per key, the last by date, in an order that does not depend on the input's.
 
-    A frame that is so already comes back as it is. Texts become plain Python objects, which small tables
-    are made of several times faster than of arrow strings.
+    A frame that meets this is returned as it is. Texts become plain Python objects, from which small tables
+    are made several times faster than from arrow strings.
     """
     keys = keys_of(records)
     if not all(before < after for before, after in pairwise(keys)):
@@ -78,7 +78,7 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
         last = {keys[row]: row for row in sorted(range(len(keys)), key=ranks.__getitem__)}
         records = records.iloc[list(last.values())].reset_index(drop=True)
     infinite = np.isinf(records["value"].astype(float))
-    if infinite.any():  # what is no number is never the best of anything
+    if infinite.any():  # NaN is never the best
         reason = records["reason"].mask(infinite, "not a number: infinite")
         records = records.assign(reason=reason, value=records["value"].mask(infinite))
     texts = [column for column, dtype in records.dtypes.items() if isinstance(dtype, pd.StringDtype)]
@@ -97,13 +97,13 @@ def is_floor(records: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record describes a backbone and does not rank it, as it or the registry says."""
+    """Whether each record describes a backbone and does not rank it, according to it or the registry."""
     named = {name for name in set(records["task"]) if task_display(name).analysis}
     return records["analysis"].astype(bool) | records["task"].isin(named)
 
 
 def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record is of several layers taken together, whose numbers stand for a tap."""
+    """Whether each record is of a set of layers, whose numbers are in place of a tap."""
     return records["tap"].isin({tap for tap in set(records["tap"]) if stands_for_set(tap)})
 
 
@@ -120,7 +120,7 @@ def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
-    """Half the width of each row's 95 % interval; NaN where it has none."""
+    """Half the width of each row's 95 % interval; NaN without one."""
     return (rows["ci_high"] - rows["ci_low"]) / 2
 
 
@@ -164,7 +164,7 @@ class RecordGroup:
 
     @property
     def source(self) -> tuple[str, str, str, str]:
-        """What all of its records have in common."""
+        """What all of its records share."""
         return (self.task, self.dataset, self.protocol, self.data)
 
     @property
@@ -174,12 +174,12 @@ class RecordGroup:
 
     @property
     def dataset_name(self) -> str:
-        """The dataset, and its data where others of the same dataset have other data."""
+        """The dataset, with its digest if the same dataset exists with other data."""
         return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics of its records, primary ones first; none where nothing could be measured."""
+        """Metrics of its records, primary ones first; none if nothing could be measured."""
         rows = self.rows[self.rows["metric"] != ""]
         primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
         ranks = {name: (name not in primary, metric_rank(self.task, name)) for name in set(rows["metric"])}
@@ -190,10 +190,10 @@ class RecordGroup:
         return backbones_of(self.rows)
 
     def select(self, records: pd.DataFrame) -> pd.DataFrame:
-        """Records like its own among some: of its task, dataset, protocol and data."""
+        """The records of its task, dataset, protocol and data."""
         for name, value in zip(SOURCE, self.source, strict=True):
             same = records[name].to_numpy(object) == value
-            records = records if same.all() else records[same]  # each time there is less to look through
+            records = records if same.all() else records[same]  # each step leaves fewer rows to search
         return records
 
 

@@ -13,7 +13,7 @@ SIGMAS = 1.959964  # standard errors in half of a 95 % interval
 
 
 class MeanRank(NamedTuple):
-    """The mean of a backbone's ranks, 1 for the best, and the ends of its 95 % interval, NaN for none."""
+    """The mean of a backbone's ranks, 1 for the best, and the ends of its 95 % interval, NaN if unknown."""
 
     value: float
     low: float
@@ -21,10 +21,10 @@ class MeanRank(NamedTuple):
 
 
 def mean_ranks(columns: Sequence[Column]) -> dict[str, MeanRank]:
-    """The mean rank of each backbone's best layer; none unless all have a score in each of several columns.
+    """The mean rank of each backbone's best layer; empty unless all have scores in each of several columns.
 
     Equal scores share the mean of their ranks. Intervals are percentiles of `DRAWS` draws of every score from
-    a normal distribution as wide as its own interval, as if scores were independent; as the images are the
+    a normal distribution as wide as its own interval, as if scores were independent; since the images are the
     same for all backbones, the true intervals are rather narrower.
     """
     tables = [column.best.set_index("backbone")[["value", "ci_low", "ci_high"]] for column in columns]

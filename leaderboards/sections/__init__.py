@@ -1,1 +1,1 @@
-"""The sections of a leaderboard, one file each: what a board says, as blocks."""
+"""The sections of a leaderboard, one file each: from a board to blocks."""

@@ -29,8 +29,8 @@ INTERVAL = """\
 ± is the 95 % margin of error. """
 
 COLUMN_TIES = """\
-`≈` marks backbones that are statistically tied with the best of their column: together with the bold one,
-these hold the true best with 95 %. """
+`≈` marks backbones that are statistically tied with the best of their column: these and the bold one
+include the true best with 95 % confidence. """
 
 UNTESTED = """\
 Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
@@ -42,24 +42,24 @@ APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
 such as a subset, have columns of their own, named by a digest of the data:"""
 
-BETTER = "↑ marks scores that another pooling of the same backbone exceeds, at its own best layer:"
+BETTER = "↑ marks scores that the same backbone exceeds with another pooling, at the best layer of that:"
 
 EVERY = """\
-**Every image is tested once**, by others: nothing is cut off to test with. What would tell the two best
-backbones of a column apart is about:"""
+**Every image is tested once**, against the others: no images are set aside for testing. To tell the two best
+backbones of a column apart, it would take about:"""
 
 TESTED_ONCE = "tested once"  # in the coverage of such images
-MANY = 1_000_000  # images from which on their number says no more
+MANY = 1_000_000  # more images than this are not told by number
 
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
 FEATURES = "Features: {uses}."
 
-AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
+AVERAGED = "The {average} of the feature map replaces a missing class token: {names}."
 
 CLAIMED = """\
 The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
-came as a submission; of those marked `verified here`, a drawn tenth was measured again."""
+came as a submission; of those marked `verified here`, a random tenth was measured again."""
 
 HONEST = """\
 **Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that
@@ -71,7 +71,7 @@ OPTIMISM = """\
 The best layer is chosen on the test data, so the scores are optimistic, most of all on small datasets."""
 
 UNTRAINED_NOTE = """\
-An untrained backbone has random weights: what the architecture alone achieves."""
+An untrained backbone has random weights: its scores show what the architecture alone achieves."""
 
 FLOOR_NOTE = """\
 The random floor is the score of random noise as features: mean ± standard deviation over independent
@@ -80,14 +80,13 @@ as in `davis`, untrained networks, such as `mini-resnet-untrained`, score far hi
 baseline."""
 
 PIXELS_NOTE = """\
-Raw pixels are the images, shrunk to the size of a patch, or their patches, as they are: what no network
-gives."""
+Raw pixels are the images, downsampled to the size of a patch, or their patches, without any network."""
 
 UNLIKE_INTERVALS = " (here ± is not a margin of error)"
 
 
 def best_blocks(board: Board) -> list[Block]:
-    """The leaderboard, how to read it, and what its columns ask; nothing where nothing was scored."""
+    """The leaderboard, how to read it, and what its columns ask; empty if nothing was scored."""
     if not board.columns:
         return []
     reading = READING.format(
@@ -122,7 +121,7 @@ def best_blocks(board: Board) -> list[Block]:
 
 
 def _pooling_note(board: Board) -> Text:
-    """Which features of a layer the cells are computed from."""
+    """The features of a layer from which cells are computed."""
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     tasks: dict[str, list[str]] = {}
     averaged: set[str] = set()
@@ -141,7 +140,7 @@ def _pooling_note(board: Board) -> Text:
 
 
 def _better_blocks(board: Board) -> list[Block]:
-    """One line a column with the backbones that score higher in another pooling; none without any."""
+    """One line per column with the backbones that score higher in another pooling; empty without any."""
     texts = {
         column.heading: [
             f"{label} {display.score_text(better.score)} "
@@ -162,7 +161,7 @@ def _partial_blocks(board: Board) -> list[Block]:
 
 
 def untested(board: Board) -> Text:
-    """Which backbones were not compared; no words where all were or nothing says how sure a score is."""
+    """The backbones that were not compared; empty if all were, or if no score has an interval."""
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     if len(labels) < 2 or not board.has_intervals:
         return Text(())
@@ -178,7 +177,7 @@ def untested(board: Board) -> Text:
 
 
 def _enough_blocks(board: Board) -> list[Block]:
-    """About how many images would do, for columns without a val; nothing for others."""
+    """About how many images would be enough, for columns without a validation split; empty for others."""
     lines = []
     for column in board.columns:
         if board.items and column.rows["coverage"].str.contains(TESTED_ONCE, regex=False).all():
@@ -191,7 +190,7 @@ def _enough_text(first: str, second: str, number: float, column: Column) -> str:
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     there, both = float(column.best["n"].max()), f"{labels[first]}, {labels[second]}"
     if number <= there:
-        return f"the {there:,.0f} images that there are ({both})"
+        return f"the {there:,.0f} images of the dataset ({both})"
     if number > MANY:
         return f"more than {MANY:,} images ({both})"
     digits = 1 - math.floor(math.log10(number))
@@ -199,7 +198,7 @@ def _enough_text(first: str, second: str, number: float, column: Column) -> str:
 
 
 def honest_table(board: Board) -> pd.DataFrame:
-    """The leaderboard with honest choices, ``score (what the choice took off)``; empty without any."""
+    """The leaderboard with honest choices, ``score (loss by the choice)``; empty without any."""
     if not any(column.honest for column in board.columns):
         return pd.DataFrame()
 

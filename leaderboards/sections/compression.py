@@ -1,4 +1,4 @@
-"""The section on the price of a vector: scores of compressed vectors against the bytes that they take."""
+"""The section on compressed vectors: their scores against their bytes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,21 +20,20 @@ from layerboard.leaderboards.sections.transforms import (
 from layerboard.tasks.blocks import Block, Heading, Plot, said
 
 NOTE = """\
-Scores of compressed vectors beside those of float32, of the same forward passes. A compression is fitted
-on the images that a task knows before it is asked anything (training images, the database), without
-labels, and queries are compressed as they are. `pca:N`: the N directions of largest variance; `rp:N`: N
-random directions; `first:N`: the first N channels; `int8`: 255 levels a channel; `binary`: above or below
-the mean, compared by Hamming distance; `pq:M`: product quantisation to M bytes; `+` is one after the
-other. Bytes are those of one vector on a disk. `difference` is the best layer under
-the compression less the best one in float32, in points, with its 95 % interval over the same items, and
-`times smaller` is of the same two vectors, which may differ in width; the interval is of that difference
-alone, so of twenty about one lies off 0 by chance. Both layers were chosen on the items that score them.
-`at the float32 layer` keeps the layer that is best in float32; `held-out difference` is of layers that
-were chosen on other data than they are scored on."""
+Scores of compressed vectors and of float32 vectors from the same forward passes. A compression is fitted,
+without labels, on the images that a task knows before the queries (training images, the database); queries
+are only compressed. `pca:N`: the N directions of largest variance; `rp:N`: N random directions; `first:N`:
+the first N channels; `int8`: 255 levels per channel; `binary`: above or below the mean, compared by Hamming
+distance; `pq:M`: product quantisation to M bytes; `+`: one after the other. Bytes are those of one stored
+vector. `difference` is the score of the best layer with compression minus that of the best layer in float32,
+in points, with its 95 % interval over the same items; `times smaller` compares the same two vectors, which
+may differ in dimension. Intervals are not corrected for multiple comparisons: about one in twenty excludes 0
+by chance. Both layers were chosen on the test data. `at the float32 layer` keeps the layer that is best in
+float32; `held-out difference` is between layers that were chosen on held-out data."""
 
 
 def compression_blocks(board: Board) -> list[Block]:
-    """The section on compressed vectors; nothing where there are none."""
+    """The section on compressed vectors; empty if there are none."""
     if board.compressed.empty:
         return []
     sizes = bytes_of(board.compressed)
@@ -72,7 +71,7 @@ def _vector(side: Side) -> Vector:
 
 
 def _plot(board: Board, gains: Sequence[Gain], sizes: Mapping[Vector, float]) -> Plot:
-    """Scores against bytes, a panel a column; a layer whose size in float32 is not known has no point."""
+    """Scores against bytes, one panel per column; a layer with unknown float32 size has no point."""
     points = [
         (gain.column.heading, board.labels[side.backbone], sizes.get(_vector(side), math.nan), side.score)
         for gain in gains

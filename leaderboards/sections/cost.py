@@ -1,4 +1,4 @@
-"""A suite's page of costs: what its backbones take on each device that they were measured on."""
+"""A suite's page of costs: those of its backbones on each measured device."""
 
 import math
 from collections import defaultdict
@@ -15,20 +15,20 @@ from layerboard.tasks.blocks import Block, Heading, Page, Table, said
 MEGABYTE = 1e6
 
 NOTE = """\
-Times are **of the fastest forward on the machine that is named**, measured while nothing else of the run
-computed: they tell backbones and depths apart there, and differ elsewhere. Spread is by how much the
-lower quartile of the forwards is longer, waiting the share of the time in which threads waited for a
-processor; above 20 % or 5 % other work disturbed the times. One forward is timed at every layer, so what
-stands at a layer is what a backbone costs that is cut after it. Images lie on the device already;
-decoding and resizing are not in the times. GFLOPs count additions and multiplications apart. Peak memory
-is of a forward at the best batch, weights included: what a graphics card's allocator tells; on a CPU, the
-tensors alive at once."""
+Times are those **of the fastest forward pass on the named machine**, measured while the run computed nothing
+else: they compare backbones and depths there, and differ on other machines. Spread is by how much the lower
+quartile of the forward passes is longer; waiting is the share of the time in which threads waited for a
+processor. Above 20 % (spread) or 5 % (waiting), other work disturbed the times. One forward pass is timed at
+every layer, so the time at a layer is the cost of the backbone cut after it. Images are on the device
+already; decoding and resizing are not included. GFLOPs count additions and multiplications separately. Peak
+memory is that of a forward pass at the best batch size, weights included: as reported by the allocator of a
+GPU; on a CPU, the tensors alive at once."""
 
-_TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image, at the best batch"}
+_TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds per image, at the best batch size"}
 
 
 def cost_page(board: Board) -> Page:
-    """The costs of one suite, which has some."""
+    """The costs of one suite, which must have some."""
     costs, title = board.costs, f"What the backbones cost: {board.suite}"
     blocks: list[Block] = [said(NOTE)]
     for device in costs.groups:
@@ -51,7 +51,7 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
 
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """What each backbone costs as a whole, as text; rows are of one device and have numbers."""
+    """Costs of each backbone as a whole, as text; rows are of one device and have numbers."""
     table = pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones_of(rows)])
     return table if table["compiling, s"].any() else table.drop(columns="compiling, s")
 

@@ -1,4 +1,4 @@
-"""Where the difference between two protocols comes from, choice by choice, and the page that says it."""
+"""Decomposition of the difference between two protocols, choice by choice, and its page."""
 
 import math
 from collections.abc import Sequence
@@ -26,33 +26,33 @@ from layerboard.zoo.spec import Layer, Tap
 
 READ = """
 Each row changes one choice, and keeps the changes of the rows above: the first score is that of {first},
-the last that of {second}. `change` is what that choice does there, with its 95 % interval, paired over pairs
-of images or over videos. Choices depend on each other, so two more columns say what it does elsewhere:
-`alone`, if nothing else is changed in {first}; `last`, if everything else is changed already. `gained` and
-`lost` count keypoints or objects whose value rises and falls. `ceiling` is what the ground truth itself gets
-on the grid of that layer. `pull` is the share of a soft arg-max that lies where nothing is similar, and draws
-points to the middle.
+the last that of {second}. `change` is the effect of that choice there, with its 95 % interval, paired over
+pairs of images or over videos. Choices interact, so two more columns show the effect elsewhere: `alone`, if
+nothing else is changed in {first}; `last`, if everything else is changed already. `gained` and `lost` count
+keypoints or objects whose score rises or falls. `ceiling` is the score of the ground truth itself on the grid
+of that layer. `pull` is the share of a soft arg-max that lies where nothing is similar, and draws points to
+the middle.
 """
 
 BEST = "Best layer of each step"
-FIXED = "The layer that is best by {first}, kept"
+FIXED = "The best layer by {first}, in every step"
 
 LEVEL = 0.95
 
 Chosen = Literal["best", "fixed"]
-"""The best block before and the best one after, or that of the first protocol before and after. Where a stop
-reads the last block behind the final norm, that."""
+"""Layers of a step: the best block before and after it, or the best of the first protocol for both. A stop
+that reads the output of the final norm always uses that."""
 
 
 def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> pd.DataFrame:
-    """What each choice changes, by a folder of items, for every backbone with scores by all rules.
+    """What each choice changes, from a folder of items, for every backbone with scores under all configs.
 
-    One row a backbone, way to choose its layers, and step, from 1. Scores, and ceilings, which are what the
-    ground truth itself gets on the layer's grid, are in percent; NaN where there is none. ``low`` and
-    ``high`` are the ends of the 95 % interval of ``delta``, paired, ``alone`` and ``last`` what only this
-    choice changes in the first protocol and before the second; so many items rise (``gained``) and fall;
-    ``pull`` is the mean share, in percent, of a soft arg-max where nothing is similar; ``forward`` says
-    whether the choice shows images otherwise.
+    One row per backbone, way to choose its layers, and step, from 1. Scores and ceilings, the scores of the
+    ground truth itself on the layer's grid, are in percent; NaN if missing. ``low`` and ``high`` are the ends
+    of the paired 95 % interval of ``delta``; ``alone`` and ``last`` are the effects of this choice alone in
+    the first protocol and just before the second; ``gained`` and ``lost`` count items whose score rises or
+    falls; ``pull`` is the mean share, in percent, of a soft arg-max where nothing is similar; ``forward``
+    says whether the choice changes how images are shown.
     """
     rows = []
     for name, scores in records.groupby("backbone", sort=False):
@@ -106,14 +106,14 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> d
 
 
 class _Backbone:
-    """Scores and items of one backbone at all stops, which are told by their numbers."""
+    """Scores and items of one backbone at all stops, which are numbered."""
 
     def __init__(self, rows: pd.DataFrame, folder: Path, steps: Steps) -> None:
         self._rows = rows[rows["tap"].isin(["block", "final"]) & (rows["layer"] > 0)]
         self._steps = steps
         name = str(rows["backbone"].iloc[0])
         self._read = cache(lambda key: read_items(companion(folder, scored_path(key, name))))
-        # a ConvNet has no final norm: its last block stands for it
+        # a ConvNet has no final norm: its last block replaces it
         tap: Tap = "final" if "final" in {*rows["tap"]} else "block"
         self._final = Layer(int(rows["depth"].iloc[0]), tap)
 
@@ -123,7 +123,7 @@ class _Backbone:
         return self._final in scores if final else any(layer.tap == "block" for layer in scores)
 
     def layer(self, stop: int, by: int) -> Layer:
-        """What a stop reads: the last layer, or the first block that is best by the rule of a stop."""
+        """The layer that a stop reads: the last, or the first best block under the config of stop ``by``."""
         if self._steps.stops[stop].tap == "final":
             return self._final
         scores = self.scores(by)
@@ -131,14 +131,14 @@ class _Backbone:
         return max(blocks, key=scores.__getitem__)
 
     def scores(self, stop: int, alternative: str = "") -> dict[Layer, float]:
-        """Score of every layer by the rule of a stop, or an alternative metric, such as its ceiling."""
+        """Score of every layer under the config of a stop, or an alternative metric, such as its ceiling."""
         metric = f"{step_metric(self._steps.scored[stop])} {alternative}".strip()
         rows = self._rows[(self._rows["metric"] == metric) & self._rows["value"].notna()]
         fields = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
         return {Layer(int(index), tap): float(value) for index, tap, value in fields}
 
     def items(self, stop: int, layer: Layer) -> tuple[Items, str]:
-        """Items of a layer, and the metric of a stop's rule among their statistics."""
+        """Items of a layer, and the metric of a stop's config among their statistics."""
         metric = step_metric(self._steps.scored[stop])
         row = self._rows[self._rows["metric"] == metric].iloc[0]
         key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"])
@@ -146,11 +146,11 @@ class _Backbone:
 
 
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
-    """Ends of the 95 % interval of a difference of two scores; NaN where units are too few.
+    """Ends of the 95 % interval of a difference of two scores; NaN if there are too few units.
 
-    Each score is given by items and the name of a statistic of theirs. Units (pairs of images, videos) that
-    both are measured on are paired, others count for themselves; so scores may be averaged differently or be
-    of other items. By linearisation, with Student's t.
+    Each score is given by items and the name of one of their statistics. Units (pairs of images, videos) that
+    both are measured on are paired, others count separately; so scores may be averaged differently or be of
+    other items. By linearisation, with Student's t.
     """
     old, old_score, old_freedom = _effects(*before)
     new, new_score, new_freedom = _effects(*after)
@@ -163,7 +163,7 @@ def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> 
 
 
 def _effects(items: Items, metric: str) -> tuple[dict[str, float], float, int]:
-    """What each unit adds to a score, the score, and its degrees of freedom; none of too few units."""
+    """Contributions of units to a score, the score, and its degrees of freedom; none for too few units."""
     measured = measure([items], metric)
     units, strata = sample(measured)
     if not isinstance(measured, Ratios) or units <= strata:
@@ -181,7 +181,7 @@ def _values(items: Items, metric: str) -> dict[str, float]:
 def decomposition_page(
     task: str, suite: str, names: tuple[str, str], unlike: Sequence[str], changed: pd.DataFrame
 ) -> Page:
-    """The page of one task and two protocols, with what these do not do as their sources do."""
+    """The page of one task and two protocols, with what these do differently from their sources."""
     first, second = names
     name = page_name(f"{suite}.decompose-{task}-{first}-{second}")
     fixed_caption = FIXED.format(first=first)

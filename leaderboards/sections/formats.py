@@ -1,4 +1,4 @@
-"""The section on number formats and resizing: scores and vectors of one backbone in each way it was run."""
+"""The section on number formats and resizing: scores and vectors of one backbone in each variant."""
 
 from collections.abc import Iterator
 from math import isnan
@@ -20,21 +20,21 @@ FAR = 0.01  # relative difference that readers should know of
 NOT_FINITE = "not finite"
 
 NOTE = """\
-The same backbones in several number formats, or on images that torch resized (`@fast-resize`) and Pillow. In
-the other tables each has a row of its own (`@bfloat16`; without a suffix it is float32, and Pillow); `amp-`
-keeps weights in float32 and shortens products (autocast). `reference` is the widest format that was run, by
-Pillow if it was. `difference` is the best layer less the best one of the reference, in points, with its 95 %
-interval over the same items, not corrected for multiple comparisons; both layers were chosen on these items.
-`at the same layer` keeps the layer that is best in the reference."""
+The same backbones in several number formats, or on images resized by torch (`@fast-resize`) and by Pillow. In
+the other tables each has its own row (`@bfloat16`; no suffix means float32 and Pillow); `amp-` is mixed
+precision, with weights in float32 (autocast). `reference` is the widest format that was run, resized by
+Pillow if that was run. `difference` is the score of the best layer minus that of the best layer of the
+reference, in points, with its 95 % interval over the same items, not corrected for multiple comparisons; both
+layers were chosen on these items. `at the same layer` keeps the layer that is best in the reference."""
 
 DRIFT_NOTE = """\
-How far vectors move: the median over images of the length of the difference, relative to the vector of the
-reference, in percent; in brackets the largest of an image. `beyond 1 %` is the first layer whose median
-is, or whose numbers are not finite in one of the two."""
+Drift of vectors: the norm of the difference relative to the vector of the reference, in percent, as the
+median over images and, in brackets, the maximum. `beyond 1 %` is the first layer whose median exceeds 1 %, or
+whose numbers are not finite in one of the two."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
-    """Backbones that were run in a wider format or resized by Pillow, too: by name, that of the reference."""
+    """The reference of each backbone that was also run in a wider format or resized by Pillow, by name."""
     every = {name: NameParts.of(name) for name in board.labels}
 
     def way(name: str) -> tuple[bool, int]:
@@ -49,7 +49,7 @@ def formats_of(board: Board) -> dict[str, str]:
 
 
 def format_blocks(board: Board) -> list[Block]:
-    """The section on number formats and resizing; nothing where each backbone was run in one way."""
+    """The section on number formats and resizing; empty if each backbone has one variant."""
     formats = formats_of(board)
     rows = [row for column in board.columns for row in _scores(board, column, formats)] if formats else []
     if not formats or not (rows or len(board.drifts)):
@@ -97,7 +97,7 @@ def _drift_blocks(board: Board, formats: dict[str, str]) -> Iterator[Block]:
 
 
 def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
-    """A row a backbone: the first layer beyond `FAR`, then median and largest drift of each, in percent."""
+    """One row per backbone: the first layer beyond `FAR`, then median and maximum drift, in percent."""
     most = rows[rows["metric"] == task_display(DRIFT).metrics[1]].set_index(
         ["backbone", "pooling", "layer", "tap"]
     )["value"]

@@ -1,4 +1,4 @@
-"""Which cells of the tables are empty, and why: sentences for the last section of a page."""
+"""Empty cells of tables and their reasons, in sentences for the last section of a page."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ NO_REASON = "no reason was recorded"
 
 
 class Gap(NamedTuple):
-    """What missing numbers have in common; a pooling only where it needs naming."""
+    """What missing numbers have in common; a pooling only if it needs naming."""
 
     backbone: str
     task: str
@@ -43,7 +43,7 @@ def empty_cells(board: Board) -> list[str]:
 
 
 def _of_scores(board: Board) -> Gaps:
-    """Gaps of a leaderboard: analyses, transformed features and sets of layers have no cells there."""
+    """Gaps of a leaderboard: analyses, transformed features and layer sets have no cells there."""
     gaps: dict[Gap, set[tuple[int, str]]] = defaultdict(set)
     poolings: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for column in board.columns:
@@ -79,9 +79,9 @@ def _unlike(records: pd.DataFrame, folder: Path | None, ending: str) -> dict[Gap
 
 
 def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int, str]]]]:
-    """Backbones and their blocks that have no record of a column; no blocks where it has none at all.
+    """Backbones and their blocks that have no record of a column; no blocks if it has none at all.
 
-    Those whose scores are of other data, which stand apart, and random floors are left out.
+    Backbones with scores on other data, which are shown separately, and random floors are left out.
     """
     there = {backbone.name for backbone in column.backbones}
     same = [other for other in board.columns if other.source[:3] == column.source[:3]]
@@ -97,7 +97,7 @@ def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int,
 
 
 def _of_analyses(board: Board) -> Gaps:
-    """Gaps of analyses or costs: a backbone of which one says nothing is named once, without layers."""
+    """Gaps of analyses or costs: a backbone without any number is named once, without layers."""
     gaps: dict[Gap, set[tuple[int, str]]] = {}
     for group in board.groups:
         for backbone in board.backbones:

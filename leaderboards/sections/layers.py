@@ -1,4 +1,4 @@
-"""The section on every layer: for each column its tables."""
+"""The section on every layer: the tables of each column."""
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.tasks.blocks import Block, Heading, Table, said, wrapped
 
-SHOWN_SHARE = 0.05  # blocks that fewer of the splits chose are not listed
+SHOWN_SHARE = 0.05  # blocks chosen by a smaller share of the splits are not listed
 
 NOTE = """\
 Layer k is the output of block k, before any final norm. The bold score of each row is the one in the
@@ -19,8 +19,8 @@ never chosen as the best layer. Cells beyond the last block of a backbone, and `
 without a final norm, are empty."""
 
 TIES = """\
-`≈` marks blocks that are statistically tied with the best of their row: together with the bold one, these
-hold the true best with 95 %. """
+`≈` marks blocks that are statistically tied with the best of their row: these and the bold one include the
+true best with 95 % confidence. """
 
 CHOICES_NOTE = """\
 A short table follows: the honest score, how much lower it is (optimism), and how often each block was
@@ -30,8 +30,8 @@ CHOICES = "How often each block is chosen on random halves of the data:"
 
 KINDS = "{metric} by kind, at the best layer overall:"
 OF_KEYPOINTS = """\
-By kind, at the best layer overall: difference of viewpoint and of scale, truncation, occlusion, and
-keypoints whose target image also shows a repeated part that may be confused with them."""
+By kind, at the best layer overall: viewpoint and scale difference, truncation, occlusion, and keypoints
+whose target image also shows a repeated part that may be confused with them."""
 
 AZIMUTHS = "`azimuth` is how many eighths of a turn lie between the two viewpoints."
 
@@ -91,7 +91,7 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
 
 
 def _groups_text(board: Board, column: Column) -> str:
-    """The number of groups, such as videos, of the items, where they were not sampled one by one."""
+    """The number of groups, such as videos, of the items, if they were not sampled individually."""
     if board.items is None or column.best.empty:
         return ""
     best = sides_of(column.best[:1], column.best["backbone"].iloc[0])

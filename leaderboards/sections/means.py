@@ -1,4 +1,4 @@
-"""Means over the datasets of a task, for each backbone, as tables of transfer have them."""
+"""Means over the datasets of a task for each backbone, as in tables of transfer learning."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from layerboard.leaderboards.scores.frames import half_widths
 from layerboard.leaderboards.sections.provenance import listed
 from layerboard.tasks.blocks import Block, Cell
 
-LEAST = 2  # datasets that a mean is taken over at least
+LEAST = 2  # minimum number of datasets in a mean
 
 MEANS = """\
 Means over datasets average the scores of a backbone in the columns to their left, each at the best layer of
@@ -31,17 +31,17 @@ class DatasetMean:
 
     after: Column  # the last of the task's columns
     heading: str
-    columns: tuple[Column, ...]  # of the datasets on which every backbone with a score of the task has one
+    columns: tuple[Column, ...]  # datasets on which every backbone with a score of the task has one
     left_out: Mapping[Column, tuple[str, ...]]  # the others, and which backbones lack a score there
-    scores: Mapping[str, MeanScore]  # by backbone; none where fewer than two datasets are left
+    scores: Mapping[str, MeanScore]  # by backbone; none if fewer than two datasets are left
     floors: Mapping[str, MeanScore]  # of random floors, each the mean of its draws
 
 
 def dataset_means(board: Board) -> tuple[DatasetMean, ...]:
     """The means of every task that has columns of several datasets, in the order of the columns.
 
-    A dataset whose scores stand in several columns, being of different images, counts with the first. A mean
-    is over the same datasets for all backbones: those on which each has a score that has any.
+    A dataset with several columns, of different images, counts with the first. A mean is over the same
+    datasets for all backbones: those on which every backbone with any score has one.
     """
     groups: dict[tuple[str, str, str], dict[str, Column]] = {}
     for column in board.columns:
@@ -74,7 +74,7 @@ def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
 
 
 def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
-    """The means of the backbones that have scores on all of some independent datasets; none of too few."""
+    """The means of the backbones that have scores on all of some independent datasets; none for too few."""
     if len(datasets) < LEAST:
         return {}
     means = {}
@@ -86,7 +86,7 @@ def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
 
 
 def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
-    """The table of best layers, a row a backbone with scores, with each task's mean behind its columns."""
+    """The table of best layers, one row per backbone with scores, with each task's mean after its columns."""
     for mean in dataset_means(board):
         if mean.scores:
             scores = {**mean.floors, **mean.scores}
@@ -98,7 +98,7 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
 
 
 def mean_blocks(board: Board) -> list[Block]:
-    """What the means are over; nothing where no task has several datasets."""
+    """The datasets of each mean; empty if no task has several datasets."""
     lines = []
     for mean in dataset_means(board):
         over = ", ".join(column.dataset_name for column in mean.columns) if mean.scores else "no mean"

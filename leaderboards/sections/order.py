@@ -1,4 +1,4 @@
-"""The sections of a leaderboard, each a function of the board: pages and the report read this one list."""
+"""The sections of a leaderboard, each a function of the board: pages and the report read this list."""
 
 from collections.abc import Callable
 
@@ -15,8 +15,8 @@ from layerboard.leaderboards.sections.transforms import set_blocks, transform_bl
 from layerboard.leaderboards.sections.variants import variant_blocks
 from layerboard.tasks.blocks import Block
 
-# every section in the order of the page, before the one on where the numbers come from: it gives its blocks,
-# none where the board has nothing for it
+# every section in the order of the page, before the one on provenance: a function to its blocks, which are
+# empty if the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     *(best_blocks, seen_blocks, ceiling_blocks, size_blocks, format_blocks, layer_blocks, set_blocks),
     *(transform_blocks, compression_blocks, published_blocks, similarity_blocks, variant_blocks),
@@ -26,6 +26,6 @@ BEYOND = (size_blocks, format_blocks, set_blocks, transform_blocks, compression_
 
 
 def section_blocks(board: Board, *, beyond: bool | None = None) -> list[Block]:
-    """The blocks of the sections in their order: of all, or of those that are `BEYOND` or are not."""
+    """The blocks of the sections in order: of all, or of those that are `BEYOND` or are not."""
     sections = (section for section in SECTIONS if beyond in (None, section in BEYOND))
     return [block for section in sections for block in section(board)]

@@ -1,4 +1,4 @@
-"""The section on what stands behind numbers: data, backbones, versions and dates."""
+"""The section on the provenance of numbers: data, backbones, versions and dates."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ from layerboard.zoo.errors import counted
 
 
 def provenance_blocks(board: Board) -> list[Block]:
-    """The last sections of the page of a board, or of a part of it: what stands behind it, and what lacks."""
+    """The last sections of the page of a board, or of a part of it: its provenance, and what is missing."""
     records, numbers = board.records if board.part else board.plain, numbers_of(board)
     words = "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}."
     file, digest, run = f"{numbers.name}.csv", text_digest(csv_text(numbers)), run_sentence(records)
@@ -33,11 +33,11 @@ def provenance_blocks(board: Board) -> list[Block]:
 
 
 def unlike_blocks(records: pd.DataFrame) -> list[Block]:
-    """What the protocols of some records do not do as their sources do; nothing where there is nothing."""
+    """Differences of the protocols of some records from their sources; empty if there are none."""
     present = set(records["protocol"].astype(str))
     protocols = [protocol for protocol in PROTOCOLS if protocol.name in present]
     notes = [f"{protocol.name}: {note}" for protocol in protocols for note in protocol.unlike]
-    return listed("Where a protocol is not what its source does:", notes)
+    return listed("Where a protocol differs from its source:", notes)
 
 
 def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +81,7 @@ def run_sentence(records: pd.DataFrame) -> str:
 
 
 def units_text(rows: pd.DataFrame) -> str:
-    """How many units the scores of some rows are taken over: ``, n = 400 images``; "" where none is known."""
+    """The number of units behind some scores: ``, n = 400 images``; "" if unknown."""
     rows = rows[rows["value"].notna()]
     texts = []
     for unit, counts in rows.groupby("unit", sort=True)["n"]:
@@ -91,17 +91,17 @@ def units_text(rows: pd.DataFrame) -> str:
 
 
 def partial_line(rows: pd.DataFrame) -> Text:
-    """The mark's meaning beside one table, without words where its data are complete."""
+    """The meaning of the mark beside one table; empty if its data are complete."""
     partial = rows[rows["partial"].astype(bool)]
     return said("† PARTIAL data: {what}", what=join(partial["coverage"])) if len(partial) else Text(())
 
 
 def join(values: Iterable[object]) -> str:
-    """Different values in order, separated by commas."""
+    """Distinct values in order, separated by commas."""
     return ", ".join(sorted({str(value) for value in values} - {""}))
 
 
 def listed(words: str, lines: Iterable[str]) -> list[Block]:
-    """A sentence of ours and the lines that it is about; nothing where there are none."""
+    """A sentence and the lines that it introduces; empty without lines."""
     items = tuple(lines)
     return [said(words), Bullets(items)] if items else []

@@ -12,14 +12,14 @@ from layerboard.leaderboards.sections.provenance import listed
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
 AGREES = """\
-A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. How
-the published numbers were measured is told by their source."""
-DISPUTED = "Published numbers of the same that disagree with each other:"
-NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
+A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets. The
+sources tell how the published numbers were measured."""
+DISPUTED = "Published numbers of the same measurement that disagree:"
+NONE = "No given published number is for a backbone, task and dataset of this page."
 
 
 def published_blocks(board: Board) -> list[Block]:
-    """The section on numbers of others; empty where none are given."""
+    """The section on published numbers; empty if none are given."""
     if not board.published:
         return []
     frame = board.reproduced
@@ -33,7 +33,7 @@ def published_blocks(board: Board) -> list[Block]:
 
 
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `leaderboards.reproduce.reproduce` as a reader wants them, as text."""
+    """The rows of `leaderboards.reproduce.reproduce` as text for readers."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return pd.DataFrame(map(_cells, rows))
 
@@ -58,6 +58,6 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 
 def _layer(layer: int | None, rule: str) -> str:
-    """The layer of a score in brackets; the rule where it says so."""
+    """The layer of a score in brackets, or its rule if that names one."""
     name = "final" if rule == "final" else layer
     return "" if name is None else f" ({name})"

@@ -5,9 +5,9 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
-# the column of marks, which whoever knows backbones joins to records; without it there is no such table
+# column of marks, joined to records by code that knows backbones; without it there is no such table
 COLUMN = "seen"
-UNREMARKABLE = ("", "no")  # marks of a dataset that marks are not about, and of one that was not seen
+UNREMARKABLE = ("", "no")  # marks for datasets outside the scheme, and for those not seen
 
 NOTE = """\
 Overlap of the training data with the datasets of this page, as the authors report it: `images` and `labels`
@@ -19,14 +19,14 @@ not reported. `layerboard list backbones NAME` names the source."""
 
 
 def seen_blocks(board: Board) -> list[Block]:
-    """The section on what was seen in training; nothing where none has, or may have, seen a dataset."""
+    """The section on what was seen in training; empty if no backbone has, or may have, seen a dataset."""
     rows = board.plain
     if not board.columns or COLUMN not in rows or set(rows[COLUMN].astype(str)) <= set(UNREMARKABLE):
         return []
     fields = rows[["backbone", "dataset", COLUMN]].astype(str).itertuples(index=False, name=None)
     backbones = [backbone for backbone in board.plain_backbones if not backbone.floor]
     names = {backbone.name for backbone in backbones}
-    # datasets that no mark is about are left out
+    # datasets without marks are left out
     marks = {(name, dataset): mark for name, dataset, mark in fields if mark and name in names}
     datasets = sorted({dataset for _, dataset in marks})
     body = [

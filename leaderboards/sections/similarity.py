@@ -1,4 +1,4 @@
-"""The section on CKA: how alike two layers are, within and across backbones."""
+"""The section on CKA: the similarity of layers, within and across backbones."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
 
 
 def similarity_blocks(board: Board) -> list[Block]:
-    """The section on CKA; nothing where no layers were compared."""
+    """The section on CKA; empty if no layers were compared."""
     blocks: list[Block] = []
     for table in cka_tables(board.pairs):
         title = f"CKA: {table.title}{' †' if table.rows['partial'].any() else ''}"
@@ -67,7 +67,7 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
 
 
 def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
-    """CKA of each backbone's last block with each other's, symmetric, as text; ± is half an interval."""
+    """CKA between last blocks of all backbones, symmetric, as text; ± is half the interval."""
     rows = table.select(board.last_blocks)
     compared = {*rows["backbone"], *rows["other"]}
     backbones = [backbone for backbone in board.backbones if backbone.name in compared]
@@ -83,7 +83,7 @@ def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
-    """For each two different backbones their most similar blocks, the most similar two first, as text.
+    """The most similar blocks of each pair of backbones, as text, the most similar pair first.
 
     Blocks count from 1; ties go to the lower layers; the random floor takes no part.
     """

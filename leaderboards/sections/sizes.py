@@ -1,4 +1,4 @@
-"""The sections on what grids allow, and on scores against the input size, which makes grids finer."""
+"""The sections on ceilings of grids, and on scores against the input size, which makes grids finer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -40,15 +40,15 @@ class Ceiling:
     """The best layer of a backbone in a column, and the ceiling of its grid, in percent."""
 
     score: float
-    ceiling: float  # what the ground truth gets on its grid
-    by_area: float = math.nan  # the same where cells know how much of them is of what; NaN where unknown
+    ceiling: float  # score of the ground truth on its grid
+    by_area: float = math.nan  # the same for soft masks, whose cells hold area shares; NaN if unknown
 
     def __str__(self) -> str:
         return f"{self.ceiling:.1f}" + ("" if math.isnan(self.by_area) else f" ({self.by_area:.1f})")
 
 
 def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
-    """Each backbone's best layer in a column with the ceiling of its grid; empty where none is known."""
+    """Each backbone's best layer in a column with the ceiling of its grid; empty if none is known."""
     names = [column.metric, ceiling_metric(column.metric), area_ceiling_metric(column.metric)]
     wide = column.at_best.pivot_table("value", "backbone", "metric", "last", sort=False)
     numbers = wide.reindex(columns=names).itertuples(name=None)
@@ -56,7 +56,7 @@ def ceilings_of(column: Column) -> Mapping[str, Ceiling]:
 
 
 def ceiling_blocks(board: Board) -> list[Block]:
-    """The section on ceilings; nothing where none is known."""
+    """The section on ceilings; empty if none is known."""
     ceilings = {column: by_name for column in board.columns if (by_name := ceilings_of(column))}
     if not ceilings:
         return []
@@ -74,13 +74,13 @@ def ceiling_blocks(board: Board) -> list[Block]:
 
 
 def _ceiling_text(ceiling: Ceiling | None) -> str:
-    """``61.9 of 70.3 (75.1): 88 %``: score, ceiling, that by area where there is one, and the share."""
+    """``61.9 of 70.3 (75.1): 88 %``: score, ceiling, ceiling by area if known, and the share."""
     share = 100 * ceiling.score / ceiling.ceiling if ceiling else 0
     return f"{ceiling.score:.1f} of {ceiling}: {share:.0f} %" if ceiling else ""
 
 
-# sizes up to this factor apart stand in one column where no backbone was run at both: 768 px are 770 px to a
-# network of patches of 14 px
+# sizes within this factor share a column if no backbone was run at both: 768 px become 770 px for a network
+# with patches of 14 px
 ALIKE = 1.05
 
 NOTE = """\
@@ -98,9 +98,9 @@ class AtSize:
 
     name: str  # at that size
     input_size: int  # side in pixels
-    score: float  # of its best block, in percent; of the random floor the mean of its draws
-    best: Side | None = None  # None of the random floor
-    ceiling: Ceiling | None = None  # of the grid of that block; None where it is not known
+    score: float  # of its best block, in percent; for the random floor the mean of its draws
+    best: Side | None = None  # None for the random floor
+    ceiling: Ceiling | None = None  # of the grid of that block; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ class BySize:
     column: Column
     backbone: str  # without a size
     sizes: tuple[AtSize, ...]  # the smallest first
-    gain: Difference | None  # largest less smallest, layers chosen on the scored items; None of the floor
+    gain: Difference | None  # largest minus smallest, layers chosen on the test data; None for the floor
     same: bool  # whether all of its layers score the same at every size
 
 
 def by_size(board: Board) -> tuple[BySize, ...]:
-    """Every backbone of several input sizes, by column and backbone in the order of the tables."""
+    """Every backbone with several input sizes, by column and backbone in table order."""
     names: dict[str, list[str]] = {}
     for backbone in board.scored_backbones:
         names.setdefault(_unsized(backbone.name), []).append(backbone.name)
@@ -139,7 +139,7 @@ def _unsized(name: str) -> str:
 
 
 def size_columns(rows: Sequence[BySize]) -> tuple[tuple[int, ...], ...]:
-    """Input sizes as columns of a table, from the smallest on; one may stand for sizes that nearly agree."""
+    """Input sizes as columns of a table, ascending; one column may combine sizes that nearly agree."""
     every = [{at.input_size for at in row.sizes} for row in rows]
     columns: list[tuple[int, ...]] = []
     for size in sorted(set().union(*every)):
@@ -152,7 +152,7 @@ def size_columns(rows: Sequence[BySize]) -> tuple[tuple[int, ...], ...]:
 
 
 def _at_size(column: Column, name: str, ceilings: Mapping[str, Ceiling]) -> AtSize | None:
-    """A backbone of that name in a column; None where it has no score there."""
+    """A backbone of that name in a column; None if it has no score there."""
     rows = column.candidates[column.candidates["backbone"] == name]
     if len(rows):
         best = best_side(rows, name)
@@ -172,7 +172,7 @@ def _same(column: Column, names: Sequence[str]) -> bool:
 
 
 def size_blocks(board: Board) -> list[Block]:
-    """The section on scores against input sizes; nothing where each backbone was run at one."""
+    """The section on scores against input sizes; empty if each backbone was run at one."""
     rows = by_size(board)
     if not rows:
         return []
@@ -192,7 +192,7 @@ def size_blocks(board: Board) -> list[Block]:
 
 
 def _cell(at: AtSize, *, exact: bool) -> str:
-    """``71.2 (9/12) of 89.3``: score, best layer, depth and ceiling; the size where columns have several."""
+    """``71.2 (9/12) of 89.3``: score, best layer, depth and ceiling; the size if columns combine several."""
     layer = "" if at.best is None else f" ({at.best.layer}/{at.best.depth})"
     ceiling = "" if at.ceiling is None else f" of {at.ceiling}"
     return f"{score_text(at.score)}{layer}{ceiling}{f', {at.input_size} px' if exact else ''}"

@@ -33,7 +33,7 @@ CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
 
 
 def kind_of(task: str, metric: str) -> str:
-    """What follows the name of one of a task's metrics: the kind of items that it is of; "" of all."""
+    """The suffix of the name of a metric that says which kind of items it is of; "" for all items."""
     names = task_display(task).metrics
     if metric in names or metric.endswith(CEILINGS):
         return ""
@@ -46,16 +46,16 @@ def _kind_rank(kind: str) -> tuple[int, object]:
 
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
-    """The mark of a score: the best one, one that is tied with it, or neither."""
+    """The mark of a score: best, tied with the best, or neither."""
     return "best" if best else "tied" if tied else "none"
 
 
 def main_table(board: Board) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
-    Each column's best is marked, what is tied with it, and where another pooling is better. Where backbones
-    were measured by several, a column says by whom. The random floor's row is last, its cells are
-    ``mean ± s.d.``, and it is never marked.
+    Marked are each column's best, scores tied with it, and cells that another pooling exceeds. If several
+    parties measured backbones, a column names them. The random floor's row is last, its cells are ``mean ±
+    s.d.``, and it is never marked.
     """
 
     def cells(column: Column) -> Cells:
@@ -69,7 +69,7 @@ def main_table(board: Board) -> pd.DataFrame:
 
 
 def board_table(board: Board, cells: Callable[[Column], Cells], *, floor: bool = True) -> pd.DataFrame:
-    """A table of the leaderboard by the cells of each column, with or without the random floor."""
+    """A table of the leaderboard from the cells of each column, with or without the random floor."""
     backbones = [backbone for backbone in board.scored_backbones if floor or not backbone.floor]
     table: dict[str, list[str] | list[Cell]] = {
         "family": ["" if backbone.floor else backbone.family for backbone in backbones],
@@ -84,7 +84,7 @@ def board_table(board: Board, cells: Callable[[Column], Cells], *, floor: bool =
 def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     """Scores of every layer in one column, in one pooling or in each backbone's primary one.
 
-    A row a backbone without the random floor, columns ``1``..greatest depth and, where there is one,
+    One row per backbone without the random floor, columns ``1``..greatest depth and, if there is one,
     ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
     """
     rows = every_layer(column, pooling)
@@ -97,7 +97,7 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
         cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
-    # where the global average stands in for the class token, the name of the row says so
+    # the name of the row says if the global average replaces the class token
     means = column.poolings if pooling in (None, "mean") else {}
     averaged = {name: f", {GLOBAL_AVERAGE}" for name, primary in means.items() if primary == "mean"}
     labels = {each.name: each.label + averaged.get(each.name, "") for each in backbones}
@@ -112,9 +112,9 @@ def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
 
 
 def metrics_table(column: Column) -> pd.DataFrame:
-    """All metrics of a task in the primary pooling, each at its own best layer; empty of only one."""
+    """All metrics of a task in the primary pooling, each at its own best layer; empty for a single one."""
     rows = column.in_pooling()
-    # kinds, ceilings and rules are shown in tables of their own
+    # kinds, ceilings and rules have tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
     elsewhere = (PULL, *task_display(column.task).at_best)
     metrics = {name for name in metrics if name not in elsewhere and not kind_of(column.task, name)}
@@ -131,7 +131,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
 
 
 def kind_table(column: Column) -> pd.DataFrame:
-    """Primary scores by kind of items at the best layer of all, a column a backbone; empty without kinds."""
+    """Primary scores by kind of items at the overall best layer, a column per backbone; empty if none."""
     metrics = column.at_best["metric"].astype(str)
     rows = column.at_best.assign(kind=[kind_of(column.task, metric) for metric in metrics])
     rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
@@ -140,9 +140,9 @@ def kind_table(column: Column) -> pd.DataFrame:
 
 
 def at_best_table(column: Column) -> pd.DataFrame:
-    """Metrics that are of the best layer alone, there; a column a backbone, empty without such metrics.
+    """Metrics that exist only at the best layer, one column per backbone; empty without such metrics.
 
-    Where one is of each kind, it has no row of all.
+    A metric that is given by kind has no overall row.
     """
     names = task_display(column.task).at_best
     kinds = {str(metric): kind_of(column.task, str(metric)) for metric in column.at_best["metric"]}
@@ -153,14 +153,14 @@ def at_best_table(column: Column) -> pd.DataFrame:
         (metric for metric, whole in wholes.items() if whole in names and metric not in parted),
         key=lambda metric: (names.index(wholes[metric]), natural(metric)),
     )
-    # a cosine needs more places than a percent
+    # a cosine needs more decimals than a percentage
     return _by_backbone(column, rows, "metric", there, lambda value: fixed(value, 3 if abs(value) < 1 else 1))
 
 
 def _by_backbone(
     column: Column, rows: pd.DataFrame, field: str, names: Sequence[str], text: Callable[[float], str]
 ) -> pd.DataFrame:
-    """Values by a field, a row each name, and by backbone."""
+    """Values by backbone, with one row per name in ``field``."""
     keys = zip(rows["backbone"], rows[field], strict=True)
     values = dict(zip(keys, rows["value"].map(text), strict=True))
     backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
@@ -171,7 +171,7 @@ def _by_backbone(
 
 
 def floor_sentence(column: Column, pooling: str | None = None) -> str:
-    """Floors of one column in words, "" where there is none."""
+    """Floors of one column in words, "" if there are none."""
     floors = floor_draws(column.in_pooling(pooling))
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     words = []
@@ -183,7 +183,7 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
 
 
 def _best_cells(best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()) -> Cells:
-    """The cell of each best layer, the highest and those tied with it marked, ↑ behind exceeded ones."""
+    """The cell of each best layer; the highest and those tied with it are marked, ↑ follows exceeded ones."""
     top = best["value"].max()
     fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
     return {

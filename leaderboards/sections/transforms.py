@@ -1,4 +1,4 @@
-"""The sections on what transforms of the features, and sets of layers, gain over layers as they are."""
+"""The sections on the gains of transforms, and of layer sets, over plain single layers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,42 +18,42 @@ from layerboard.zoo.spec import Layer
 NOTE = """\
 Scores of transformed features, from the same forward passes. `debias:K` removes the K directions of
 patch tokens that encode position, estimated on a black image; `whiten` and `zscore` normalise vectors
-with statistics of other images, without labels. These scores are in no other table. `gain` is the best
-layer with the transform less the best one without it, in points, with its 95 % interval over the same
-items; the interval is of that gain alone, so of twenty about one lies off 0 by chance. Both layers were
-chosen on the items that score them. `at the plain layer` keeps the layer that is best as it is;
-`held-out gain` is of layers that were chosen on other data than they are scored on."""
+with statistics of other images, without labels. These scores are in no other table. `gain` is the score of
+the best layer with the transform minus that of the best layer without it, in points, with its 95 % interval
+over the same items. Intervals are not corrected for multiple comparisons: about one in twenty excludes 0 by
+chance. Both layers were chosen on the test data. `at the plain layer` keeps the layer that is best without
+the transform; `held-out gain` is between layers that were chosen on held-out data."""
 
 NO_ITEMS = """\
-No gain has an interval: the measurements of single images were not there when this page was written."""
+No gain has an interval: per-item scores were missing when this page was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a transform, or taking layers together, gains one backbone in one column.
+    """The gain of a transform, or of a layer set, for one backbone in one column.
 
-    The last gain of a backbone from sets is chosen on other data, both the set and the single block: their
-    scores are of the data that did not choose. All others are chosen on the items that score them.
+    The last gain of a backbone from sets is chosen on held-out data, both the set and the single block: their
+    scores are on data that did not choose them. All others are chosen on the items that score them.
     """
 
     column: Column
-    plain: Side  # the best block as it is, or that which was chosen most often, and the score
-    best: Side  # the best block with the transform; a set, of several that which was chosen most often
+    plain: Side  # the best plain block, or that which was chosen most often, and the score
+    best: Side  # the best block with the transform; for sets the best, or that which was chosen most often
     gain: Difference
-    same_layer: Difference | None = None  # at the block that is best as it is; None where it has no score
-    honest: float = math.nan  # of a transform, on data on which no layer was chosen; NaN without a choice
-    names: tuple[str, ...] = ()  # what a set is called (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
+    same_layer: Difference | None = None  # at the best plain block; None if it has no score
+    honest: float = math.nan  # of a transform, with layers chosen on held-out data; NaN without a choice
+    names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
 
 def gains_of(board: Board, rows: pd.DataFrame) -> tuple[Gain, ...]:
     """The gains of all transforms, by column, transform and backbone that was scored with and without it.
 
-    Rows are those of the board that are transformed, or those that are compressed.
+    ``rows`` are the transformed or the compressed ones of the board.
     """
     scores = {
         transform: board.only(rows[rows["transform"] == transform].assign(transform="")).scores
         for transform in sorted(set(rows["transform"]), key=natural)
-    }  # seen alone they are scores like any others
+    }  # on their own, they are scores like any others
     gains: list[Gain] = []
     for column in board.columns:
         for transform, others in scores.items():
@@ -74,7 +74,7 @@ def _gain(board: Board, plain: Column, changed: Column, name: str, transform: st
 
 
 def transform_blocks(board: Board) -> list[Block]:
-    """The section on transformed features; nothing where there are none."""
+    """The section on transformed features; empty if there are none."""
     if board.transformed.empty:
         return []
     frame = pd.DataFrame(
@@ -96,7 +96,7 @@ def transform_blocks(board: Board) -> list[Block]:
 
 
 def gain_blocks(board: Board, frame: pd.DataFrame, caption: str) -> list[Block]:
-    """The table of gains; columns that may be empty are left out where they are."""
+    """The table of gains, without empty optional columns."""
     blocks: list[Block] = [] if board.items is not None else [said(NO_ITEMS)]
     idle = [name for name in frame if name in ("transform", "held-out gain") and not frame[name].any()]
     frame = frame.drop(columns=idle)
@@ -111,7 +111,7 @@ def side_text(side: Side) -> str:
 
 
 def difference_text(difference: Difference | None) -> str:
-    """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" where there is none."""
+    """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
     if difference is None:
         return ""
     low, high = fixed(difference.low, 1), fixed(difference.high, 1)
@@ -119,7 +119,7 @@ def difference_text(difference: Difference | None) -> str:
 
 
 def missing_blocks(board: Board, rows: pd.DataFrame, unit: str = "layer") -> list[Block]:
-    """For each backbone, task, transform and reason how many layers, or units, have no score, if any."""
+    """Numbers of layers (or units) without a score, by backbone, task, transform and reason."""
     missing = rows[rows["value"].isna() & rows["primary"].astype(bool)]
     keys = ["backbone", "task", "dataset", "protocol", "transform", "reason"]
     sentences = []
@@ -133,23 +133,23 @@ def missing_blocks(board: Board, rows: pd.DataFrame, unit: str = "layer") -> lis
 SET_NOTE = """\
 Scores of sets of layers, from the same forward passes. The similarity of a set is the mean of the cosine
 similarities of its layers; probes get the concatenated unit vectors. These scores are in no other table.
-`gain` is the set less the best single layer, in points, with its 95 % interval over the same items. The
-best layer was chosen on the items that score it, the blocks of `last4`, `quarters` and `all` were not,
-so their gains are a little too low; the best pair was chosen among many more than the best layer, so its
-gain is too high. The last row of a backbone is fair: set and layer are both chosen on one half of the
-data and scored on the other. The temperature of a vote is the task's own: by a mean with a layer that
-says little it acts as a higher one."""
+`gain` is the score of the set minus that of the best single layer, in points, with its 95 % interval over the
+same items. The best layer was chosen on the test data, but the blocks of `last4`, `quarters` and `all` were
+not, so their gains are a little too low; the best pair was chosen among many more candidates than the best
+layer, so its gain is too high. The last row of a backbone is fair: set and layer are both chosen on one half
+of the data and scored on the other. The temperature of a vote is the task's own; averaging with an
+uninformative layer has the effect of a higher one."""
 
 PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"
 
 
 def set_gains(board: Board) -> tuple[Gain, ...]:
-    """The gains of all sets, by transform, column and backbone; none without scores of single layers."""
+    """The gains of all sets, by transform, column and backbone; empty without scores of single layers."""
     gains: list[Gain] = []
     for transform in sorted(set(board.sets["transform"]), key=natural):
         rows, sets = (frame[frame["transform"] == transform] for frame in (board.measured, board.sets))
-        plain = board.only(rows.assign(transform=""))  # seen alone they are scores like any others
+        plain = board.only(rows.assign(transform=""))  # on their own, they are scores like any others
         for column in plain.columns:
             for backbone in backbones_of(sets):
                 gains += _gains(board, column, column.select(sets), backbone.name, transform)
@@ -177,7 +177,7 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:
-    """The blocks of a set, rising."""
+    """The blocks of a set, ascending."""
     return tuple(member.index for member in Layer.of_record(side.layer, side.tap).members)
 
 
@@ -195,7 +195,7 @@ def _shown(sets: Sequence[Side]) -> Iterator[tuple[tuple[str, ...], Side]]:
 
 
 def set_blocks(board: Board) -> list[Block]:
-    """The section on sets of layers; nothing where there are none."""
+    """The section on layer sets; empty if there are none."""
     if board.sets.empty:
         return []
     frame = pd.DataFrame(

@@ -1,7 +1,7 @@
-"""The section on trainings of one network: what each changes, layer by layer, as CKA says.
+"""The section on retrained variants of a network: what each changes, layer by layer, measured by CKA.
 
-Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, figures
-8 and 12 and appendix G.
+Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, figures 8
+and 12 and appendix G.
 """
 
 import re
@@ -19,7 +19,7 @@ from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
 from layerboard.tasks.metrics.locality import partition
 
-PRIMARY = "patch"  # pooling that is drawn; of the others there are tables
+PRIMARY = "patch"  # pooling that is drawn; others have tables
 
 CHANGES = {
     r"seed\d+": "another seed",
@@ -43,7 +43,7 @@ Similarities = Mapping[int, tuple[float, float]]
 
 
 def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
-    """For each backbone that was trained otherwise, too, these and what differs about each."""
+    """For each backbone with retrained variants, these and what differs about each."""
     trainings = {
         name: {
             other: change.format(*match.groups())
@@ -53,12 +53,12 @@ def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
         }
         for name in sorted(names)
     }
-    # beside an untrained network alone there is nothing to compare
+    # an untrained network alone is no comparison
     return {name: others for name, others in trainings.items() if {*others.values()} - {"untrained"}}
 
 
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
-    """How alike the same blocks of two backbones are, in their order, by the CKA of one `CkaTable`."""
+    """Similarity of the same blocks of two backbones, in order, by the CKA of one `CkaTable`."""
     pairs = _pairs(rows, name, other)
     fields = zip(pairs["layer"], pairs["other_layer"], pairs["value"], half_widths(pairs), strict=True)
     same = {int(layer): (float(value), float(spread)) for layer, at, value, spread in fields if layer == at}
@@ -66,7 +66,7 @@ def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
 
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:
-    """How a block, from 1, parts a backbone (`partition`), by the CKA of its blocks; NaN if not known."""
+    """How a block, from 1, splits a backbone (`partition`), by the CKA of its blocks; NaN if unknown."""
     pairs = _pairs(rows, name, name, first=0)
     cka = pairs.pivot_table("value", "layer", "other_layer", aggfunc="first", dropna=False)
     layers = cka.index.to_numpy(np.int64)
@@ -74,7 +74,7 @@ def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, floa
 
 
 def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.DataFrame:
-    """Comparisons of blocks of two backbones from a layer on, turned so that the first stands first."""
+    """Comparisons of blocks of two backbones from a layer on, turned so that ``name`` comes first."""
     blocks = rows[(rows["tap"] == "block") & (rows["other_tap"] == "block") & (rows["metric"] == "CKA")]
     straight = blocks[(blocks["backbone"] == name) & (blocks["other"] == other)]
     turned = blocks[(blocks["backbone"] == other) & (blocks["other"] == name)]
@@ -86,7 +86,7 @@ def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.Data
 
 
 def variant_blocks(board: Board) -> list[Block]:
-    """The sections on trainings of one network; nothing where no two of them were compared."""
+    """The sections on retrained variants; empty if no two of them were compared."""
     blocks: list[Block] = []
     for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
         for table in sorted(cka_tables(board.pairs), key=lambda table: table.pooling != PRIMARY):
@@ -123,7 +123,7 @@ def _training_blocks(table: CkaTable, reference: str, others: Mapping[str, str])
 
 
 def parting_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -> pd.DataFrame:
-    """Trainings without the skips of a block, with how it parts them and how it parts the reference."""
+    """Variants without the skips of one block: how it splits them, and how it splits the reference."""
     body = []
     for name in others:
         if block := re.search(r"-noskip(\d+)$", name):

@@ -280,8 +280,8 @@ def test_help_shows_public_functions_first() -> None:
     before, _, _ = text.partition("PACKAGE CONTENTS")
     assert "run(backbones=(), tasks=(), *, suite=None" in before
     assert "poolings='cls,mean'" in before
-    assert "Run backbones through tasks and give the best of each task" in before
-    assert "poolings: Image vectors: cls (class token), mean (of the patch tokens)" in before
+    assert "Run backbones on tasks; returns the best of each task" in before
+    assert "poolings: Image vectors: cls (class token), mean (mean of the patch" in before
 
 
 def test_versions(capsys: pytest.CaptureFixture[str]) -> None:

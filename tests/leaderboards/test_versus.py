@@ -142,7 +142,7 @@ def test_layers_of_unequal_depths_meet_at_equal_shares():
     assert pairs == [(1, 3), (2, 5)]  # a half is as near to 2/5 as to 3/5
     assert [(a.layer, b.layer) for a, b in equal_shares(deep, shallow)] == [(3, 1), (5, 2)]
     assert [(a.layer, b.layer) for a, b in equal_shares(shallow, deep[4:])] == [(2, 5)]
-    with pytest.raises(InputError, match="at the same share of the depth"):
+    with pytest.raises(InputError, match="at the same relative depth"):
         equal_shares(shallow[:1], deep[4:])
 
 
@@ -180,7 +180,7 @@ def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
     [
         (("mini-dino", "mini-clpi"), (), "there is no backbone 'mini-clpi'; did you mean 'mini-clip'?"),
         (("mini-dino", "mini-dino"), (), "two different backbones, found mini-dino twice"),
-        (("random", "mini-dino"), (), "a baseline that nobody learned"),
+        (("random", "mini-dino"), (), "an untrained baseline"),
         (NAMES, ("knm",), "there is no task 'knm'; did you mean 'knn'?"),
     ],
 )

@@ -1,6 +1,6 @@
-"""The families: what their backbones are, what their networks look like, what their authors call the parts.
+"""The families: their backbones, the architecture of their networks, and the authors' names of the parts.
 
-Each file has explicit tuples of frozen data; the lists here follow from them. Imports nothing heavy.
+Each file has explicit tuples of frozen data; the lists here are collected from them. Imports nothing heavy.
 """
 
 from layerboard.zoo.architecture import Architecture

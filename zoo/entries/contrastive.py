@@ -1,4 +1,4 @@
-"""Networks that learned from images and texts: CLIP, SigLIP, AIMv2, the Perception Encoder, TIPS."""
+"""Networks trained on images and texts: CLIP, SigLIP, AIMv2, the Perception Encoder, TIPS."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ _TOWER = Architecture(
     parts=_CLIP_PARTS,
     normalisation=CLIP,
 )
-# Towers that are pooled by attention, and have no class token.
+# Towers with attention pooling and without a class token.
 _POOLED = replace(_TOWER, prefix_tokens=0, unused=(r"^(vision_model\.)?head\.", _OTHER_TOWER))
 CLIP_NAMES = AuthorsNames(
     layout="OpenAI's CLIP",
@@ -203,7 +203,7 @@ _TIPS = replace(
     seen=WEB_TEXTS,
     paper="Cao et al., TIPSv2: Advancing Vision-Language Pretraining with Enhanced Patch-Text Alignment, "
     "CVPR 2026, arXiv:2604.12012",
-    licence="CC-BY-4.0 (on the Hub: Apache-2.0)",  # all but code, says the authors' README
+    licence="CC-BY-4.0 (on the Hub: Apache-2.0)",  # all but code, according to the authors' README
     model_types=("tipsv2_vision_model",),
     prefix_tokens=2,
 )

@@ -1,4 +1,4 @@
-"""Networks that distil or contrast themselves: DINO, MoCo, iBOT, MSN, DINOv2, DINOv3, Franca."""
+"""Networks trained by self-distillation or contrast: DINO, MoCo, iBOT, MSN, DINOv2, DINOv3, Franca."""
 
 from dataclasses import replace
 
@@ -111,7 +111,7 @@ _BLOCK: dict[str, str | tuple[str, ...]] = {
 DINOV2_NAMES = replace(
     supervised.VIT_NAMES,
     layout="DINOv2",
-    # Franca's RASA moves the last layer's tokens alone.
+    # Franca's RASA changes only the last layer's tokens.
     unused=(*supervised.VIT_NAMES.unused, r"^(dino|ibot|rasa)_head\."),
     block={**_BLOCK, **affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})},
     new_block="encoder.layer.{}.",

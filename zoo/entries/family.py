@@ -1,4 +1,4 @@
-"""The sizes that networks come in, and how an entry is made of what those of its family share."""
+"""The sizes of networks, and how an entry is made from what its family shares."""
 
 from dataclasses import dataclass, replace
 
@@ -7,10 +7,10 @@ from layerboard.zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Sta
 
 @dataclass(frozen=True, slots=True)
 class NetworkSize:
-    """Blocks and channels of each stage, of which a plain ViT has one, attention heads, and the MLP's inside.
+    """Blocks and channels of each stage (a plain ViT has one), attention heads, and hidden width of the MLP.
 
-    Heads are those of the last stage, None for a ConvNet; ``mlp`` is None for 4 x the width. A
-    ``gated`` MLP has that width on either side of its gate.
+    Heads are those of the last stage, None for a ConvNet; ``mlp`` is None for 4 x the width. A ``gated`` MLP
+    has that width on either side of its gate.
     """
 
     blocks: tuple[int, ...]
@@ -25,15 +25,15 @@ BASE = NetworkSize((12,), (768,), 12)
 LARGE = NetworkSize((24,), (1024,), 16)
 HUGE = NetworkSize((32,), (1280,), 16)
 SO400M = NetworkSize((27,), (1152,), 16, mlp=4304)
-GIANT = NetworkSize((40,), (1536,), 24, mlp=4096, gated=True)  # DINOv2's, of two thirds of 4 x the width
+GIANT = NetworkSize((40,), (1536,), 24, mlp=4096, gated=True)  # DINOv2's, two thirds of 4 x the width
 
 WIDTHS_T = (96, 192, 384, 768)  # of ConvNeXt and Swin, and the next two
 WIDTHS_B = (128, 256, 512, 1024)
 WIDTHS_L = (192, 384, 768, 1536)
 
 # What most families share. In the entry of a family, ``repository`` and ``original`` are patterns, in which
-# ``{0}`` stands for the name that its members give; where it has the latter, no repository has the weights.
-# ``trained_size`` is told where checkpoints for images of other sizes are others of the family.
+# ``{0}`` is replaced by the name that its members give; with ``original``, no repository has the weights.
+# ``trained_size`` is given if checkpoints for images of other sizes are other members of the family.
 FAMILY = BackboneSpec(
     name="",
     family="",
@@ -52,13 +52,13 @@ FAMILY = BackboneSpec(
 
 
 def normalised(family: BackboneSpec, by: Normalisation) -> BackboneSpec:
-    """A family whose images are normalised so."""
+    """The family with this normalisation of images."""
     return replace(family, mean=by.mean, std=by.std)
 
 
-CENTRED = normalised(FAMILY, HALF)  # the same, of images from -1 to 1
+CENTRED = normalised(FAMILY, HALF)  # the same, for images from -1 to 1
 
-# Commits of repositories that entries are pinned to.
+# Commits of repositories to which entries are pinned.
 _REVISIONS = {
     "clip-b32": "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268",
     "clip-b16": "57c216476eefef5ab752ec549e440a49ae4ae5f3",
@@ -79,11 +79,11 @@ _REVISIONS = {
 def entry(
     family: BackboneSpec, name: str, source: str, size: NetworkSize, patch: int, parameters: int
 ) -> BackboneSpec:
-    """A backbone of a family that has so many weights as it is run.
+    """A backbone of a family; ``parameters`` is the number of weights that run.
 
-    ``source`` stands in the pattern of its family's repository or files; files in no repository have the
-    names of the authors' code. ``patch`` is the side in pixels of a cell of the first stage; from stage to
-    stage cells become larger by twos. Without prefix tokens there is no class token.
+    ``source`` is inserted into the pattern of its family's repository or files; files in no repository have
+    the names of the authors' code. ``patch`` is the side in pixels of a cell of the first stage; it doubles
+    from stage to stage. Without prefix tokens there is no class token.
     """
     strides = (patch * 2**index for index in range(len(size.blocks)))
     return replace(

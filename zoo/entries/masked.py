@@ -1,4 +1,4 @@
-"""Networks that predict what is masked: MAE, BEiT, data2vec, I-JEPA, CAPI, Hiera, Pixio, V-JEPA."""
+"""Networks that predict masked content: MAE, BEiT, data2vec, I-JEPA, CAPI, Hiera, Pixio, V-JEPA."""
 
 from dataclasses import replace
 

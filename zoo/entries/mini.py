@@ -1,7 +1,7 @@
 """The mini suites: one small backbone per family for 64 px images, variants, and the random floor.
 
-Trained weights come with the package, each with a card that says how they were made (`mini.training`); those
-of the untrained networks come from a seed.
+Trained weights come with the package, each with a card that tells how they were made (`mini.training`); those
+of untrained networks are generated from a seed.
 """
 
 from dataclasses import replace
@@ -62,12 +62,12 @@ _FS = entry(_LABELLED, "mini-fs", "", _MINI, PATCH, 1_367_136)
 _CLIP = entry(_TEXTS, "mini-clip", "", _MINI, PATCH, 1_367_232)
 _BEIT = entry(_MASKED, "mini-beit", "", _MINI, PATCH, 1_362_828)
 _RESNET = entry(_CONVOLUTIONAL, "mini-resnet", "", NetworkSize((4, 4, 4), (64, 128, 256)), 4, 408_864)
-# The network that variants of one training are compared on: narrower, so that all fit the package.
+# The network on which variants of one training are compared: narrower, so that all fit into the package.
 _FS64 = entry(_LABELLED, "mini-fs64", "", _NARROW, PATCH, 616_512)
 
 
 def _untrained(spec: BackboneSpec) -> BackboneSpec:
-    """A network of that spec with weights from a seed."""
+    """The network of a spec with weights from a seed."""
     return replace(
         spec,
         name=f"{spec.name}-untrained",

@@ -1,4 +1,4 @@
-"""Networks that learned from labels: FS (ViT and DeiT), ResNet and BiT, ConvNeXt, Swin."""
+"""Networks trained with labels: FS (ViT and DeiT), ResNet and BiT, ConvNeXt, Swin."""
 
 from dataclasses import replace
 

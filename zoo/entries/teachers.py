@@ -1,4 +1,4 @@
-"""Networks that learned from other networks or from masks, and the floor: RADIO, SAM, random."""
+"""Networks trained on other networks or on masks, and the floor: RADIO, SAM, random."""
 
 from dataclasses import replace
 
@@ -84,7 +84,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
 
 
 def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
-    """The random floor of a suite of that width, patch and input size in pixels; its ten blocks are draws."""
+    """The random floor of a suite with that width, patch and input size in pixels; it has ten draws."""
     return replace(
         CENTRED,
         name=name,
@@ -106,7 +106,7 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
 
 
 def pixels(name: str, patch: int, input_size: int) -> BackboneSpec:
-    """The pixels themselves, beside the random floor of that patch and input size; it has one block."""
+    """The raw pixels, as a second floor with that patch and input size; it has one block."""
     return replace(
         floor(name, 3 * patch**2, patch, input_size),
         family="pixels",

@@ -1,4 +1,4 @@
-"""What every backbone of the zoo offers, with the checks that all of them share, and two floors."""
+"""The base class of all backbones of the zoo, with its checks, and two floors."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ SEED = 0  # of the random floor
 class Backbone(ABC):
     """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`)."""
 
-    compiled: tuple[Callable[..., object], ...] = ()  # what `compile` made of the blocks' forwards
+    compiled: tuple[Callable[..., object], ...] = ()  # compiled forwards of the blocks
 
     def __init__(self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device) -> None:
         self.spec, self.device = spec, device
@@ -36,7 +36,7 @@ class Backbone(ABC):
         self.revision, self.fingerprint = identity.revision, identity.fingerprint
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
-        """Run one forward (see `zoo.features.Visitable`); InputError where it does not fit the spec."""
+        """Run one forward pass (see `zoo.features.Visitable`); InputError if it does not fit the spec."""
         cells, wanted = cells_of(self.spec, pixels), wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted):
             raise InputError(reason)
@@ -50,11 +50,11 @@ class Backbone(ABC):
     def receptive_fields(
         self, pixels: Tensor, layers: Collection[Layer], channels: Channels
     ) -> tuple[ReceptiveField, ...]:
-        """How strongly each pixel moves the centre cell of each of these layers, in the order of a forward.
+        """How strongly each pixel affects the centre cell of each of these layers, in forward order.
 
-        Memory for the gradients of all layers is needed at once, and each channel that is looked at costs a
-        backward through the network. Raises InputError where it cannot say, with the sentence of
-        `fields_refusal`, or has no such layer.
+        Memory for the gradients of all layers is needed at once, and each chosen channel costs a backward
+        pass through the network. Raises InputError if it cannot tell, with the sentence of `fields_refusal`,
+        or has no such layer.
         """
         wanted = wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted) or self.fields_refusal():
@@ -62,11 +62,11 @@ class Backbone(ABC):
         return self._fields(pixels, wanted, channels)
 
     def compile(self) -> None:  # noqa: B027  # most have nothing to compile
-        """Compile what later forwards run, where that is of use; features differ by no more than rounding."""
+        """Compile what later forward passes run, if useful; features differ by no more than rounding."""
 
     @abstractmethod
     def fields_refusal(self) -> str:
-        """Why it cannot say which pixels move a cell, in a sentence; "" if it can."""
+        """Why it cannot compute receptive fields, in a sentence; "" if it can."""
 
     @abstractmethod
     def weights(self) -> Weights:
@@ -74,22 +74,22 @@ class Backbone(ABC):
 
     @abstractmethod
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
-        """Show layers that it has, in their order."""
+        """Show existing layers, in order."""
 
     def _refused(self, layer: Layer) -> str:
         """Why it cannot show a layer that its spec has; "" if it can."""
         return ""
 
     def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
-        """Receptive fields of layers that it has, where it gives any."""
+        """Receptive fields of existing layers, if it supports them."""
         raise NotImplementedError
 
 
 class RandomFloor(Backbone):
-    """Features that know nothing of an image but whether it is the same one.
+    """Random features that only depend on the identity of an image.
 
-    Each image and layer has its own draw, seeded with a digest of the pixels: neither the batch nor the
-    other layers that are asked for change it.
+    Each image and layer has its own draw, seeded with a digest of the pixels: neither the batch nor other
+    requested layers change it.
     """
 
     def fields_refusal(self) -> str:
@@ -114,9 +114,9 @@ class RandomFloor(Backbone):
 
 
 class RawPixels(Backbone):
-    """The normalised pixels of a patch as its token, and the image, shrunk to one patch, as the class token.
+    """The normalised pixels of a patch as its token, and the image, downsampled to one patch, as class token.
 
-    Each value of the shrunk image is the mean of the pixels that it stands for. Every layer shows the same.
+    Each value of the downsampled image is the mean of the pixels that it covers. Every layer shows the same.
     """
 
     def fields_refusal(self) -> str:

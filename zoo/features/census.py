@@ -1,4 +1,4 @@
-"""What a forward reads, computes and holds, counted operation by operation while it runs, on any network."""
+"""Counts what a forward pass of any network reads, computes and holds, operation by operation."""
 
 import weakref
 from typing import Any
@@ -15,9 +15,9 @@ from layerboard.zoo.spec import Layer, Layers
 
 
 class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
-    """Inside, remembers every parameter that an operation was given, and adds up what tensors hold at once.
+    """Context that records every parameter given to an operation, and the bytes that tensors hold at once.
 
-    What a library allocates inside an operation and gives back at its end is not seen.
+    Memory that a library allocates and frees inside an operation is not seen.
     """
 
     def __init__(self) -> None:
@@ -49,21 +49,21 @@ class Census(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says 
 
     @property
     def count(self) -> int:
-        """Numbers in those parameters; what is read twice counts once."""
+        """Number of values in those parameters; each counts once, however often it is read."""
         return sum(weight.numel() for weight in self.weights.values())
 
     @property
     def peak(self) -> int:
-        """The most bytes that there were at once, weights among them; 0 where no operation was seen."""
+        """Peak bytes, weights included; 0 if no operation was seen."""
         return self._most + sum(self._of_weights.values()) if self._most else 0
 
 
 def count_up_to(backbone: Backbone, pixels: Tensor, layers: Layers) -> dict[Layer, tuple[int, int]]:
-    """How many weights a forward has read, and floating-point operations it has made, up to each layer.
+    """Weights that a forward pass has read, and floating-point operations it has made, up to each layer.
 
-    Additions and multiplications count apart, those of products and convolutions only
-    (`torch.utils.flop_counter`). Attention is computed as plain products, which fused kernels hide. Of a
-    backbone whose numbers are no torch tensors, all counts are 0.
+    Additions and multiplications count separately, those of products and convolutions only
+    (`torch.utils.flop_counter`). Attention is computed as plain products, which fused kernels would hide. For
+    a backbone whose data are not torch tensors, all counts are 0.
     """
     counts: dict[Layer, tuple[int, int]] = {}
     read, made = Census(), FlopCounterMode(display=False)

@@ -1,4 +1,4 @@
-"""A backbone that ends after one layer: images to its vectors, with nothing computed or kept beyond."""
+"""A backbone cut after one layer: maps images to its vectors, and computes and keeps nothing beyond."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,23 +19,23 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.photos import as_seen, decoding, open_file
 from layerboard.zoo.view.views import View, tiles_of
 
-# What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
-# mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`).
+# What is read of a layer: its class token, the mean of its patch tokens, the patch tokens in their places, or
+# their mean after blocks of cells were concatenated (`zoo.features.LayerFeatures.patchwise`).
 Pooled = Literal["cls", "mean", "grid", "patchwise"]
 ImageOrPath = Image.Image | str | Path
 Images = ImageOrPath | Sequence[ImageOrPath] | Tensor
 
-BATCH = 32  # images that go through together where they are given as images
+BATCH = 32  # batch size for lists of images
 
 
-class _Reached(Exception):  # noqa: N818  # no error: the forward has done its work
-    """Ends a forward at the layer that is wanted."""
+class _Reached(Exception):  # noqa: N818  # no error: the forward pass has done its work
+    """Ends a forward pass at the requested layer."""
 
 
 def pooled(features: LayerFeatures, pooling: Pooled, width: int) -> Tensor:
-    """What is read of a layer, [batch dim] or [batch rows columns dim], float32, no view of it.
+    """The pooled features of a layer, [batch dim] or [batch rows columns dim], float32, not a view.
 
-    The width is that of the backbone's last block.
+    ``width`` is that of the backbone's last block.
     """
     if pooling == "mean":
         return features.mean
@@ -47,7 +47,7 @@ def pooled(features: LayerFeatures, pooling: Pooled, width: int) -> Tensor:
 
 
 def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
-    """Raise InputError where a backbone's layers cannot be read so."""
+    """Raise InputError if a backbone's layers do not support the pooling."""
     if pooling == "cls" and not spec.has_cls:
         raise InputError(f"{spec.name} has no class token; take the pooling 'mean' or 'grid'")
     if pooling == "patchwise" and spec.has_cls:
@@ -62,12 +62,12 @@ def _seen(image: ImageOrPath) -> Image.Image:
 
 
 class CutBackbone:
-    """Maps images to what one layer of a frozen backbone says of them.
+    """Maps images to vectors of one layer of a frozen backbone.
 
-    Blocks after the layer never run. The weights that no forward reads any more are given back where the
-    network is one of transformers; a Python object of somebody's own keeps its memory. ``view`` is scaled to
-    the input size, ``dim`` are channels of what it gives, ``parameters`` the weights that its forward reads,
-    0 where they are no parameters of torch.
+    Blocks after the layer never run. Weights that no forward pass reads any more are freed for networks of
+    transformers; a user's own Python object keeps its memory. ``view`` is scaled to the input size, ``dim``
+    is the number of channels of the output, ``parameters`` that of the weights that the forward pass reads, 0
+    if they are not parameters of torch.
     """
 
     def __init__(self, backbone: Backbone, layer: Layer, pooling: Pooled, view: View) -> None:
@@ -87,9 +87,9 @@ class CutBackbone:
     def __call__(self, images: Images) -> Tensor:
         """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
 
-        Images are one of Pillow or the path of one, several, or uint8 RGB pixels [images 3 height width] that
-        are shown as they are, their sides multiples of ``spec.patch_size``. Raises InputError where one can
-        not be read, pixels are of another kind, or the grids of the images are of different sizes.
+        Images are a Pillow image or a path, a sequence of these, or uint8 RGB pixels [images 3 height width]
+        that are used unchanged, with sides that are multiples of ``spec.patch_size``. Raises InputError if
+        one cannot be read, if pixels are of another kind, or if the grids of the images differ in size.
         """
         if isinstance(images, Tensor):
             return self._pooled(self._show(images))
@@ -103,7 +103,7 @@ class CutBackbone:
         return torch.cat(vectors)
 
     def _of_images(self, images: Sequence[ImageOrPath]) -> Iterator[Tensor]:
-        """What is given of images, in order; those that are shown at one size go through together."""
+        """Outputs for images, in order; images of the same size share a batch."""
         for start in range(0, len(images), BATCH):
             seen = map(_seen, images[start : start + BATCH])
             rendered = ((self.view.render(image), image.size) for image in seen)
@@ -124,7 +124,7 @@ class CutBackbone:
         return pooled(features, self.pooling, self.spec.width)
 
     def _show(self, pixels: Tensor) -> LayerFeatures:
-        """The layer's features of a batch; the forward ends there."""
+        """The layer's features of a batch; the forward pass ends there."""
         reached: list[LayerFeatures] = []
 
         def keep(shown: Shown) -> None:

@@ -1,4 +1,4 @@
-"""A network that shows every layer of one forward pass to a visitor, and where to look into it."""
+"""A network that shows every layer of one forward pass to a visitor, and the places to hook."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -41,18 +41,18 @@ BETWEEN_BLOCKS = ("input", "block", "final")  # taps
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network whose ``body`` runs all blocks, and where to look into it."""
+    """A network whose ``body`` runs all blocks, and the places to hook."""
 
     body: nn.Module
     blocks: tuple[nn.Module, ...]
     final_norm: nn.Module | None
-    layouts: tuple[StreamLayout, ...]  # of layer 0 and of what each block passes on; ``final`` has the last
-    interpolates: bool = False  # whether the forward must be asked to fit position embeddings to the image
+    layouts: tuple[StreamLayout, ...]  # of layer 0 and of each block's output; ``final`` has the last
+    interpolates: bool = False  # whether its forward must be told to interpolate position embeddings
     parts: Parts = None
 
 
 def exact_float32() -> AbstractContextManager[None]:
-    """Inside, float32 products and convolutions keep their mantissa, where some GPUs shorten it (TF32)."""
+    """Context in which float32 products and convolutions keep their mantissa, which TF32 on GPUs shortens."""
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     conv = getattr(cudnn, "conv", None)
     name, value = ("fp32_precision", "ieee") if conv is not None else ("allow_tf32", False)  # since torch 2.9
@@ -60,10 +60,10 @@ def exact_float32() -> AbstractContextManager[None]:
 
 
 class HookedBackbone(Backbone):
-    """A frozen network whose blocks are watched with hooks.
+    """A frozen network whose blocks are observed by hooks.
 
-    Nothing is kept: a layer's features reach the visitor while the next block has not run yet, so memory does
-    not grow with the number of layers.
+    Nothing is kept: a layer's features reach the visitor before the next block runs, so memory does not grow
+    with the number of layers.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class HookedBackbone(Backbone):
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
     def compile(self) -> None:
-        """Blocks of a transformer are alike, so that one graph serves all; those of a ResNet are not."""
+        """Compile the blocks of a transformer, which are alike and share one graph; a ResNet's are not."""
         if "maps" not in self._network.layouts:
             self.compiled = tuple(torch.compile(block.forward) for block in self._network.blocks)
 
@@ -94,7 +94,7 @@ class HookedBackbone(Backbone):
         return weights_of(self.spec, self._network.body)
 
     def release(self, used: Collection[nn.Parameter]) -> None:
-        """Give the memory of all weights back but of these; no forward may reach what reads the others."""
+        """Free the memory of all weights but these; no later forward pass may reach what reads the others."""
         needed = {id(weight) for weight in used}
         for module in (module for part in self.parts for module in part.modules()):
             for name, weight in module.named_parameters(recurse=False):
@@ -133,7 +133,7 @@ class HookedBackbone(Backbone):
             return receptive_fields(forward, self._normalised(pixels), channels)
 
     def _autocast(self, enabled: bool) -> AbstractContextManager[object]:
-        """Inside, products are in the shorter format of a mixed network, or are not; of others, as ever."""
+        """Context that turns the autocast of a mixed-precision network on or off; no effect for others."""
         if not self.spec.mixed:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16, enabled)
@@ -144,13 +144,13 @@ class HookedBackbone(Backbone):
         return images.to(self.dtype, memory_format=self._format)
 
     def _forward(self, images: Tensor, visitor: Visitor, wanted: Layers, cells: Cells) -> None:
-        """One forward of the network's input that shows those layers."""
+        """One forward pass of the network's input that shows those layers."""
         reached: list[Layer] = []
 
         def show(layer: Layer, activation: Tensor | None) -> None:
             reached.append(layer)
             shown = self._shown(layer, activation, images.shape[0], cells)
-            with self._autocast(False):  # products are the network's, not the visitor's
+            with self._autocast(False):  # autocast applies to the network, not to the visitor
                 visitor(shown)
 
         with ExitStack() as hooks:
@@ -184,7 +184,7 @@ class HookedBackbone(Backbone):
         return AttentionMaps(layer, activation, spec.prefix_tokens, cells)
 
     def _watch(self, layer: Layer, show: Show) -> Iterator[RemovableHandle]:
-        """Hooks that show a layer when the forward reaches it."""
+        """Hooks that show a layer when the forward pass reaches it."""
         norm, parts, tap = self._network.final_norm, self._network.parts, layer.tap
         block = self._network.blocks[max(0, layer.index - 1)]
         if tap == "probabilities":

@@ -1,4 +1,4 @@
-"""What an entry promises of its layers, and how what a block passes on becomes the features of one."""
+"""What an entry promises about its layers, and how the output of a block becomes features."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isqrt
@@ -17,7 +17,7 @@ UNPROMISED: tuple[Tap, ...] = ("query", "key", "value", "heads", "mlp_hidden")
 
 
 def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> Layers:
-    """The layers to show, each once, in the order of the forward; ``spec.layers`` if None."""
+    """The layers to show, each once, in forward order; ``spec.layers`` if None."""
     return spec.layers if layers is None else tuple(sorted(set(layers), key=lambda layer: layer.place))
 
 
@@ -70,8 +70,8 @@ def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
 def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> list[tuple[int, int, int]]:
     """Rows, columns and channels that a layer may have, the likeliest first.
 
-    What enters the first block of a stage is that stage's in some networks, and in others still the last
-    one's. Channels inside attention and MLP are promised by no entry: they are what the network gives,
+    The input of the first block of a stage has the shape of that stage in some networks, and of the previous
+    one in others. No entry promises the channels inside attention and MLP: they are what the network gives,
     ``width``.
     """
     stages = [spec.stage_of(layer)]
@@ -87,7 +87,7 @@ def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> lis
 def features_of(
     spec: BackboneSpec, layer: Layer, stream: Tensor, layout: StreamLayout, batch: int, cells: Cells
 ) -> LayerFeatures:
-    """Features of a layer from what its block passes on; ``cells`` are of the coarsest grid, or of units."""
+    """Features of a layer from its activation; ``cells`` are those of the coarsest grid, or of units."""
     stream = in_rows(stream, cells) if layout == "units" else with_batch_first(stream, layout)
     are_maps, prefix = layout in ("maps", "cells"), spec.prefix_tokens
     shapes = shapes_of(spec, layer, cells, stream.shape[1 if are_maps else -1])
@@ -123,11 +123,12 @@ def grid_of(tokens: Tensor, prefix: int, cells: Cells) -> Tensor:
 
 
 def in_rows(tokens: Tensor, units: Cells) -> Tensor:
-    """Tokens of mask units, [batch tokens dim], row by row; as they are if units are of no power of two.
+    """Tokens of mask units, [batch tokens dim], row by row; unchanged if units are of no power of two.
 
-    So that pooling takes four neighbours by one maximum, Hiera keeps a cell's token where the lowest bits of
-    its row and column say first, those that the first pooling takes away, then the next ones, and at last its
-    unit's row and column. Source: ``Unroll`` in ``hiera_utils.py`` of Ryali et al., Hiera, arXiv:2306.00989.
+    So that pooling takes four neighbours by one maximum, Hiera orders the tokens of a cell by the lowest bits
+    of its row and column first, which the first pooling removes, then by the next ones, and at last by the
+    row and column of its unit. Source: ``Unroll`` in ``hiera_utils.py`` of Ryali et al., Hiera,
+    arXiv:2306.00989.
     """
     rows, columns = units
     bits = isqrt(tokens.shape[1] // (rows * columns)).bit_length() - 1
@@ -141,7 +142,7 @@ def in_rows(tokens: Tensor, units: Cells) -> Tensor:
 
 
 def first_tensor(content: object) -> Tensor | None:
-    """The first tensor of what a module is given or gives: itself, or of a sequence or mapping."""
+    """The first tensor of a module's input or output: itself, or the first of a sequence or mapping."""
     if isinstance(content, Tensor):
         return content
     if isinstance(content, Mapping):

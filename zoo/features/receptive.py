@@ -1,4 +1,4 @@
-"""Effective receptive fields of a network: which pixels move the centre cell of a layer, by gradients.
+"""Effective receptive fields of a network: which pixels affect the centre cell of a layer, by gradients.
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 5
 and appendix C.
@@ -13,17 +13,17 @@ from torch.autograd import grad
 from layerboard.zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
 from layerboard.zoo.spec import Layer
 
-# Runs a network on its normalised input [batch 3 height width] and shows layers, their graph attached.
+# Runs a network on its normalised input [batch 3 height width] and shows layers with their graph attached.
 Forward = Callable[[Tensor, Visitor], None]
-EQUAL = 1e-4  # how far a sum may be from its parts, relative to the largest
+EQUAL = 1e-4  # tolerance of a sum against its parts, relative to the largest value
 
 
 def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tuple[ReceptiveField, ...]:
-    """Fields of the layers that a forward shows of normalised images [batch 3 height width], float32.
+    """Fields of the layers that a forward pass shows of normalised images [batch 3 height width], float32.
 
-    From one forward and a backward a layer and channel; a place in the residual stream that is seen to be the
-    sum of two others costs no backward: its gradient is the sum of theirs. Memory grows with the number of
-    layers: the graph of the forward is there until all are done.
+    They take one forward pass, and one backward pass per layer and channel. A place in the residual stream
+    that is found to be the sum of two others needs no backward pass: its gradient is the sum of theirs.
+    Memory grows with the number of layers, since the graph is kept until all are done.
     """
     images = images.detach().requires_grad_()
     centres: dict[Layer, Tensor] = {}  # [batch channels], with their graph
@@ -44,7 +44,7 @@ def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tu
 
 
 def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Tensor]:
-    """Derivatives of each centre in size, mean over channels: [height width], float32."""
+    """Absolute derivatives of each centre, mean over channels: [height width], float32."""
     parts = {layer: summands for layer in centres if (summands := _parts(layer, centres))}
     strength = {layer: torch.zeros(images.shape[2:], device=images.device) for layer in centres}
     for channel in range(max((centre.shape[1] for centre in centres.values()), default=0)):
@@ -55,7 +55,7 @@ def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Te
             if layer in parts:
                 gradients[layer] = gradients[parts[layer][0]] + gradients[parts[layer][1]]
             elif centre.requires_grad:
-                # images of a batch do not see each other: each gets the derivative of its own centre
+                # images of a batch are independent: each gets the derivative of its own centre
                 whole = centre[:, channel].sum()
                 (gradients[layer],) = grad(whole, images, retain_graph=True, materialize_grads=True)
             else:
@@ -67,7 +67,7 @@ def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Te
 
 
 def _parts(layer: Layer, centres: Mapping[Layer, Tensor]) -> tuple[Layer, Layer] | None:
-    """The two places in the stream of a transformer whose sum this one is; None where that is not seen."""
+    """The two places in the stream of a transformer whose sum this one is; None if that is not found."""
     parts = {
         "mid": (Layer(layer.index - 1), Layer(layer.index, "attention")),
         "block": (Layer(layer.index, "mid"), Layer(layer.index, "mlp")),

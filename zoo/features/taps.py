@@ -1,8 +1,8 @@
-"""Hooks that show the inside of a block while a forward runs: nothing is computed for them alone.
+"""Hooks that show the inside of a block during a forward pass: nothing is computed just for them.
 
-Two taps are shown a little later than they are there, in the order of `zoo.spec.Layer`: the outputs of heads
-once attention has given its probabilities, too, and the branch of a ResNet once its skip is there. What a
-network overwrites before its block ends is shown as a copy; all else is the live activation.
+Two taps are shown later than they are computed, to keep the order of `zoo.spec.Layer`: the outputs of heads
+after the attention probabilities, and the branch of a ResNet after its skip. Activations that a network
+overwrites before its block ends are shown as copies; all others are live.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ Rotary = tuple[Tensor, Tensor]
 
 
 def before(module: nn.Module, show: Show) -> RemovableHandle:
-    """Hook that shows what enters a module: the first tensor that it is given."""
+    """Hook that shows the input of a module: the first tensor of it."""
 
     def hook(_: nn.Module, inputs: tuple[object, ...], options: dict[str, object]) -> None:
         entering = first_tensor((inputs, options))
@@ -35,7 +35,7 @@ def before(module: nn.Module, show: Show) -> RemovableHandle:
 
 
 def after(module: nn.Module, show: Show) -> RemovableHandle:
-    """Hook that shows what leaves a module: the first tensor that it gives."""
+    """Hook that shows the output of a module: the first tensor of it."""
 
     def hook(_: nn.Module, __: tuple[object, ...], output: object) -> None:
         leaving = first_tensor(output)
@@ -46,7 +46,7 @@ def after(module: nn.Module, show: Show) -> RemovableHandle:
 
 
 def watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
-    """Hooks that show skip or branch of a block when a forward reaches it, [batch dim height width]."""
+    """Hooks that show the skip or branch of a block when a forward reaches it, [batch dim height width]."""
     skip = getattr(block, parts.skip) if parts.skip else None
     if tap == "skip":
         yield before(block, show) if skip is None else after(skip, show)
@@ -88,7 +88,7 @@ def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) 
 
 
 def _watch_rotated(attends: nn.Module, projection: nn.Module, show: Show) -> Iterator[RemovableHandle]:
-    """Hooks that show queries or keys as they attend: rotated inside ``attends``, where no module does it."""
+    """Hooks that show rotated queries or keys if ``attends`` rotates them without a module."""
     rotary: list[Rotary] = []
 
     def see(_: nn.Module, __: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ def rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 @contextmanager
 def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
-    """Inside, attributes of some objects, by their names, have other values."""
+    """Context in which attributes of some objects, given by name, have other values."""
     usual = [(holder, name, getattr(holder, name)) for holder, name, _ in attributes]
     for attribute in attributes:
         setattr(*attribute)
@@ -129,9 +129,10 @@ def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
 
 
 def eager(body: nn.Module) -> AbstractContextManager[None]:
-    """Inside, a network computes attention probabilities as tensors; afterwards its usual attention is back.
+    """Context in which a network computes attention probabilities as tensors.
 
-    Attentions of transformers read the word in their configuration in every forward, timm's their own switch.
+    Attention in transformers reads this setting from its configuration in every forward pass, timm's has its
+    own switch.
     """
     word = (getattr(body, "config", None), "_attn_implementation", "eager")
     switches = ((module, "fused_attn", False) for module in body.modules())
@@ -139,7 +140,7 @@ def eager(body: nn.Module) -> AbstractContextManager[None]:
 
 
 def shows_probabilities(module: nn.Module) -> bool:
-    """Whether it is torch's attention, or one such as timm's, whose probabilities can be had."""
+    """Whether it is torch's attention, or one such as timm's, that can return its probabilities."""
     return isinstance(module, nn.MultiheadAttention) or (
         hasattr(module, "fused_attn") and isinstance(getattr(module, "attn_drop", None), nn.Module)
     )
@@ -150,8 +151,8 @@ def watch_attention(
 ) -> Iterator[RemovableHandle]:
     """Hooks that show the probabilities of a block when the forward reaches it, and drop them afterwards.
 
-    They must be there before any that reads what the attention adds to the stream, and shown is None where
-    the network computed none.
+    Register them before hooks that read what attention adds to the stream. They show None if the network
+    computed no probabilities.
     """
     assert isinstance(parts, Sublayers)
     attends = block.get_submodule(parts.attends)

@@ -1,4 +1,4 @@
-"""Weights of a network that say something by themselves: first filters, position embeddings and biases."""
+"""Weights of a network that can be analysed by themselves: first filters, position embeddings and biases."""
 
 from math import isqrt
 
@@ -9,7 +9,7 @@ from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import BackboneSpec
 
 CHANNELS = 3  # of an image
-# Last rows of BEiT's tables of relative positions: class token to patch, patch to it, and to itself.
+# Last rows of BEiT's tables of relative positions: class token to patch, patch to class token, and to itself.
 OUTSIDE_GRID = 3
 
 
@@ -31,7 +31,7 @@ def without_weights(reason: str) -> Weights:
 
 
 def position_table(embeddings: object) -> nn.Parameter | None:
-    """Position embeddings of the training, [1 tokens dim] or [tokens dim]; None where there are none."""
+    """Trained position embeddings, [1 tokens dim] or [tokens dim]; None if there are none."""
     table = getattr(embeddings, "position_embeddings", None)
     holder = getattr(embeddings, "position_embedding", None)
     if isinstance(holder, nn.Embedding):
@@ -63,7 +63,7 @@ def _filters(body: nn.Module) -> Tensor | None:
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
     embeddings = getattr(body, "embeddings", None)
     table = position_table(embeddings)
-    if table is None:  # RADIO's is of the patches of the largest image and of no other token
+    if table is None:  # RADIO's covers the patches of the largest image and no other token
         free = getattr(embeddings, "position_embedding", None)
         if not isinstance(free, nn.Parameter):
             return None

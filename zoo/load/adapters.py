@@ -1,13 +1,13 @@
-"""Changes to networks of transformers: images of every size, rules of position embeddings, missing skips.
+"""Changes to networks of transformers: images of any size, rules of position embeddings, missing skips.
 
 Rules for absolute position embeddings resize the training grid bicubically, and leave a grid of the
-training's size alone. ``huggingface`` is what the network's class in transformers does: it tells the resizing
-the size of the new grid, so that the edges of both grids line up (for DINOv2 with registers, antialiased as
-well). ``dino`` tells it a scale, (cells + 0.1) / training cells, as the authors of DINO do so that rounding
-never loses a cell; the source points shift a little. ``timm`` tells it the size and has it antialiased, as
-timm does: where the new grid is coarser, the kernel widens with it, and everywhere it is the kernel of image
-libraries (a = -0.5 instead of -0.75). Relative and rotary positions have rules of their own, which none of
-these changes.
+training's size unchanged. ``huggingface`` is the behaviour of the network's class in transformers: it passes
+the size of the new grid to the resizing, so that the edges of both grids are aligned (for DINOv2 with
+registers, antialiased as well). ``dino`` passes a scale, (cells + 0.1) / training cells, as the authors of
+DINO do so that rounding never loses a cell; the source points shift a little. ``timm`` passes the size and
+antialiases, as timm does: if the new grid is coarser, the kernel widens with it, and it is always the kernel
+of image libraries (a = -0.5 instead of -0.75). Relative and rotary positions have rules of their own, which
+none of these changes.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,15 @@ from transformers import PreTrainedModel
 from layerboard.zoo.features.weights import position_table
 from layerboard.zoo.spec import Interpolation
 
-# What DINO adds to the number of cells before it divides: ``vision_transformer.py`` of its repository.
+# The offset that DINO adds to the number of cells before it divides: ``vision_transformer.py`` of its
+# repository.
 OFFSET = 0.1
 # Entry of a ``config.json`` that lists blocks that were trained without skip connections, from 1.
 WITHOUT_SKIP = "blocks_without_skip"
 
 
 def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
-    """Change what a network needs to take images of any size, in any order; drop skips that it lacked."""
+    """Make a network take images of any size, in any order; remove skips that its training lacked."""
     config = model.config
     for number in getattr(config, WITHOUT_SKIP, ()):
         remove_skips(blocks[number - 1])
@@ -45,7 +46,7 @@ def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
 
 
 def remove_skips(block: Any) -> None:  # noqa: ANN401  # gets another method
-    """Make a ``ViTLayer`` hand on what its attention and then its MLP give, adding nothing to them.
+    """Make a ``ViTLayer`` output its attention and then its MLP alone, without adding anything to them.
 
     For studies such as Raghu et al., arXiv:2108.08810.
     """
@@ -59,12 +60,12 @@ def remove_skips(block: Any) -> None:  # noqa: ANN401  # gets another method
 
 
 def _fix_windows(block: nn.Module, window: int, shift: int) -> None:
-    """Make a block of Swin with windows of so many cells treat every image alike, whatever it saw before.
+    """Make a Swin block with windows of that many cells treat every image alike, whatever it saw before.
 
-    The block of transformers remembers the smallest grid that it was ever given: it shrinks its window to
-    that grid, for good, and then fails, since its table of relative positions has one size. Here a smaller
-    grid is padded to one window, as grids that are no multiple of the window are anyway. As in Swin, windows
-    are shifted only where the grid is larger than one of them.
+    The block in transformers remembers the smallest grid that it was ever given: it shrinks its window to
+    that grid permanently, and then fails, since its table of relative positions has a fixed size. Here a
+    smaller grid is padded to one window, as grids that are no multiple of the window are anyway. As in Swin,
+    windows are shifted only if the grid is larger than one of them.
     """
 
     def before(
@@ -78,9 +79,9 @@ def _fix_windows(block: nn.Module, window: int, shift: int) -> None:
 
 
 def _fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a method
-    """Make embeddings whose ``position_embedding`` is always asked for its whole table take every size.
+    """Make embeddings that always use their whole ``position_embedding`` table take images of any size.
 
-    The method has the name that it has in other networks, so that `use_rule` can put another in its place.
+    The method has the name that it has in other networks, so that `use_rule` can replace it.
     """
     sides = [0, 0]
 
@@ -97,10 +98,10 @@ def _fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a m
 
 
 def _fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and loses attributes
-    """Make a ``SamVisionEncoder`` take images of every size, its table of positions where others have it.
+    """Make a ``SamVisionEncoder`` take images of any size, with its table of positions in the usual place.
 
-    Its class refuses images of another size and adds the table as it is. Here the patch embedding adds it,
-    resized where need be, with the names that `_fit_table` gives.
+    Its class refuses images of another size and adds the table unchanged. Here the patch embedding adds it,
+    resized if needed, with the names that `_fit_table` gives.
     """
     patches, table = encoder.patch_embed, encoder.pos_embed
     encoder.pos_embed = None
@@ -120,9 +121,9 @@ def _fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and lo
 
 
 def _fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks get a method
-    """Make a ``VJEPA2Encoder`` take images of every size, each as a clip of one frame, which it doubles.
+    """Make a ``VJEPA2Encoder`` take images of any size, each as a clip of one frame, which it doubles.
 
-    Its attentions take the grid for that of the training. Here they are given the image's.
+    Its attention layers assume the training grid. Here they are given the grid of the image.
     """
     columns = [0]
 
@@ -154,10 +155,10 @@ class MapNorm(nn.Module):
 def fitted_positions(
     table: Tensor, cells: tuple[int, int], rule: Interpolation | Literal["bilinear"]
 ) -> Tensor:
-    """Position embeddings of a grid of so many rows and columns by a rule, resized in float32.
+    """Position embeddings for a grid of ``cells`` (rows, columns), resized in float32 by a rule.
 
     The table, whose dtype they have, is that of the training, [1 tokens dim]: prefix tokens, then a square
-    grid in row-major order. The rule ``huggingface`` is here what most classes of transformers do.
+    grid in row-major order. The rule ``huggingface`` is here that of most classes of transformers.
     """
     side = isqrt(table.shape[1])
     if cells == (side, side):
@@ -174,14 +175,14 @@ def fitted_positions(
 
 
 def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
-    """Make a network fit any absolute position embeddings by a rule; ``stride`` is the side of its cells."""
+    """Make a network resize absolute position embeddings by a rule; ``stride`` is the side of its cells."""
     embeddings: Any = getattr(body, "embeddings", None)
     if rule != "huggingface" and position_table(embeddings) is not None:
         embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, stride, rule)
 
 
 def _fitted(embeddings: nn.Module, stride: int, rule: Interpolation, *given: Any) -> Tensor:  # noqa: ANN401
-    """Stands in for the method of transformers: what it is given ends with the image's sides in pixels."""
+    """Replaces a method of transformers whose last arguments are the sides of the image in pixels."""
     height, width = given[-2:]
     table = position_table(embeddings)
     assert table is not None

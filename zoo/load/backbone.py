@@ -1,4 +1,4 @@
-"""Loads a backbone: an entry of the registry, a checkpoint, or somebody's own object."""
+"""Loading a backbone: an entry of the registry, a checkpoint, or a user's own object."""
 
 import hashlib
 from pathlib import Path
@@ -19,8 +19,8 @@ from layerboard.zoo.load.timm_models import build_timm, timm_network
 from layerboard.zoo.references import find_object
 from layerboard.zoo.spec import BackboneSpec, Layer
 
-FORMAT = 1  # version of what features mean: raise it when a change of the code changes them
-# what shows the features of a family of `zoo.spec.FLOORS`, and its revision
+FORMAT = 1  # version of the meaning of features: raise it when a code change alters them
+# class and revision of each family of `zoo.spec.FLOORS`
 FLOORS: dict[str, tuple[type[Backbone], str]] = {
     "random": (RandomFloor, f"seed-{SEED}"),
     "pixels": (RawPixels, "pixels"),
@@ -28,10 +28,10 @@ FLOORS: dict[str, tuple[type[Backbone], str]] = {
 
 
 def load(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
-    """A backbone of an entry of `zoo.registry.find`, ready to be visited.
+    """The backbone of an entry of `zoo.registry.find`, ready to be visited.
 
-    Downloads and generated weights are kept in ``cache_dir``. Raises InputError where the files cannot be
-    had, are damaged, or are not what the entry says, or there is no such device.
+    Downloads and generated weights are kept in ``cache_dir``. Raises InputError if the files are unavailable,
+    damaged, or do not match the entry, or if there is no such device.
     """
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device; use --device cpu.")
@@ -53,7 +53,7 @@ def load(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbo
 
 
 def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
-    """BackboneIdentity of a backbone, from its files alone; InputError where they cannot be had."""
+    """The identity of a backbone, from its files alone; raises InputError if they are unavailable."""
     if spec.is_floor:
         return identity_of(spec, FLOORS[spec.family][1])
     if spec.checkpoint == "object":
@@ -65,7 +65,7 @@ def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
 
 
 def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
-    """BackboneIdentity of a backbone whose revision is known."""
+    """The identity of a backbone whose revision is known."""
     is_hub = not revision.startswith(("sha256:", "seed-", "pixels"))
     facts: tuple[object, ...] = (
         *(FORMAT, spec.repository if is_hub else spec.family, revision, f"torch.{spec.dtype}"),
@@ -77,7 +77,7 @@ def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
 
 
 def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
-    """Files of a backbone, fetched or generated if need be; InputError where they cannot be had."""
+    """Files of a backbone, fetched or generated if needed; raises InputError if they are unavailable."""
     if spec.checkpoint in ("packaged", "generated"):
         directory_of = find_object(spec.repository)
         assert callable(directory_of)

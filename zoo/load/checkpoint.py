@@ -1,4 +1,4 @@
-"""Files of a backbone: where they are, which version they are, and the tensors in them."""
+"""Files of a backbone: their locations, their version, and the tensors in them."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ from torch import Tensor
 
 from layerboard.zoo.errors import InputError, first_line
 
-# Names that weights may have, the preferred first; an index lists the parts of a split file.
+# Names of weight files, the preferred first; an index lists the parts of a split file.
 WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
-LONGEST_LIST = 2**22  # bytes in which a file says what its tensors are: some 40,000 of them
-SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, where they are there
+LONGEST_LIST = 2**22  # maximum bytes of the header that describes the tensors: some 40,000 of them
+SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, if present
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Checkpoint:
     """Files of one version of a backbone."""
 
     weights: tuple[Path, ...]
-    config: Path | None  # these two where they are there
+    config: Path | None  # these two are optional
     preprocessor: Path | None
     revision: str  # commit of its repository, or digest of the files
 
@@ -49,7 +49,7 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
 
 
 def shards(index: Path) -> tuple[Path, ...]:
-    """Files that an index lists, beside it; InputError where it is damaged or names others."""
+    """Files that an index lists, beside it; raises InputError if it is damaged or names others."""
     files = read_json(index).get("weight_map")
     names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
     if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
@@ -58,7 +58,7 @@ def shards(index: Path) -> tuple[Path, ...]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Content of a JSON file; InputError where it cannot be read, or is not a JSON object."""
+    """Content of a JSON file; raises InputError if it cannot be read, or is not a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -96,8 +96,8 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
         with zipfile.ZipFile(path) as archive:
             sizes = {info.filename.rpartition("/")[2]: info.file_size for info in archive.infolist()}
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        sizes = {}  # no zip that can be read: loading says so
-    if "constants.pkl" in sizes:  # as OpenAI publishes CLIP: loading it would run it
+        sizes = {}  # not a readable zip: loading reports it
+    if "constants.pkl" in sizes:  # as OpenAI publishes CLIP: loading it would execute it
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
             f"torch.save(torch.jit.load('{path.name}', map_location='cpu').state_dict(), 'weights.pth') and "
@@ -109,13 +109,13 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             warnings.catch_warnings(action="ignore", category=UserWarning),
             torch.serialization.safe_globals([Namespace]),  # Options of a training: plain data.
         ):
-            # Mapped, so that the weights are in memory once; what torch 1.5 and older wrote is no zip.
+            # Memory-mapped, so that the weights are in memory once; files of torch 1.5 and older are no zips.
             content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
         raise InputError(
             f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
         ) from error
-    except Exception as error:  # Of any kind: what a damaged pickle runs into is up to its bytes.
+    except Exception as error:  # Any error: a damaged pickle can fail in many ways.
         reason = f"is not a readable file of weights ({first_line(error)})"
         raise InputError(f"{path} {reason}; fetch it again.") from error
     if not isinstance(content, dict):
@@ -124,7 +124,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Digest of the content of files, in that order; InputError where one cannot be read."""
+    """Digest of the content of files, in that order; raises InputError if one cannot be read."""
     combined = hashlib.sha256()
     for path in paths:
         try:
@@ -137,6 +137,6 @@ def digest(paths: Iterable[Path]) -> str:
 
 @lru_cache(maxsize=256)
 def _digest(path: Path, size: int, modified: int) -> bytes:
-    # Size and time of modification are only the cache's key.
+    # Size and modification time are only the key of the cache.
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()

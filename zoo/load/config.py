@@ -1,4 +1,4 @@
-"""What a ``config.json`` says: an architecture, its configuration in transformers, the facts of an entry."""
+"""Interpretation of a ``config.json``: architecture, configuration in transformers, and facts of an entry."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.adapters import WITHOUT_SKIP
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
 
-# Types of image-text models, and the type of their vision towers.
+# Types of image-text models, and the types of their vision towers.
 _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.tower_of}
-# Keys that are no fields of a configuration's class, and say something of its network.
+# Keys that are no fields of a configuration class, but describe its network.
 _FREE_KEYS = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
 
-# What a configuration that makes no sense may run into.
+# Errors that an inconsistent configuration may cause.
 _MALFORMED = (StrictDataclassError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-_RADIO_CLASS = "RADIOModel"  # what ``architectures`` names in the repositories of RADIO's authors
+_RADIO_CLASS = "RADIOModel"  # the value of ``architectures`` in the repositories of RADIO's authors
 
 # Of the networks that RADIO's authors name.
 RADIO_SIZES = {
@@ -56,7 +56,7 @@ def model_class(architecture: Architecture) -> type[PreTrainedModel]:
 
 
 def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
-    """Architecture and configuration of the vision backbone that a ``config.json``, read at ``path``, has."""
+    """Architecture and configuration of the vision backbone in a ``config.json``, read from ``path``."""
     classes = values.get("architectures") or ()
     if _RADIO_CLASS in classes and isinstance(values.get("args"), Mapping):
         values = _radio_of_authors(values, path)
@@ -78,10 +78,10 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
 
 
 def _known(config_class: type[PreTrainedConfig], values: dict[str, Any]) -> dict[str, Any]:
-    """What a configuration says of its own class's network.
+    """The entries of a configuration that its own class knows.
 
-    All else is dropped: transformers keeps any key as an attribute, and some of those choose what code runs
-    (an implementation of attention on the Hub, say), which is not for a file to choose.
+    All others are dropped: transformers keeps any key as an attribute, and some of those choose the code to
+    run (such as an implementation of attention on the Hub), which a file must not decide.
     """
     fields = config_class.__dataclass_fields__.keys() - PreTrainedConfig.__dataclass_fields__.keys()
     names = {name for name in fields if not name.startswith("_")} | {*config_class.attribute_map, *_FREE_KEYS}
@@ -89,10 +89,10 @@ def _known(config_class: type[PreTrainedConfig], values: dict[str, Any]) -> dict
 
 
 def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """A ``config.json`` of RADIO's authors as ``RadioConfig`` of transformers describes the same network.
+    """A ``config.json`` of RADIO's authors, translated to ``RadioConfig`` of transformers.
 
-    Each teacher has its own class token, where the authors' options say so. Registers fill class tokens up to
-    a multiple, or are counted by an option of their own: ``cls_token.py`` of the authors.
+    Each teacher has its own class token if the authors' options say so. Registers pad class tokens to a
+    multiple, or have their own option: ``cls_token.py`` of the authors.
     """
     options: Mapping[str, Any] = values["args"]
     named = _RADIO_NAME.fullmatch(str(options.get("model")))
@@ -125,7 +125,7 @@ def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, BackboneSpec]:
-    """Architecture, configuration and facts of a ``config.json``, read at ``path``, that makes sense."""
+    """Architecture, configuration and facts of a consistent ``config.json``, read from ``path``."""
     try:
         architecture, config = read_config(values, path)
         facts = read_facts(architecture, config)
@@ -144,7 +144,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
 
 
 def read_facts(architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
-    """What the configuration says about the backbone, as a spec without a name and a repository."""
+    """The facts about a backbone in its configuration, as a spec without a name and a repository."""
     facts = BackboneSpec(
         name="",
         family=architecture.family,
@@ -158,7 +158,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
     )
     if architecture.layout == "maps":
         return _convolutional_facts(facts, config)
-    if "*" in architecture.blocks:  # in stages, between which tokens become fewer and wider
+    if "*" in architecture.blocks:  # stages, between which tokens become fewer and wider
         heads = getattr(config, "num_heads", None)
         if isinstance(config, HieraConfig):
             stages = _hiera_stages(config)
@@ -167,7 +167,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
             stages = _stages(config.depths, widths, _side(config.patch_size))
         heads = int(heads[-1]) if heads else None
         return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
-    # BEiT averages tokens before its norm where it says so, but for the network of its pre-training
+    # BEiT averages tokens before its norm if the configuration says so, except the pre-trained network
     lacks_norm = not architecture.is_named and bool(getattr(config, "use_mean_pooling", False))
     first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
     has_cls, registers = architecture.prefix_tokens > 0, getattr(config, "num_register_tokens", 0)
@@ -179,7 +179,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Backbone
     inner = int(config.hidden_size * config.mlp_ratio if inner is None else inner)
     is_swiglu = getattr(config, "use_swiglu_ffn", False)
     is_gated = is_swiglu or getattr(config, "use_gated_mlp", isinstance(config, Aimv2VisionConfig))
-    is_any_size = getattr(config, "is_native", False)  # of AIMv2: its positions are computed
+    is_any_size = getattr(config, "is_native", False)  # AIMv2's: its positions are computed
     return replace(
         facts,
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
@@ -207,10 +207,10 @@ def _convolutional_facts(facts: BackboneSpec, config: PreTrainedConfig) -> Backb
 
 
 def _hiera_stages(config: HieraConfig) -> tuple[Stage, ...]:
-    """Stages of a Hiera that pools before each of them but the first, down to one cell a mask unit.
+    """Stages of a Hiera that pools before each of them but the first, down to one cell per mask unit.
 
     The repositories of the pre-training (``-mae-hf``) say that the last stage is not pooled, since their
-    decoder wants it finer; the others hold the same weights and pool it.
+    decoder needs it finer; the others contain the same weights and pool it.
     """
     pools = len(config.depths) - 1
     first = int(config.patch_stride[0])
@@ -238,7 +238,7 @@ def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[S
 
 
 def _side(size: int | Sequence[int]) -> int:
-    """One side of a square given as a number or as a pair; InputError where the sides differ."""
+    """The side of a square given as a number or as a pair; raises InputError if the sides differ."""
     first, second = (size, size) if isinstance(size, int) else size
     if first != second:
         sides = f"the configuration says {first} x {second}"
@@ -247,7 +247,7 @@ def _side(size: int | Sequence[int]) -> int:
 
 
 def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
-    """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
+    """Raise InputError if an entry and its checkpoint differ, with all differences."""
     pairs: dict[str, tuple[object, object]] = {}
     if len(spec.stages) == len(facts.stages) == 1:
         numbers = zip(astuple(spec.stages[0]), astuple(facts.stages[0]), strict=True)

@@ -1,8 +1,8 @@
-"""State dicts under the names of the original code, as networks of transformers.
+"""Conversion of state dicts with the names of the original code to networks of transformers.
 
 The layout is recognised from the names. It may be timm's Vision Transformer (FS, DINO, MoCo-v3, MAE, iBOT,
 DeiT), DINOv2 and Franca, CAPI, BEiT, OpenAI's CLIP, the Perception Encoder or torchvision's ResNet, on its
-own or inside a training checkpoint. The names themselves stand in `zoo.entries`, beside the backbones.
+own or inside a training checkpoint. The names are defined in `zoo.entries`, beside the backbones.
 """
 
 import re
@@ -36,33 +36,33 @@ from layerboard.zoo.load.renaming import (
 from layerboard.zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from layerboard.zoo.spec import BackboneSpec
 
-_VIT_EPSILON = 1e-6  # of every layer norm in the original code of timm's networks, BEiT and DINOv2
+_VIT_EPSILON = 1e-6  # epsilon of every layer norm in the original code of timm's networks, BEiT and DINOv2
 _EPSILON = 1e-5  # of every norm of OpenAI's CLIP, in the Perception Encoder's pe.py and in CAPI's model.py
 _THETA = 10_000.0  # base of the rotary frequencies in the Perception Encoder's ``rope.py``
 _CAPI_SIDE = 224  # side in pixels of CAPI's training images; positions are rotary and the same at every size
-_GATED_RATIO = 4  # of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it
+_GATED_RATIO = 4  # ratio of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it
 _RESNET_STAGES = 4
 _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
 _OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|dino_head|ibot_head)\.")
 _TIMM_HEADS = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
 
-# Types of networks that `convert` makes; a file of any other needs the directory that transformers saved.
+# Types of networks that `convert` makes; a file of any other type needs the directory saved by transformers.
 CONVERTED = {"beit", "capi", "clip_vision_model", "deit", "dinov2", "dinov2_with_registers"} | {
     *("perception_encoder", "resnet", "vit", "vit_mae")
 }
 
-# A configuration that was read from shapes, and a state dict under the names of transformers.
+# A configuration inferred from shapes, and a state dict with the names of transformers.
 Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
 
 
 def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
-    """Configuration and tensors of a network of transformers, from a state dict that was unwrapped.
+    """Configuration and tensors of a network of transformers, from an unwrapped state dict.
 
-    The number of heads cannot be read from most layouts: it is the entry's.
+    The number of heads cannot be inferred from most layouts: it is that of the entry.
     """
     if {"conv1.weight", "transformer.resblocks.0.ln_1.weight"} <= tensors.keys() and (
         "attn_pool.probe" in tensors or not {"ln_post.weight", "ln_post.bias", "proj"} & tensors.keys()
-    ):  # with OpenAI's names, but pooled by attention, or not at all
+    ):  # with OpenAI's names, but with attention pooling, or without pooling
         return _convert_perception(tensors, spec)
     for mark, converter in _CONVERTERS:
         if mark in tensors:
@@ -84,7 +84,7 @@ def has_names_of_transformers(tensors: Tensors) -> bool:
 
 
 def stated_heads(values: Mapping[str, object]) -> int | None:
-    """Heads that timm's ``config.json`` implies, by its arguments or else its architecture; None for none."""
+    """Number of heads in timm's ``config.json``, by its arguments or its architecture; None if unknown."""
     for holder in (values, values.get("model_args")):
         heads = holder.get("num_heads") if isinstance(holder, Mapping) else None
         if isinstance(heads, int):
@@ -127,7 +127,7 @@ def _convert_dinov2(tensors: Tensors, spec: BackboneSpec) -> Converted:
 
 
 def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
-    """BEiT, with relative positions shared by all blocks or each block's own.
+    """BEiT, with relative positions shared by all blocks or separate in each block.
 
     Fine-tuned files have ``fc_norm``, a norm of the pooled patches alone, in place of the final norm.
     """
@@ -156,7 +156,7 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
 
 
 def _convert_clip(tensors: Tensors, spec: BackboneSpec) -> Converted:
-    """OpenAI's vision tower, in whatever precision it is.
+    """OpenAI's vision tower, in any precision.
 
     The activation x * sigmoid(1.702 x) and the epsilon are OpenAI's: others may have the exact GELU, and a
     state dict does not tell.
@@ -189,7 +189,7 @@ def _convert_perception(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """The Perception Encoder's vision tower, without its attention pooling.
 
     The authors rotate neighbouring channels of a head as pairs, the network here its halves: rows of queries
-    and keys change their places inside each head, which changes no product of the two.
+    and keys are permuted inside each head, which does not change their products.
     """
     final, scaled, classed = (
         name in tensors for name in ("ln_post.weight", "transformer.resblocks.0.ls_1.gamma", *PE_CLASS)
@@ -218,16 +218,16 @@ def _convert_perception(tensors: Tensors, spec: BackboneSpec) -> Converted:
         for part in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias"):
             name = f"layers.{index}.attention.{part}"
             rows = renamed[name]
-            if len(rows) == width and width // heads % 4 == 0:  # if not, loading says that they do not fit
+            if len(rows) == width and width // heads % 4 == 0:  # otherwise loading reports a misfit
                 pairs = rows.reshape(heads, width // heads // 2, 2, *rows.shape[1:])
                 renamed[name] = pairs.transpose(1, 2).flatten(0, 2)
     return config, renamed
 
 
 def _frequencies(channels: int) -> Tensor:
-    """Angles a row and a column, float32 [2 channels], of heads of that many channels.
+    """Angles per row and per column, float32 [2 channels], for heads with that many channels.
 
-    Half of the pairs turn with the column, half with the row: ``Rope2D`` in the authors' ``rope.py``.
+    Half of the pairs rotate with the column, half with the row: ``Rope2D`` in the authors' ``rope.py``.
     """
     steps = _THETA ** -(torch.arange(0, channels // 2, 2) / (channels // 2))
     still = torch.zeros_like(steps)
@@ -269,7 +269,7 @@ def _convert_resnet(tensors: Tensors, spec: BackboneSpec) -> Converted:
     return config, {new: tensors[old] for old, new in table.items()}
 
 
-# A name that tells each layout from those below it, and what converts it.
+# A name that distinguishes each layout from those below it, and its conversion.
 _CONVERTERS: tuple[tuple[str, Callable[[Tensors, BackboneSpec], Converted]], ...] = (
     ("layer1.0.conv1.weight", _convert_resnet),
     ("encoder.blocks.0.residual1.norm.weight", _convert_capi),
@@ -283,7 +283,7 @@ _CONVERTERS: tuple[tuple[str, Callable[[Tensors, BackboneSpec], Converted]], ...
 def _sizes(
     tensors: Tensors, names: AuthorsNames, side: int, spec: BackboneSpec, heads: int | None = None
 ) -> dict[str, Any]:
-    """What every configuration of a ViT says, for so many patches a side; heads are the entry's if None."""
+    """Settings of every ViT configuration, for ``side`` patches per side; heads are the entry's if None."""
     width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
     if height != across:
         refuse(spec, f"square patches are expected, and {names.patches} has {height} x {across} px")
@@ -308,7 +308,7 @@ def _sizes(
 
 
 def _grid_side(tensors: Tensors, name: str, prefix: int, spec: BackboneSpec) -> int:
-    """Cells a side of the square grid that a table of positions is for, beside so many other tokens."""
+    """Cells per side of the square grid of a position table that also has ``prefix`` other tokens."""
     cells = shape_of(tensors, name, 3 if name == "pos_embed" else 2, spec)[-2] - prefix
     side = isqrt(max(cells, 0))
     if side < 1 or side * side != cells:

@@ -1,4 +1,4 @@
-"""Files of a backbone from the Hugging Face Hub, or from what an earlier run left of them."""
+"""Files of a backbone from the Hugging Face Hub, or from what an earlier run has left of them."""
 
 import logging
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from layerboard.zoo.online import hub_answers
 
 
 def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:
-    """Files of a repository of the Hub: of a commit, branch or tag, or of its main branch if that is None.
+    """Files of a repository of the Hub: of a commit, branch or tag, or of its main branch for None.
 
-    The user's own cache of the Hub is read and never written; what is not complete there is downloaded below
-    ``cache_dir``, nothing if that is None. Raises InputError where the repository, the revision or its
-    weights cannot be had.
+    The user's own cache of the Hub is read and never written; what is incomplete there is downloaded below
+    ``cache_dir``, or not at all for None. Raises InputError if the repository, the revision or its weights
+    are unavailable.
     """
     folder = _folder(repository, revision, None, offline=True)
     if folder is None and cache_dir is not None:
@@ -61,7 +61,7 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
 
 
 def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:
-    """Directory of a snapshot with weights in the first form that exists; None if the network lacks."""
+    """Directory of a snapshot with weights in the first available form; None if the network fails."""
 
     def get(name: str, commit: str | None) -> Path:
         return Path(
@@ -95,7 +95,7 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars, reports and advice of both libraries inside; exceptions still come out."""
+    """Context without progress bars, reports and advice of both libraries; exceptions pass through."""
     usual = [(log, log.get_verbosity()) for log in (hub_log, transformers_log)]
     shows_bars = transformers_log.is_progress_bar_enabled() and not are_progress_bars_disabled()
     for log, _ in usual:

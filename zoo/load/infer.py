@@ -1,4 +1,4 @@
-"""The spec of a backbone that is not in the registry, read from its files in Hugging Face format."""
+"""The spec of a backbone outside the registry, inferred from its files in Hugging Face format."""
 
 import logging
 from dataclasses import replace
@@ -22,9 +22,9 @@ _LOG = logging.getLogger(__name__)
 def infer(repository: str, revision: str | None, cache_dir: Path | None) -> BackboneSpec:
     """Spec of a Hub repository, of that commit, branch or tag, or of a local directory.
 
-    Its name is the Hub id or the path as given, with ``@revision`` where one is asked for. Nothing is
-    downloaded if ``cache_dir`` is None. Raises InputError where its files cannot be had, or its model type is
-    not supported.
+    Its name is the Hub id or the path as given, with ``@revision`` if one is requested. Nothing is downloaded
+    if ``cache_dir`` is None. Raises InputError if its files are unavailable, or its model type is not
+    supported.
     """
     directory = Path(repository)
     checkpoint = in_directory(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
@@ -34,7 +34,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)
     patch = max(stage.stride for stage in facts.stages)
-    # backbones of larger training images, too, are evaluated at that of the protocols
+    # backbones trained on larger images are also evaluated at the size of the protocols
     evaluated = min(facts.trained_size or side or REFERENCE_SIZE, REFERENCE_SIZE)
     return replace(
         facts,
@@ -53,7 +53,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
 def _preprocessing(
     repository: str, checkpoint: Checkpoint, architecture: Architecture
 ) -> tuple[Normalisation, int | None]:
-    """Normalisation, and the side of the training images in pixels where the file says it."""
+    """Normalisation, and the side of the training images in pixels if the file gives it."""
     usual = architecture.normalisation
     if checkpoint.preprocessor is None:
         assumed = f"mean {usual.mean} and std {usual.std} are assumed, as usual for its model type"
@@ -73,7 +73,7 @@ def _preprocessing(
         std = _three(values.get("image_std", usual.std), "image_std", path)
         if min(std) <= 0:
             raise InputError(f"{path} should give an 'image_std' above 0, not {std}.")
-    # what a white pixel, 255, is before it is normalised; the spec's are of pixels in [0, 1]
+    # value of a white pixel, 255, before normalisation; the spec's numbers are for pixels in [0, 1]
     white = 1.0 if isclose(255 * factor, 1) else 255.0 * factor
     red, green, blue = (value / white for value in mean)
     of_red, of_green, of_blue = (value / white for value in std)
@@ -89,7 +89,7 @@ def _three(values: object, key: str, path: Path) -> tuple[float, float, float]:
 
 
 def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
-    """One line about a spec that `zoo.load` inferred: its facts, and where each came from."""
+    """One line about a spec that `zoo.load` inferred: its facts, and the source of each."""
     if spec.repository.startswith(MARK):
         network = onnx_network(spec.repository)
         said = "as its metadata says" if "mean" in network.session.facts else "assumed, as for ImageNet"

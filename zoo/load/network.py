@@ -52,7 +52,7 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
 def _read(
     spec: BackboneSpec, checkpoint: Checkpoint
 ) -> tuple[Architecture, PreTrainedConfig, dict[str, Tensor]]:
-    """What a checkpoint holds by its ``config.json`` or, where that is not transformers', by its names."""
+    """The contents of a checkpoint by its ``config.json`` or, if that is not transformers', by its names."""
     values = {} if checkpoint.config is None else read_json(checkpoint.config)
     tensors: dict[str, Tensor] = {}
     is_described = "model_type" in values or "architectures" in values  # RADIO's authors have the latter
@@ -80,14 +80,14 @@ def _read(
     kind = config.model_type
     architecture = next(entry for entry in ARCHITECTURES if entry.model_type == kind and not entry.is_named)
     facts = read_facts(architecture, config)
-    # an MAE is told by its decoder, which conversion leaves out
+    # an MAE is recognised by its decoder, which conversion drops
     _check_kind(spec, "vit_mae" if any(name.startswith("decoder_") for name in tensors) else kind)
     check_facts(spec, replace(facts, heads=stated_heads(values) or facts.heads))
     return architecture, config, converted
 
 
 def _check_kind(spec: BackboneSpec, kind: str) -> None:
-    # networks of two types may agree in every shape, and then nothing but the type tells them apart
+    # networks of two types may agree in every shape; then only the type distinguishes them
     if spec.model_types and kind not in spec.model_types:
         raise InputError(
             f"{spec.name}: the checkpoint {spec.repository} is of another architecture than the entry: its "
@@ -96,10 +96,10 @@ def _check_kind(spec: BackboneSpec, kind: str) -> None:
 
 
 def check_count(spec: BackboneSpec, count: int) -> None:
-    """Raise InputError where the number of weights differs from that of the entry by more than a tenth.
+    """Raise InputError if the number of weights differs from that of the entry by more than a tenth.
 
-    Sizes of one family may agree in all else: a gated MLP has half as many weights again as a plain one. A
-    table of positions of another size, or a bias more or less, is less than a tenth of a network.
+    Sizes of one family may agree in everything else: a gated MLP has half as many weights again as a plain
+    one. A position table of another size, or an additional bias, is less than a tenth of a network.
     """
     if spec.parameters and abs(count - spec.parameters) > _COUNT_TOLERANCE * spec.parameters:
         raise InputError(

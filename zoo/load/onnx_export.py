@@ -1,4 +1,4 @@
-"""A backbone that ends after some layers as an ONNX file, compared with torch before it is kept."""
+"""Export of a backbone up to some layers as an ONNX file, which is kept only after comparison with torch."""
 
 import json
 import logging
@@ -22,15 +22,15 @@ from layerboard.zoo.load.onnx_file import CPU, OnnxSession, library
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
-TOLERANCE = 1e-4  # how far from torch a file that is kept may be, as a share of an output's largest number
+TOLERANCE = 1e-4  # maximum deviation from torch, as a share of an output's largest number
 
-Outputs = Sequence[tuple[Layer, Pooled]]  # in the order of a forward
-# of an output how far the file is from torch at most, and that as a share of the output's largest number
+Outputs = Sequence[tuple[Layer, Pooled]]  # in forward order
+# an output, the maximum deviation of the file from torch, and its share of the output's largest number
 Misfit = tuple[str, float, float]
 
 
 class _Reader(nn.Module):
-    """A backbone as a function from uint8 pixels [batch 3 height width] to what is read of some layers."""
+    """A backbone as a function from uint8 pixels [batch 3 height width] to outputs of some layers."""
 
     def __init__(self, backbone: HookedBackbone, outputs: Outputs) -> None:
         super().__init__()
@@ -57,13 +57,13 @@ def write_onnx(
     batch: int | None,
     path: Path,
 ) -> list[Misfit]:
-    """Write an ONNX file with outputs such as ``8.cls`` and ``8.grid``, of layers and poolings.
+    """Write an ONNX file with outputs such as ``8.cls`` and ``8.grid``, named by layer and pooling.
 
-    It takes uint8 RGB [batch 3 height width] of the backbone's input size, ``batch`` images at once or any
-    number for None, and normalises them itself. Its metadata says what it was made of, and by which view
-    images come to that size. Outputs for the images are compared with torch's. Weights of 2 GB and more
-    stand in FILE.data beside it. Raises InputError, and leaves no file, where the backbone is no network of
-    torch in float32, an operator has no like in ONNX, or an output differs by more than `TOLERANCE`.
+    It takes uint8 RGB [batch 3 height width] at the backbone's input size, ``batch`` images at once or any
+    number for None, and normalises them itself. Its metadata say what it was made of, and by which view
+    images get that size. Its outputs for the images are compared with torch's. Weights of 2 GB and more are
+    in FILE.data beside it. Raises InputError, and leaves no file, if the backbone is no torch network in
+    float32, if an operator has no counterpart in ONNX, or if an output differs by more than `TOLERANCE`.
     """
     spec = backbone.spec
     if not isinstance(backbone, HookedBackbone):
@@ -88,7 +88,7 @@ def write_onnx(
     }
     program.model.metadata_props.update({name: str(fact) for name, fact in facts.items()})
     for node in program.model.graph.all_nodes():
-        node.metadata_props.clear()  # lines of the source that each is of
+        node.metadata_props.clear()  # the source lines that each node comes from
     with temporary_folder(path.parent) as folder:
         program.save(folder / path.name)
         differences = [*_differences(folder / path.name, reader, names, pixels)]
@@ -104,7 +104,7 @@ def write_onnx(
 
 
 def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any:  # noqa: ANN401  # torch.onnx.ONNXProgram
-    """The program of ONNX that a network is."""
+    """The ONNX program of a network."""
     for each in ("onnx", "onnxscript", "onnxruntime"):
         library(each)
     spec = reader.backbone.spec
@@ -130,7 +130,7 @@ def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any
 
 
 def _differences(path: Path, reader: _Reader, names: Sequence[str], pixels: Tensor) -> Iterator[Misfit]:
-    """How far outputs are from torch's, for all images together and for the first one alone."""
+    """Deviations of outputs from torch's, for all images together and for the first one alone."""
     session = OnnxSession(path, CPU)
     rows = zip(names, reader(pixels), session(pixels), session(pixels[:1]), strict=True)
     for name, expected, together, alone in rows:

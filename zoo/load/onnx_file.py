@@ -22,15 +22,15 @@ from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
 CPU = torch.device("cpu")
-MARK = "onnx:"  # begins the names of such backbones
+MARK = "onnx:"  # prefix of the names of such backbones
 _TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
-_OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # as an export calls its outputs
-# what a file has of the entry of the registry that its metadata names as ``backbone``
+_OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # names of outputs in an export
+# metadata of the registry entry that the file names as ``backbone``
 _OF_ENTRY = ("family", "supervision", "data", "seen", "licence", "gated", "paper", "trained")
 
 
 def library(name: str) -> Any:  # noqa: ANN401  # a module
-    """One of the libraries of the extra ``onnx``; InputError where it is not installed."""
+    """One of the libraries of the extra ``onnx``; raises InputError if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -38,12 +38,12 @@ def library(name: str) -> Any:  # noqa: ANN401  # a module
 
 
 class OnnxSession:
-    """A network in a file of ONNX that onnxruntime runs on a device, as a function of images.
+    """A network in an ONNX file that onnxruntime runs on a device, as a function of images.
 
-    ``batch`` is the number of images that it takes at once and ``side`` theirs in pixels, each None where it
+    ``batch`` is the number of images that it takes at once and ``side`` their side in pixels, each None if it
     takes any; ``takes_bytes`` says that it normalises uint8 pixels itself. ``names`` are those of its
-    floating-point outputs, ``facts`` its metadata. Raises InputError where it is no network, does not run
-    there, or takes anything but a batch of square RGB images.
+    floating-point outputs, ``facts`` its metadata. Raises InputError if it is no network, does not run there,
+    or takes anything but a batch of square RGB images.
     """
 
     def __init__(self, path: Path, device: torch.device) -> None:
@@ -68,7 +68,7 @@ class OnnxSession:
         self.names = [each.name for each in self._session.get_outputs() if "float" in each.type]
 
     def __call__(self, pixels: Tensor) -> list[Tensor]:
-        """Its outputs by `names`, float32, of images, uint8 [batch 3 height width]."""
+        """Its outputs by `names`, float32, for images, uint8 [batch 3 height width]."""
         images = pixels.cpu()
         if not self.takes_bytes:
             mean, std = (torch.tensor(each)[:, None, None] for each in (self.mean, self.std))
@@ -79,11 +79,11 @@ class OnnxSession:
         return [output.to(self.device, torch.float32) for output in outputs]
 
     def _run(self, images: "np.ndarray[Any, Any]") -> list["np.ndarray[Any, Any]"]:
-        """Outputs of images, to which others are added where the file takes more at once."""
+        """Outputs for images, which are padded if the file takes more at once."""
         short = (self.batch or len(images)) - len(images)
         filled = np.pad(images, ((0, short), (0, 0), (0, 0), (0, 0)))
         try:
-            # onnxruntime gives all outputs where none is named
+            # onnxruntime returns all outputs if none is named
             outputs = self._session.run(self.names, {self._input: filled}) if self.names else []
         except Exception as error:
             if "allocat" in str(error).lower():
@@ -92,7 +92,7 @@ class OnnxSession:
         return [output[: len(images)] if output.ndim else output[None] for output in outputs]
 
     def _three(self, name: str) -> tuple[float, float, float]:
-        """Three numbers of its metadata, a list in JSON; those of ImageNet where it has none."""
+        """Three numbers of its metadata, a list in JSON; ImageNet's if it has none."""
         usual: tuple[float, float, float] = getattr(IMAGENET, name)
         text = self.facts.get(name, json.dumps(usual))
         try:
@@ -105,7 +105,7 @@ class OnnxSession:
 
 
 def _started(path: Path, device: torch.device) -> Any:  # noqa: ANN401  # of a library without types
-    """A session of onnxruntime, with as many threads as torch."""
+    """An onnxruntime session with as many threads as torch."""
     runtime = library("onnxruntime")
     options = runtime.SessionOptions()
     providers: list[Any] = ["CPUExecutionProvider"]
@@ -113,7 +113,7 @@ def _started(path: Path, device: torch.device) -> Any:  # noqa: ANN401  # of a l
     if device.type == "cuda":
         if "CUDAExecutionProvider" not in runtime.get_available_providers():
             raise InputError("this onnxruntime knows no CUDA; install onnxruntime-gpu, or give --device cpu.")
-        settings = {"device_id": device.index or 0, "use_tf32": 0}  # products of whole float32
+        settings = {"device_id": device.index or 0, "use_tf32": 0}  # products in full float32
         providers.insert(0, ("CUDAExecutionProvider", settings))
     try:
         return runtime.InferenceSession(path, options, providers=providers)
@@ -122,17 +122,17 @@ def _started(path: Path, device: torch.device) -> Any:  # noqa: ANN401  # of a l
 
 
 def _said(error: Exception) -> str:
-    """What onnxruntime says, without its codes."""
+    """The message of onnxruntime, without its codes."""
     return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", first_line(error)).rstrip(". ")
 
 
 class OnnxNetwork:
-    """A network in an ONNX file as a backbone (`zoo.features.Visitable`) of images of one size.
+    """A network in an ONNX file as a backbone (`zoo.features.Visitable`) for images of one size.
 
-    Outputs called ``8.cls``, ``8.mean``, ``8.patchwise``, ``8.grid`` or ``final.grid``, [batch dim] or [batch
-    rows columns dim], are of that layer. Those of any other file are its one layer: a vector [batch dim], a
-    grid [batch dim rows columns], [batch rows columns dim] or [batch tokens dim], whose last tokens are a
-    square, or one of each; all else is left out. Raises InputError where there is none, or more than that.
+    Outputs named ``8.cls``, ``8.mean``, ``8.patchwise``, ``8.grid`` or ``final.grid``, [batch dim] or [batch
+    rows columns dim], belong to that layer. Those of any other file are its one layer: a vector [batch dim],
+    a grid [batch dim rows columns], [batch rows columns dim] or [batch tokens dim], whose last tokens are a
+    square, or one of each; others are ignored. Raises InputError if there is none, or more than that.
     """
 
     dtype = torch.float32
@@ -146,7 +146,7 @@ class OnnxNetwork:
         last = Layer(int(depth) if depth.isdecimal() else 1, "final")
         batch = self.session.batch or 2
         outputs = self.session(torch.zeros(batch, 3, self._side, self._side, dtype=torch.uint8))
-        self._numbers: dict[Layer, list[int]] = {}  # of the outputs of each layer
+        self._numbers: dict[Layer, list[int]] = {}  # outputs of each layer
         for number, (name, output) in enumerate(zip(names, outputs, strict=True)):
             index = name.partition(".")[0] if self._is_export else "1"
             if len(output) == batch and (output.ndim == 2 or self._cells(output)):
@@ -177,7 +177,7 @@ class OnnxNetwork:
             visitor(shown)
 
     def _shown(self, layer: Layer, outputs: Sequence[Tensor]) -> LayerFeatures | None:
-        """A layer by its outputs; None where they are not those of one."""
+        """A layer from its outputs; None if they are not those of one."""
         given = [outputs[number] for number in self._numbers[layer]]
         vectors = [output for output in given if output.ndim == 2]
         grids = [grid for output in given if (grid := self._cells(output))]
@@ -192,7 +192,7 @@ class OnnxNetwork:
         return LayerFeatures(layer, cls, cells, prefix) if are_alike else None
 
     def _cells(self, output: Tensor) -> tuple[Tensor | None, Tensor] | None:
-        """An output as tokens before a square grid, [batch tokens dim], and this; None where it is none."""
+        """An output as tokens before a square grid, [batch tokens dim], and the grid; None if it is not."""
         prefix, cells = None, output
         if output.ndim == 3:
             rows = isqrt(output.shape[1])
@@ -205,7 +205,7 @@ class OnnxNetwork:
         return (prefix, cells) if is_grid else None
 
     def _spec(self, reference: str, shown: Sequence[LayerFeatures]) -> BackboneSpec:
-        """What it is, of a forward that showed all of its layers."""
+        """The spec, from a forward pass that showed all of its layers."""
         first, stages, before = shown[0], dict[tuple[int, int], int](), 0
         for features in shown:
             rows, _, width = features.grid.shape[1:]
@@ -234,7 +234,7 @@ class OnnxNetwork:
 
 
 def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
-    """The network of ``onnx:FILE`` on a device, read again once the file has changed."""
+    """The network of ``onnx:FILE`` on a device, read again if the file has changed."""
     path = Path(reference.removeprefix(MARK))
     try:
         status = path.stat()

@@ -1,4 +1,4 @@
-"""Backbones that are Python objects of anybody's, ``module:function``, or ONNX files, checked as they run."""
+"""The user's own backbones, Python objects ``module:function`` or ONNX files, checked as they run."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ from layerboard.zoo.load.onnx_file import CPU, MARK, onnx_network
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
-# How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself.
+# Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
 
 _ATTRIBUTES: dict[str, type] = {
@@ -32,7 +32,7 @@ _ATTRIBUTES: dict[str, type] = {
 
 
 def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
-    """The backbone of an entry; InputError where it runs elsewhere or in another dtype."""
+    """The backbone of an entry; raises InputError if it runs on another device or in another dtype."""
     backbone = make_own(spec.repository, device)
     dtype = str(backbone.dtype).removeprefix("torch.")
     for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", dtype, spec.dtype)):
@@ -45,17 +45,17 @@ def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
 
 
 def make_own(reference: str, device: torch.device = CPU) -> features.Visitable:
-    """The backbone that a function ``module:function`` gives, as it is, or ``onnx:FILE`` on a device."""
+    """The backbone that a function ``module:function`` returns, unchanged, or ``onnx:FILE`` on a device."""
     return onnx_network(reference, device) if reference.startswith(MARK) else _given_by(reference)
 
 
 @lru_cache(maxsize=64)
 def _given_by(reference: str) -> features.Visitable:
-    """What the function gives.
+    """The backbone that the function returns.
 
-    The module is looked for in the current directory and among those that are installed, the function is
-    called without arguments, once in a process. Raises InputError where there is no such function, it fails,
-    or what it gives is no backbone (`zoo.features.Visitable`).
+    The module is looked for in the current directory and among those that are installed; the function is
+    called without arguments, once per process. Raises InputError if there is no such function, if it fails,
+    or if it returns no backbone (`zoo.features.Visitable`).
     """
     function = find_object(reference)
     if not callable(function):
@@ -85,7 +85,7 @@ def _given_by(reference: str) -> features.Visitable:
 
 
 def faults(spec: BackboneSpec) -> Iterator[str]:
-    """What is wrong with a spec that somebody wrote, in words."""
+    """The errors in a spec that a user wrote, in words."""
     if not re.fullmatch(r"[\w.@/+-]+", spec.name):
         yield "needs a name of letters, digits and .-_@/+"
     if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
@@ -115,10 +115,10 @@ def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
 
 
 class OwnBackbone(Backbone):
-    """A backbone of somebody else, whose features are compared with what its spec says.
+    """A user's backbone, whose features are checked against its spec.
 
-    It is asked for attention probabilities only if it has an attribute ``attention`` that is true, and for
-    what is inside blocks only if its spec names it in ``taps``.
+    It is asked for attention probabilities only if it has a true attribute ``attention``, and for the inside
+    of blocks only if its spec names it in ``taps``.
     """
 
     def __init__(self, spec: BackboneSpec, backbone: features.Visitable) -> None:
@@ -179,7 +179,7 @@ class OwnBackbone(Backbone):
         return fields
 
     def _check(self, content: features.Shown, batch: int, cells: Cells) -> None:
-        """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""
+        """Check shapes in every batch, and numbers, which make a GPU wait, in the first of each layer."""
         expected = features.AttentionMaps if content.layer.tap == "probabilities" else features.LayerFeatures
         if not isinstance(content, expected):
             raise InputError(
@@ -220,7 +220,7 @@ def _shows_attention(backbone: features.Visitable) -> bool:
 def _check_sums(spec: BackboneSpec, maps: features.AttentionMaps) -> None:
     sums = maps.probabilities.sum(-1, dtype=torch.float32)
     worst, least = float(sums.flatten()[(sums - 1).abs().argmax()]), float(maps.probabilities.min())
-    if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true of NaN, too
+    if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true for NaN, too
         raise InputError(
             f"{spec.name}: each row of the probabilities of layer {maps.layer} should be numbers from 0 on "
             f"that sum to 1; a row sums to {worst:.3g}, and the least number is {least:.3g}."

@@ -1,4 +1,4 @@
-"""State dicts of any training: the backbone's tensors in them, under the names of transformers."""
+"""The backbone's tensors in state dicts of any training, under the names of transformers."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ _WRAPPERS = ("teacher", "state_dict", "model", "weights")
 _QUERY = "module.base_encoder."
 # Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower.
 _PARTS = (_QUERY, "module.", "backbone.", "visual.")
-_DEEPEST = 8  # dictionaries inside each other that are opened: a file may nest them without end
+_DEEPEST = 8  # maximum nesting of dictionaries that are opened: a file may nest them without end
 _MOMENTUM = "module.momentum_encoder."
 # Blocks that a sharded training keeps in chunks, as DINOv2's and Franca's do; they keep their numbers.
 _CHUNKED = re.compile(r"^blocks\.\d+\.(?=\d+\.)")
@@ -24,10 +24,10 @@ _LISTED = 3  # names that an error lists
 
 
 def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tensor]:
-    """Tensors of the backbone in what a file holds, under the names of its own code.
+    """Tensors of the backbone in the content of a file, under the names of its own code.
 
     Training checkpoints keep them under ``state_dict``, ``model``, ``weights`` or ``teacher``, and beside
-    other networks: of DINO and iBOT this is the teacher, of MoCo-v3 the query encoder, of CLIP the vision
+    other networks: for DINO and iBOT the teacher is taken, for MoCo-v3 the query encoder, for CLIP the vision
     tower.
     """
     for _ in range(_DEEPEST):
@@ -60,13 +60,13 @@ def needed(names: Iterable[str], unused: Iterable[str]) -> list[str]:
 
 
 def depth_of(names: Iterable[str], prefix: str) -> int:
-    """Number of blocks: of indices in names that begin with ``prefix``, where ``{}`` stands for the index."""
+    """Number of blocks, from the indices in names that match ``prefix``, in which ``{}`` is the index."""
     pattern = re.compile(re.escape(prefix).replace(r"\{\}", r"(\d+)"))
     return len({match[1] for name in names if (match := pattern.match(name))})
 
 
 def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[str, Tensor]:
-    """State dict under new names; what is split gives views."""
+    """The state dict under new names; split tensors are views."""
     depth = depth_of(tensors, names.old_block)
     if not depth:
         refuse(spec, f"it has no blocks of {names.layout}")
@@ -108,7 +108,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def shape_of(tensors: Tensors, name: str, dims: int, spec: BackboneSpec) -> tuple[int, ...]:
-    """Shape of a tensor that must have so many dimensions; InputError where it has not."""
+    """Shape of a tensor that must have ``dims`` dimensions; raises InputError if it has not."""
     shape = tuple(tensors[name].shape)
     if len(shape) != dims:
         refuse(spec, f"{name} has the shape {list(shape)}, not one of {dims} dimensions")

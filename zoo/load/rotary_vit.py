@@ -1,7 +1,7 @@
-"""A Vision Transformer with rotary positions in two dimensions, for families that transformers has not.
+"""A Vision Transformer with 2D rotary positions, for families that transformers lacks.
 
-CAPI and the Perception Encoder are networks of this one class. It has the shape of a class of transformers,
-so that loading, checks, taps and attention are those of all others; `zoo.load.convert` fills it.
+CAPI and the Perception Encoder are networks of this one class. It has the interface of a transformers class,
+so that loading, checks, taps and attention work as for all others; `zoo.load.convert` fills it.
 """
 
 from typing import Any, Literal
@@ -20,8 +20,8 @@ from layerboard.zoo.load.adapters import fitted_positions
 class PerceptionEncoderConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Sizes of the network under the names of transformers.
 
-    The Perception Encoder has LayerNorm, also before the first block, biases, and positions both absolute and
-    rotary: rows and columns, from 1 behind a class token at (0, 0), and from 0 where there is none.
+    The Perception Encoder has LayerNorm, also before the first block, biases, and both absolute and rotary
+    positions: rows and columns, from 1 after a class token at (0, 0), and from 0 without one.
     """
 
     model_type = "perception_encoder"
@@ -32,19 +32,19 @@ class PerceptionEncoderConfig(PreTrainedConfig):  # type: ignore[no-untyped-call
     num_attention_heads: int = 16
     intermediate_size: int = 4096
     patch_size: int = 14
-    image_size: int = 224  # pixels a side of the images that the table of positions is for
+    image_size: int = 224  # side in pixels of the images that the table of positions is for
     num_channels: int = 3
     layer_norm_eps: float = 1e-5  # of every norm
     class_token: bool = False
     num_register_tokens: int = 0
     norm_after: Literal["none", "weights"] = "weights"  # whether a norm comes after the last block
-    layer_scale: bool = False  # whether what each half of a block adds is scaled channel by channel
+    layer_scale: bool = False  # whether the output of each half of a block is scaled by channel
     layerscale_value: float = 1.0  # before the weights are filled in
 
 
 @strict
 class CapiViTConfig(PerceptionEncoderConfig):  # type: ignore[no-untyped-call]
-    """CAPI has RMSNorm, the last without weights, one bias, of patches, and rotary positions in [0, 1]."""
+    """CAPI has RMSNorm, the last without weights, one bias, for patches, and rotary positions in [0, 1]."""
 
     model_type = "capi"
     is_capi = True
@@ -111,9 +111,9 @@ def coordinates_of(config: PerceptionEncoderConfig, rows: int, columns: int, dev
 
 
 def edge(count: int, device: torch.device) -> Tensor:
-    """Points at equal distances along the edge of the unit square, float32 [count 2]; ``count`` is 4 x n.
+    """Equidistant points along the edge of the unit square, float32 [count 2]; ``count`` is 4 x n.
 
-    They begin at (0, 0) and go round by (1, 0), (1, 1) and (0, 1): ``get_edge_coordinates`` in CAPI's
+    They begin at (0, 0) and go around by (1, 0), (1, 1) and (0, 1): ``get_edge_coordinates`` in CAPI's
     ``model.py``.
     """
     way = torch.arange(count // 4, device=device) / (count // 4)
@@ -123,7 +123,7 @@ def edge(count: int, device: torch.device) -> Tensor:
 
 
 class RotaryEmbedding(nn.Module):
-    """Angles of tokens from their coordinates; frequencies stay float32 in networks of any type."""
+    """Angles of tokens from their coordinates; frequencies stay float32 in networks of any dtype."""
 
     frequencies: Tensor
 
@@ -155,7 +155,7 @@ class RotaryAttention(nn.Module):
         )
 
     def forward(self, tokens: Tensor, position_embeddings: Rotary) -> tuple[Tensor, Tensor | None]:
-        """What it adds to the stream, and its probabilities where the configuration asks for eager ones."""
+        """Its contribution to the stream, and its probabilities if the configuration is eager."""
         query, key, value = (
             project(tokens).unflatten(-1, (self.config.num_attention_heads, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)

@@ -1,4 +1,4 @@
-"""Networks that timm builds, named ``timm:NAME`` or ``timm:NAME.TAG``, where timm is installed."""
+"""Networks built by timm, named ``timm:NAME`` or ``timm:NAME.TAG``, if timm is installed."""
 
 import re
 from dataclasses import replace
@@ -14,18 +14,18 @@ from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import Examined, examine
 
-MARK = "timm:"  # begins the names of timm's networks
+MARK = "timm:"  # prefix of the names of timm's networks
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
-# What torch says of a tensor of another shape.
+# Message of torch about a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
 
 
 @lru_cache(maxsize=64)
 def timm_network(text: str) -> Examined:
-    """What a network of timm is, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
+    """The findings about a network of timm, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
 
     It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
-    repository is that of the Hub with its weights, "" where there is none.
+    repository is the Hub repository of its weights, "" if there is none.
     """
     net = build_timm(text)
     settings = vars(net).get("pretrained_cfg") or {}
@@ -49,9 +49,9 @@ def timm_network(text: str) -> Examined:
 
 
 def build_timm(text: str, file: Path | None = None) -> nn.Module:
-    """The frozen network, with the weights of a file, which timm reads, or random ones if None.
+    """The frozen network, with the weights in a file, which timm reads, or random ones for None.
 
-    The state of torch's generator is kept. Raises InputError where there is no such network, or the weights
+    The state of torch's generator is kept. Raises InputError if there is no such network, or if the weights
     do not fit.
     """
     try:
@@ -72,7 +72,7 @@ def build_timm(text: str, file: Path | None = None) -> nn.Module:
         options["pretrained_cfg_overlay"] = {"file": str(file)}
     with torch.random.fork_rng(devices=[]), quiet():
         try:
-            try:  # one that takes images of any size, where it has that option
+            try:  # with support for any image size, if it has that option
                 made: nn.Module = timm.create_model(name, dynamic_img_size=True, **options)
             except TypeError:
                 made = timm.create_model(name, **options)
@@ -83,7 +83,7 @@ def build_timm(text: str, file: Path | None = None) -> nn.Module:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says, in short: of weights of another size a tensor, its shape, and the network's."""
+    """A short form of an error: for weights of another size a tensor, its shape, and the network's."""
     text = str(error).strip()
     if shapes := _MISFIT.search(text):
         return f"{shapes[1]} is {shapes[2]}, not {shapes[3]}; give the file of that network"

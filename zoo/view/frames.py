@@ -8,19 +8,19 @@ from PIL import Image
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.photos import MOST_PIXELS, as_seen, decoding, open_file
 
-VIDEOS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mpg", ".mpeg")  # endings, in any case of letters
-ANIMATED = ("GIF", "WEBP", "PNG", "AVIF")  # formats whose further pictures are later ones
+VIDEOS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mpg", ".mpeg")  # extensions, in any case
+ANIMATED = ("GIF", "WEBP", "PNG", "AVIF")  # formats whose further pictures are later frames
 
 
 def spaced(count: int, most: int) -> list[int]:
-    """Indices of at most so many of ``count`` things, evenly spaced from the first to the last."""
+    """At most ``most`` evenly spaced indices of ``count`` things, from the first to the last."""
     return sorted({*np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()})
 
 
 def frames_of(path: Path, most: int) -> list[tuple[str, Image.Image]]:
-    """The RGB pictures of a file with their names: that of the file, and the number of a frame behind it.
+    """The RGB pictures of a file with their names: that of the file, followed by the number of a frame.
 
-    Raises InputError where it is no image and no video, is damaged or huge, or PyAV is missing for a video.
+    Raises InputError if it is no image and no video, is damaged or huge, or if PyAV is missing for a video.
     """
     if path.suffix.lower() in VIDEOS:
         return [(f"{path.name} frame {index}", image) for index, image in _of_video(path, most)]
@@ -43,7 +43,7 @@ def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
             f"{path} is a video, which PyAV reads: pip install 'layerboard[video]', or give a folder of its "
             "frames"
         ) from error
-    # what is inside of it leads to no other file and no address
+    # its contents cannot refer to another file or URL
     with (
         decoding(f"cannot decode video {path}"),
         av.open(str(path), options={"protocol_whitelist": "file"}) as file,

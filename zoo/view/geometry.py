@@ -36,7 +36,7 @@ def nearest_multiple(length: float, multiple: int) -> int:
 
 
 def cropped_size(size: tuple[int, int], box: Box | None) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Size of the cropped image and its upper left corner, by the rule of `zoo.view.views.crop_to_box`."""
+    """Size of the cropped image and its upper left corner, rounded as in `zoo.view.views.crop_to_box`."""
     if box is None:
         return size, (0, 0)
     left, top = max(0, round(box[0])), max(0, round(box[1]))
@@ -47,7 +47,7 @@ def cropped_size(size: tuple[int, int], box: Box | None) -> tuple[tuple[int, int
 def resize_geometry(
     size: tuple[int, int], box: Box | None, resized: tuple[int, int], shift: tuple[int, int] = (0, 0)
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Scale and offset of crop, then resize, then shift by whole pixels."""
+    """Scale and offset of a crop, then a resize, then a shift by whole pixels."""
     (width, height), (left, top) = cropped_size(size, box)
     scale = resized[0] / width, resized[1] / height
     return scale, (shift[0] - left * scale[0], shift[1] - top * scale[1])

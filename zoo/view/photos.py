@@ -1,4 +1,4 @@
-"""Files of images: which formats are read, how large they may be, and the RGB that people see of one."""
+"""Image files: which formats are read, how large they may be, and their RGB pixels as people see them."""
 
 import warnings
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from PIL import Image, ImageOps
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
 
-# what images may be, whatever they are called: all that Pillow decodes, but no scripts and vectors. It hands
-# PostScript to Ghostscript, which runs it, and what lies in an IPTC file to any of its readers.
+# Accepted formats, whatever the file name: all that Pillow decodes, except scripts and vectors. It passes
+# PostScript to Ghostscript, which runs it, and the content of an IPTC file to any of its readers.
 FORMATS = (
     *("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "HEIF", "BLP", "CUR", "DCX"),
     *("DDS", "DIB", "FITS", "FLI", "FTEX", "GBR", "ICNS", "ICO", "IM", "IMT", "MCIDAS", "MSP", "PCD", "PCX"),
     *("PIXAR", "PSD", "QOI", "SGI", "SPIDER", "SUN", "TGA", "XBM", "XPM", "XVTHUMB"),
 )
 ADDED = dict.fromkeys((".heic", ".heif", ".hif"), "layerboard[heic]") | {".avif": "Pillow>=11.3"}
-MOST_PIXELS = 2**27  # of one image: half a GiB when it is decoded
+MOST_PIXELS = 2**27  # maximum pixels of one image: half a GiB when decoded
 
-warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # said of images that cameras make, too
+warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # given for images from cameras, too
 
 
 @cache
@@ -37,17 +37,17 @@ def formats() -> tuple[str, ...]:
 
 @cache
 def endings() -> tuple[str, ...]:
-    """Endings of the names of such files, in small letters."""
-    read = {*formats(), "MPO"}  # MPO: a JPEG with further pictures behind it
+    """Extensions of such files, in lower case."""
+    read = {*formats(), "MPO"}  # MPO: a JPEG followed by further pictures
     return tuple(ending for ending, name in Image.registered_extensions().items() if name in read)
 
 
 @contextmanager
 def decoding(what: str) -> Iterator[None]:
-    """Errors of Pillow and of a pack as UnreadableImageError, which says what could not be done."""
+    """Raise errors of Pillow and of a pack as UnreadableImageError, which says what could not be done."""
     try:
         yield
-    except Exception as error:  # of any kind: what a damaged image runs into is up to its bytes
+    except Exception as error:  # any error: a damaged image can fail in many ways
         raise UnreadableImageError(f"{what}: {first_line(error)}") from error
 
 
@@ -61,13 +61,13 @@ def open_file(file: str | PathLike[str] | IO[bytes]) -> Image.Image:
 
 
 def as_seen(image: Image.Image) -> Image.Image:
-    """The RGB image that people see.
+    """The RGB image as people see it.
 
-    It is turned as its EXIF says, 16 bits of grey are scaled to 8, what is transparent shows white. Raises
-    InputError for pixels of a range that nobody knows, and as Pillow does where it cannot be decoded.
+    It is rotated according to EXIF, 16-bit grey is scaled to 8 bits, transparent pixels become white. Raises
+    InputError for pixels of an unknown range, and as Pillow does if it cannot be decoded.
     """
     image.load()
-    with suppress(Exception):  # damaged EXIF is none
+    with suppress(Exception):  # damaged EXIF counts as none
         image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
         values = np.asarray(image)

@@ -1,6 +1,6 @@
-"""Views of single evaluations as their authors released them, which other tasks do not use.
+"""Views of single evaluations as their authors released them; no other task uses them.
 
-They are stated in absolute sizes or in tokens, not in proportion to a backbone's input size: a published
+They are defined in absolute sizes or in tokens, not in proportion to a backbone's input size: a published
 number belongs to one size.
 """
 
@@ -15,7 +15,7 @@ from torch.nn import functional
 from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
 from layerboard.zoo.view.views import Letterbox, Part, Resize, Resized, Stretch, crop_to_box, to_tensor
 
-# Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly.
+# Mean colour of ImageNet in whole pixel values, which most backbones normalise to nearly 0.
 IMAGENET_MEAN = (124, 116, 104)
 WHITE = (255, 255, 255)
 
@@ -35,7 +35,7 @@ class _Square:
 
 @dataclass(frozen=True, slots=True)
 class OfTokens(_Square):
-    """A square view of so many patch tokens a side, whatever their size; ``view`` is of the paper's own."""
+    """A square view of ``tokens`` patch tokens per side, whatever their size; ``view`` is the paper's own."""
 
     tokens: int
 
@@ -45,7 +45,7 @@ class OfTokens(_Square):
 
 @dataclass(frozen=True, slots=True)
 class OfPixels(_Square):
-    """A square view of so many pixels a side, rounded to whole tokens."""
+    """A square view of a fixed number of pixels per side, rounded to whole tokens."""
 
     def scaled(self, input_size: int, multiple: int) -> "OfPixels":
         return OfPixels(replace(self.view, side=nearest_multiple(self.view.side, multiple)))
@@ -55,7 +55,7 @@ class OfPixels(_Square):
 class CornerSquare:
     """The image in the upper left corner of a white square, at ``side``, then padded to the multiple.
 
-    That padding, which patches of 14 pixels need, lies around the square and is grey. Source: the
+    That padding, which patches of 14 pixels need, surrounds the square and is grey. Source: the
     correspondence of probe3d (El Banani et al., CVPR 2024; commit a1f1464).
     """
 
@@ -66,7 +66,7 @@ class CornerSquare:
         return replace(self, multiple=multiple)
 
     def stated(self, size: tuple[int, int]) -> Geometry:
-        """Coordinate map for an image of that size as the released code has it, which forgets the padding."""
+        """Coordinate map for an image of that size as in the released code, which ignores the padding."""
         scale, side = self.side / max(size), float(self.side)
         content = (0.0, 0.0, min(side, size[0] * scale), min(side, size[1] * scale))
         return Geometry((scale, scale), (0.0, 0.0), (self.side, self.side), content)
@@ -90,12 +90,12 @@ class CornerSquare:
 
     @property
     def _padding(self) -> int:
-        """Pixels that the square lacks of a multiple."""
+        """Pixels that the square lacks to a multiple."""
         return self.multiple * ceil(self.side / self.multiple) - self.side
 
 
 def _unfiltered(image: Image.Image, size: tuple[int, int], part: Part) -> Tensor:
-    """The whole of an image, which is the only part asked for, resized as OpenCV does by default."""
+    """A whole image (the only part requested), resized as OpenCV does by default."""
     pixels = to_tensor(image)[None].float()
     resized = functional.interpolate(pixels, size=size[::-1], mode="bilinear", align_corners=False)
     return resized[0].round().clamp(0, 255).to(torch.uint8)
@@ -105,9 +105,9 @@ def _unfiltered(image: Image.Image, size: tuple[int, int], part: Part) -> Tensor
 class ScriptFrame(Resized):
     """Shorter side to ``short``, the longer one in proportion, down to a multiple of ``step``.
 
-    Resizing is bilinear without anti-aliasing, on pixel values, as OpenCV's default. Where the multiple that
-    a backbone needs does not divide both, the shorter side is the nearest multiple of it and the longer one
-    goes down to one. Source: the DAVIS script of DINO (facebookresearch/dino, commit 7c446df).
+    Resizing is bilinear without antialiasing, on pixel values, as OpenCV's default. If the multiple that a
+    backbone needs does not divide both, the shorter side is rounded to the nearest multiple of it and the
+    longer one is rounded down. Source: the DAVIS script of DINO (facebookresearch/dino, commit 7c446df).
     """
 
     short: int

@@ -1,9 +1,9 @@
 """How an image is shown to a backbone, and the map of pixel coordinates that this implies.
 
-A view turns a decoded image into uint8 pixels; normalisation happens on the device with the entry's mean
-and standard deviation. Coordinates are (x, y) in pixel edges: the image spans [0, width] x [0, height], the
+A view turns a decoded image into uint8 pixels; normalisation happens on the device with the entry's mean and
+standard deviation. Coordinates are (x, y) in pixel edges: the image spans [0, width] x [0, height], the
 centre of the first pixel is (0.5, 0.5). Sizes in a view are those of a 224 px backbone until ``scaled``.
-Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does not say otherwise.
+Resizing is Pillow's bicubic, antialiased when it shrinks, unless a view says otherwise.
 """
 
 from abc import ABC, abstractmethod
@@ -21,10 +21,10 @@ from torch.nn import functional
 
 from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
 
-REFERENCE_SIZE = 224  # input size in pixels for which the sizes of the protocols are stated
+REFERENCE_SIZE = 224  # input size in pixels for which the protocols state sizes
 
 Part = tuple[int, int, int, int]  # left, top, right and bottom in pixels
-# gives the part of an image that was resized to (width, height), uint8 [3 height width]
+# returns the part of an image that was resized to (width, height), uint8 [3 height width]
 Resize = Callable[[Image.Image, tuple[int, int], Part], Tensor]
 
 
@@ -44,11 +44,11 @@ def crop_to_box(image: Image.Image, box: Box | None) -> Image.Image:
 def resized_part(
     image: Image.Image, size: tuple[int, int], part: Part, resampling: Image.Resampling
 ) -> Tensor:
-    """What ``image.resize(size, resampling).crop(part)`` gives, to the bit, for less work.
+    """The same as ``image.resize(size, resampling).crop(part)``, bit for bit, with less work.
 
-    Columns are resized for the rows that matter, rows for the columns of the part alone. Pillow takes the
-    box of a part in float32, whose rounding would change the weights, and one grey level here and there; so
-    the part is widened to where the box is exact, at worst to all of the image.
+    Columns are resized only for the rows that matter, and rows only for the columns of the part. Pillow takes
+    the box of a part in float32, whose rounding would change the weights, and a grey level here and there; so
+    the part is widened until the box is exact, at worst to the whole image.
     """
     rows_first = image.height - size[1] > 2 * max(0, image.width - size[0])  # of Pillow 13, for tall images
     if part == (0, 0, *size) or rows_first:
@@ -75,9 +75,9 @@ def _exact_edges(length: int, resized: int, start: int, stop: int) -> tuple[int,
 
 
 def torch_part(image: Image.Image, size: tuple[int, int], part: Part, mode: str) -> Tensor:
-    """The part of an image that torch resizes by the filter of that name, anti-aliased when it shrinks.
+    """The part of an image resized by torch with the filter of that name, antialiased when it shrinks.
 
-    The filters are Pillow's, their weights are rounded in another way.
+    The filters are Pillow's, but their weights are rounded differently.
     """
     left, top, right, bottom = part
     pixels = to_tensor(image)[None]
@@ -108,7 +108,7 @@ class View(Protocol):
 
 
 class Resized(ABC):
-    """The image at another size, some of which may be cut off or padded with black, which is no content."""
+    """The image at another size, possibly cropped, or padded with black, which is not content."""
 
     __slots__ = ()
 
@@ -118,10 +118,10 @@ class Resized(ABC):
 
     @abstractmethod
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Width and height that an image of that width and height is shown at."""
+        """Width and height at which an image of that width and height is shown."""
 
     def _frame(self, resized: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Size of the view, and where it has the image's upper left corner: below 0 where that is cut off."""
+        """Size of the view, and position of the image's upper left corner: negative if that is cut off."""
         return resized, (0, 0)
 
     @property
@@ -169,7 +169,7 @@ class ResizeCrop(Resized):
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """What another view shows, left and right exchanged, pixel by pixel: its horizontal scale is negative."""
+    """Another view, mirrored left to right, pixel by pixel: its horizontal scale is negative."""
 
     view: View
 
@@ -188,7 +188,7 @@ class Mirrored:
 
 @dataclass(frozen=True, slots=True)
 class FastResized:
-    """What another view shows, resized by torch: in less time, some pixels a grey level or two apart."""
+    """Another view, resized by torch: faster, but some pixels differ by one or two grey levels."""
 
     view: Resized
 
@@ -203,7 +203,7 @@ class FastResized:
 
 
 def fast_resized(view: View) -> View:
-    """The view resized by torch; the view itself where torch has no filter like its own."""
+    """The view resized by torch; the view itself if torch has no such filter."""
     if isinstance(view, Mirrored):
         return Mirrored(fast_resized(view.view))
     return FastResized(view) if isinstance(view, Resized) and view.resize in BY_TORCH else view
@@ -214,7 +214,7 @@ class ThumbnailCrop:
     """Longer side shrunk to ``long``, then shorter side enlarged to ``crop``, then the centre square.
 
     The shrinking is Pillow's ``thumbnail``: Lanczos, after averaging whole blocks of pixels; an image that is
-    small enough stays as it is. Source: the retrieval code of Walmer et al., CVPR 2023.
+    small enough is unchanged. Source: the retrieval code of Walmer et al., CVPR 2023.
     """
 
     long: int
@@ -242,7 +242,7 @@ class ThumbnailCrop:
 
 @dataclass(frozen=True, slots=True)
 class FitLongSide(Resized):
-    """Longer side to ``long``, the other to the nearest multiple; nothing is cut off or padded."""
+    """Longer side to ``long``, the other to the nearest multiple; nothing is cropped or padded."""
 
     long: int
     multiple: int = 1
@@ -257,10 +257,10 @@ class FitLongSide(Resized):
 
 @dataclass(frozen=True, slots=True)
 class Stretch(Resized):
-    """All of the image as a square, whatever its proportions."""
+    """The whole image as a square, whatever its proportions."""
 
     side: int
-    bilinear: bool = False  # by a triangle, anti-aliased when it shrinks, instead of bicubic
+    bilinear: bool = False  # triangle filter, antialiased when it shrinks, instead of bicubic
 
     def scaled(self, input_size: int, multiple: int) -> "Stretch":
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
@@ -275,7 +275,7 @@ class Stretch(Resized):
 
 @dataclass(frozen=True, slots=True)
 class LoweredSquare(Stretch):
-    """All of the image as a square whose side is lowered to a multiple: 504 of 512 for patches of 14 pixels.
+    """The whole image as a square whose side is lowered to a multiple: 504 of 512 for patches of 14 pixels.
 
     Source: the public evaluation of Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023
     (open-hummingbird-eval, commit 5e79da2).
@@ -306,7 +306,7 @@ class Letterbox(Resized):
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         long = max(size)
-        # one division, as in the published code: by a rounded scale, halves such as 115.5 go either way
+        # one division, as in the published code: with a rounded scale, halves such as 115.5 may go either way
         return max(1, round(self.side * size[0] / long)), max(1, round(self.side * size[1] / long))
 
     def _frame(self, resized: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -322,7 +322,7 @@ class Letterbox(Resized):
 
 @dataclass(frozen=True, slots=True)
 class WholeFrame(Resized):
-    """Shorter side near ``short``, both sides rounded to the nearest multiple; nothing is cut off."""
+    """Shorter side near ``short``, both sides rounded to the nearest multiple; nothing is cropped."""
 
     short: int
     multiple: int = 1
@@ -401,6 +401,6 @@ class Tiles(Resized):
 
 
 def tiles_of(view: View) -> Tiles | None:
-    """The tiles that a view cuts images into, if it does, however it resizes them."""
+    """The tiles of a view, if it cuts images into tiles, however it resizes them."""
     view = view.view if isinstance(view, FastResized) else view
     return view if isinstance(view, Tiles) else None

@@ -1,1 +1,1 @@
-"""Scorers on their own, for features or predictions that were exported by any code."""
+"""Stand-alone scorers for features or predictions that any code has exported."""

@@ -1,4 +1,4 @@
-"""Arrays from files of other people's code, with errors that are sentences. Nothing is unpickled."""
+"""Arrays from files of any code, with errors in one sentence. Nothing is unpickled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
 def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
-    """The arrays of those names from an .npz archive, and optional ones that it has; raises InputError."""
+    """The named arrays of an .npz archive, and optional ones if present; raises InputError."""
     with _open(path) as stream, _readable(path):
         content = np.load(stream, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
@@ -36,13 +36,13 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
         for name in (*names, *(name for name in optional if name in content.files)):
             with _readable(path, name):
                 arrays[name] = content[name]
-                if isinstance(arrays[name], bytes):  # what numpy gives for a member of another kind
+                if isinstance(arrays[name], bytes):  # numpy returns this for a member of another kind
                     raise ValueError("it is no .npy file")
         return arrays
 
 
 def read_array(path: Path, mapped: bool = False) -> Array:
-    """The array of an .npy file; on request it stays on the disk and is mapped; raises InputError."""
+    """The array of an .npy file, memory-mapped if ``mapped``; raises InputError."""
     with _open(path) as stream, _readable(path):
         if mapped and stream.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
             with np.errstate(over="raise"):  # in the product of the lengths
@@ -58,11 +58,11 @@ def read_array(path: Path, mapped: bool = False) -> Array:
 
 
 def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Floats:
-    """Features, float32 or, as they are or on request, float64, checked to be numbers of the stated shape.
+    """Features as float32, or unchanged if ``wide``, checked to be finite numbers of the stated shape.
 
-    The shape names the axes in brackets, such as ``[n dim]``; "..." stands for one axis or more. ``where``
-    is the name of the array and its file, for errors: InputError is raised for another shape or type, for no
-    number, and for a value that is NaN, infinite or beyond float32.
+    The shape names the axes in brackets, such as ``[n dim]``; "..." stands for one or more axes. ``where``
+    names the array and its file in errors. Raises InputError for another shape or type, for an empty array,
+    and for values that are NaN, infinite or beyond float32.
     """
     axes = shape.strip("[]").split()
     free = "..." in axes
@@ -76,7 +76,7 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     if not array.size:
         raise InputError(f"expected at least one number in {where}, found the shape {_shape(array)}")
     dtype = np.dtype(np.float64 if wide or array.dtype == np.float64 else np.float32)
-    with np.errstate(over="ignore"):  # what overflows is found here
+    with np.errstate(over="ignore"):  # values that overflow are found here
         values: Floats = array.astype(dtype, copy=False)
         finite = np.isfinite(values.astype(np.float32, copy=False)).reshape(len(values), -1).all(axis=1)
     if not finite.all():
@@ -89,7 +89,7 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
 
 
 def as_features(array: Array, where: str, constant: bool = True) -> Floats:
-    """Features [n dim] that tell items apart, or, on request, are the same for all; raises InputError."""
+    """Features [n dim] that differ between items, or may all be equal if ``constant``; raises InputError."""
     values = as_floats(array, where, "[n dim]")
     if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
@@ -99,9 +99,9 @@ def as_features(array: Array, where: str, constant: bool = True) -> Floats:
 def as_feature_pair(
     arrays: Mapping[str, Array], first: str, second: str, path: Path, *, constant: bool = True
 ) -> tuple[Floats, Floats]:
-    """Features of one width of two kinds of items, as `as_features` takes the first; raises InputError.
+    """Features of equal dimension for two kinds of items, the first as in `as_features`; raises InputError.
 
-    Those of the second kind, which are asked about, may be the same for all.
+    Those of the second kind, the queries, may all be equal.
     """
     known = as_features(arrays[first], f"{first} of {path}", constant=constant)
     asked = as_features(arrays[second], f"{second} of {path}", constant=False)
@@ -112,7 +112,7 @@ def as_feature_pair(
 
 
 def as_labels(array: Array, where: str, items: int, text: bool = False) -> Array:
-    """One label an item: [items] whole numbers or, on request, text; raises InputError."""
+    """One label per item: [items] whole numbers or, if ``text``, also text; raises InputError."""
     kinds, what = ("biuUS", "whole numbers or text") if text else ("biu", "whole numbers")
     if array.dtype.kind not in kinds:
         raise InputError(
@@ -135,12 +135,12 @@ def _open(path: Path) -> BinaryIO:
 
 @contextmanager
 def _readable(path: Path, name: str = "") -> Iterator[None]:
-    """Say of what numpy cannot read in a file, or in an array of it, what it is."""
+    """Raise InputError with the file, and the array in it, that numpy cannot read."""
     try:
         yield
     except InputError:
         raise
-    except Exception as error:  # numpy and its archives raise many kinds for files that are not what they say
+    except Exception as error:  # numpy and its archives raise many kinds of errors for malformed files
         what = f"array {name} of {path}" if name else str(path)
         if "pickle" in str(error).lower() or "object" in str(error).lower():
             raise InputError(

@@ -25,10 +25,10 @@ from layerboard.zoo.errors import InputError
 def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) -> ScoreReport:
     """CKA of every representation with every other one, as fractions; raises InputError.
 
-    Arrays [n ...], two or more, have the same samples in the same order. The estimator says which HSIC is
-    summed over batches: unbiased, biased, or paper, unbiased of Gram matrices that are scaled to [0, 1].
-    Batches are taken in the order of the rows; a last one of fewer than 4 is left out. Without a size all
-    rows are one batch, or for the paper's estimator as many as its protocol says. Computed in float64.
+    Two or more arrays [n ...] have the same samples in the same order. The estimator of HSIC, which is summed
+    over batches, is unbiased, biased, or paper: unbiased, of Gram matrices scaled to [0, 1]. Batches are
+    taken in the order of the rows; a last batch of fewer than 4 is left out. Without a batch size, all rows
+    are one batch, or for the paper's estimator as many as its protocol says. Computed in float64.
     """
     arrays = [read_array(path, mapped=True) for path in features]
     if len(set(features)) != len(features):
@@ -60,10 +60,10 @@ def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) 
 def compare_arrays(
     arrays: Sequence[Array], sources: Sequence[object], estimator: str, batch_size: int | None
 ) -> tuple[Tensor, int, int]:
-    """CKA of every array with every other one, as `score_cka` takes them; sources are their names in errors.
+    """CKA of every array with every other one, as in `score_cka`; sources name them in errors.
 
-    Gives the matrix, the samples of a batch, one of which is in memory at a time, and how many samples were
-    compared; raises InputError.
+    Returns the matrix, the batch size (one batch is in memory at a time), and the number of compared samples;
+    raises InputError.
     """
     n = _check(arrays, sources)
     config = config_of(PAPER if estimator == "paper" else STANDARD, "cka")
@@ -88,7 +88,7 @@ def _rows(array: Array, source: object, start: int, stop: int) -> Tensor:
 
 
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
-    """Number of samples, which all arrays share; raises InputError."""
+    """The number of samples, which all arrays share; raises InputError."""
     if len(arrays) < 2:
         raise InputError(f"expected at least two arrays as --features, found {len(arrays)}")
     for array, path in zip(arrays, features, strict=True):

@@ -1,4 +1,4 @@
-"""Classification of exported features: by their neighbours, and by linear probes."""
+"""Classification of exported features: by nearest neighbours, and by linear probes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,26 +30,26 @@ from layerboard.zoo.errors import InputError
 
 ARRAYS = ("train", "train_labels", "test", "test_labels")
 EVERY = "there are no test items: every train item is tested once, by others that are not of its group"
-Rows = slice | NDArray[np.bool_]  # of some items
+Rows = slice | NDArray[np.bool_]  # answers for some items
 TOPS = (1, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledFeatures:
-    """What an archive of labelled features holds."""
+    """Contents of an archive of labelled features."""
 
     path: Path  # the archive
     train: Floats  # [n dim]
     labels: Integers  # classes of the train items, 0 to classes - 1, [n]
     test: Floats  # [m dim]
-    truth: Integers  # the same of the test items, [m]; -1, or a class without train items, is never right
-    classes: int  # how many classes train and test items have together
-    notes: tuple[str, ...]  # a sentence where test items cannot be right
-    groups: Integers | None = None  # numbers of groups, [n], where every train item is a test item
+    truth: Integers  # classes of the test items, [m]; -1, or a class without train items, is never right
+    classes: int  # number of classes of train and test items together
+    notes: tuple[str, ...]  # a note if some test items cannot be right
+    groups: Integers | None = None  # group numbers, [n], if every train item is also a test item
 
     @property
     def parts(self) -> list[tuple[Rows, Rows]]:
-        """Train items and the test items that are classified by them."""
+        """Train items, each with the test items that are classified by them."""
         if self.groups is None:
             return [(slice(None), slice(None))]
         folds = stratified_folds(self.labels, self.groups)
@@ -83,7 +83,7 @@ class LabelledFeatures:
         details: Mapping[str, Json],
         metrics: Iterable[str],
     ) -> ScoreReport:
-        """The report of what probes answered, means of their draws; a metric without answers has no score."""
+        """The report of the answers of probes, averaged over draws; a metric without answers has no score."""
         scores: dict[str, float | None] = {}
         rows: dict[str, tuple[float | None, float | None]] = {}
         for metric in metrics:
@@ -96,10 +96,10 @@ class LabelledFeatures:
 
 
 def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = None) -> ScoreReport:
-    """Top-1, top-5 and calibration error of a vote of neighbours for every k, in percent; raises InputError.
+    """Top-1, top-5 and calibration error of weighted k-NN for every k, in percent; raises InputError.
 
     The archive has train [n dim], train_labels [n], test [m dim] and test_labels [m]; labels are any whole
-    numbers. Votes are exp(cos / temperature); what is not given is the protocol's.
+    numbers. Votes are exp(cos / temperature); missing options are those of the protocol.
     """
     given, rule = _read(path), config_of(STANDARD, "knn")
     ks, temperature = tuple(ks) or (rule.k,), temperature or rule.temperature
@@ -125,10 +125,10 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
 
 
 def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
-    """Top-1 in percent of closed-form probes, for every number of shots the mean of the draws.
+    """Top-1 in percent of closed-form probes, averaged over draws, for every number of shots.
 
-    Shots beyond the smallest train class have no score. The penalty of the squared weights is chosen on
-    held-out shots if None. The file is as for `score_knn`; raises InputError.
+    Shots beyond the smallest train class have no score. If None, the penalty of the squared weights is chosen
+    on held-out shots. The file is as for `score_knn`; raises InputError.
     """
     given = _of_train_classes(_read(path, constant=False))
     rule = config_of(STANDARD, "fewshot")
@@ -158,10 +158,10 @@ def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None =
 
 
 def score_linear(path: Path, epochs: int | None = None, seed: int | None = None) -> ScoreReport:
-    """Top-1 in percent of a trained linear layer, of the features as they are and standardised.
+    """Top-1 in percent of a trained linear layer, on plain and on standardised features.
 
-    What is None is the protocol's: how often each item is seen, and the seed of the order and of the held-out
-    items. The file is as for `score_knn`; raises InputError.
+    ``epochs`` is how often each item is seen; ``seed`` decides the order and the held-out items; None means
+    that of the protocol. The file is as for `score_knn`; raises InputError.
     """
     given = _of_train_classes(_read(path, constant=False))
     changes = {name: value for name, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
@@ -182,7 +182,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
 
 
 def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
-    """A checked archive of labelled features, whose train features may be constant where that is said."""
+    """A checked archive of labelled features; train features may all be equal if ``constant``."""
     arrays = read_archive(path, ARRAYS[:2], (*ARRAYS[2:], "groups"))
     if not {*ARRAYS[2:]} & {*arrays}:
         return _every(path, arrays, constant=constant)
@@ -198,7 +198,7 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
 
 
 def _every(path: Path, arrays: Mapping[str, Array], *, constant: bool) -> LabelledFeatures:
-    """An archive without test items, of which every train item is tested by others."""
+    """An archive without test items: every train item is classified by others."""
     both = {"train": arrays["train"], "test": arrays["train"]}
     train, _ = as_feature_pair(both, "train", "test", path, constant=constant)
     labels = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
@@ -217,7 +217,7 @@ def _every(path: Path, arrays: Mapping[str, Array], *, constant: bool) -> Labell
 
 
 def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:
-    """Labels with classes numbered as train items have them, two or more, without gaps; others are -1."""
+    """Labels with the classes of train items, at least two, numbered without gaps; others become -1."""
     known, labels = np.unique(given.labels, return_inverse=True)
     if len(known) < 2:
         raise InputError(f"expected train items of two classes or more in {given.path}, found {len(known)}")
@@ -227,7 +227,7 @@ def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:
 def _check_counts(
     flag: str, numbers: Sequence[int], most: int, what: str, *, least_alone: bool = False
 ) -> None:
-    """Raise InputError for numbers, or on request a least one, that are not from 1 to the most, or twice."""
+    """Raise InputError for repeated numbers, or if any (or only the least) is not from 1 to ``most``."""
     for number in [min(numbers)] if least_alone else numbers:
         if not 1 <= number <= most:
             raise InputError(f"expected {flag} of 1 to {most:,}, {what}, found {number}")

@@ -1,4 +1,4 @@
-"""Agreement of clusters with classes, for exported features or finished assignments."""
+"""Agreement of clusters with classes, for exported features or given assignments."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError
 
-SEEDS = 2**32  # how many seeds the random generator of k-means has
+SEEDS = 2**32  # number of seeds of the random generator of k-means
 
 
 def score_clustering(
@@ -20,8 +20,8 @@ def score_clustering(
 ) -> ScoreReport:
     """Purity, NMI and ARI in percent of a partition; raises InputError.
 
-    It is one by k-means of features as they are, of an archive with features [n dim] and labels [n], whole
-    numbers or text, or the finished one of an archive with clusters [n] and labels [n].
+    The partition is that of k-means on an archive with features [n dim] and labels [n] (whole numbers or
+    text), or a given one in an archive with clusters [n] and labels [n].
     """
     name, path = one_of(features=features, assignments=assignments)
     parameters: dict[str, Json] = {name: str(path)}
@@ -52,7 +52,7 @@ def score_clustering(
 
 
 def _numbers(labels: Array, k: int | None, seed: int | None, n_init: int | None) -> dict[str, int]:
-    """The numbers of k-means: as many clusters as classes, and the protocol's seed and runs, where None."""
+    """Parameters of k-means; for None as many clusters as classes, and the protocol's seed and restarts."""
     k = len(np.unique(labels)) if k is None else k
     if not 1 <= k <= len(labels):
         raise InputError(f"expected --k of 1 to {len(labels):,}, the number of items, found {k}")

@@ -17,10 +17,10 @@ from layerboard.zoo.errors import InputError, some
 
 
 def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
-    """Official columns in percent, over all objects and of each object, of every predicted sequence.
+    """Official scores in percent, over all objects and per object, of every predicted sequence.
 
     The ground truth is DAVIS, its ``Annotations``, or a folder of ``<sequence>/*.png``, as predictions are;
-    pixel values are object ids. Raises InputError where a file is missing, or masks do not fit each other.
+    pixel values are object ids. Raises InputError if a file is missing, or if masks do not match.
     """
     sequences = read_davis_results(ground_truth, predictions)
     videos = [_score(sequence) for sequence in sequences]

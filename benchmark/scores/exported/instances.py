@@ -1,4 +1,4 @@
-"""Retrieval of images of the same thing, for exported features."""
+"""Instance retrieval for exported features."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from layerboard.zoo.errors import InputError, some
 def score_instances(features: Path) -> ScoreReport:
     """Recall at k, mAP, R-precision and thresholds of pairs; raises InputError.
 
-    An archive has features [n dim] and groups [n], whole numbers or text: the thing that each image shows. It
-    may have roles [n]: query, database, distractor, or nothing for an image that asks for all others and is
-    looked for, as all are without roles. Images of one of ``series`` [n], which it may have, too, do not look
-    for each other; nothing stands for an image of none.
+    An archive has features [n dim] and groups [n], whole numbers or text: the instance that each image shows.
+    It may have roles [n]: query, database, distractor, or empty for an image that is both query and database,
+    as all are without roles. It may have series [n]: images of the same series are not retrieved for each
+    other; empty means no series.
     """
     arrays = read_archive(features, ("features", "groups"), optional=("roles", "series"))
     values = as_features(arrays["features"], f"features of {features}")

@@ -1,4 +1,4 @@
-"""What a scorer found: for machines as JSON, for people as a table. Imports no torch."""
+"""Results of a scorer: JSON for machines, a table for people. Imports no torch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,7 +13,7 @@ Cell = str | float | None
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for people: names down the left, columns across; None is an empty cell."""
+    """A table for people with named rows and columns; None is an empty cell."""
 
     corner: str
     columns: tuple[str, ...]
@@ -22,21 +22,21 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreReport:
-    """Scores of the files that were given, and what they were computed with."""
+    """Scores of the given files, and the parameters that produced them."""
 
-    protocol: str = "standard"  # whose rules
+    protocol: str = "standard"  # whose rules apply
     parameters: Mapping[str, Json]  # files, and every number that decides the scores
     n: int  # number of units behind the scores
-    unit: str  # what they are
-    scale: Literal["percent", "fraction"] = "percent"  # what 1 stands for: a percent, or the whole
-    scores: Mapping[str, Json]  # numbers by metric, in the scale; None where one is not defined
+    unit: str  # name of the units
+    scale: Literal["percent", "fraction"] = "percent"  # the scale of the scores: percent or fraction
+    scores: Mapping[str, Json]  # numbers by metric, in the scale; None if undefined
     details: Mapping[str, Json] = field(default_factory=dict)  # scores of parts, and counts
-    notes: tuple[str, ...] = ()  # sentences that a reader of the numbers must know
-    reason: str = ""  # why a score or a detail is None; "" where none is
+    notes: tuple[str, ...] = ()  # notes that a reader of the numbers must know
+    reason: str = ""  # why a score or a detail is None; "" if none is
     grid: Grid  # the table for people
 
     def as_json(self) -> dict[str, Json]:
-        """The report as one JSON object; ``reason`` is there only where a number is null."""
+        """The report as one JSON object; ``reason`` is present only if a number is null."""
         names = [each.name for each in fields(self) if each.name != "grid"]
         return {name: getattr(self, name) for name in names if name != "reason" or self.reason}
 

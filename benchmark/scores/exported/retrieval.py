@@ -82,5 +82,5 @@ def _report(values: Floats, ground_truth: Path, kind: str, path: Path) -> ScoreR
 
 
 def _percent(fraction: float) -> float | None:
-    """A score in percent; None where no query counts."""
+    """A score in percent; None if no query counts."""
     return None if np.isnan(fraction) else 100.0 * float(fraction)

@@ -1,4 +1,4 @@
-"""Mean IoU of segmentation: of masks that any code predicted, or by a vote of exported features."""
+"""Mean IoU of segmentation: of masks that any code predicted, or of k-NN on exported features."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,24 +37,24 @@ ARRAYS = ("train", "train_masks", "test", "test_masks")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Which labels are classes, and which pixels are judged."""
+    """The classes, and the labels of pixels to ignore."""
 
-    classes: int | None  # how many there are, from 0; None for as many as the masks hold
-    ignored: tuple[int, ...]  # labels of pixels that are not judged
+    classes: int | None  # number of classes, from 0; None for as many as the masks have
+    ignored: tuple[int, ...]  # labels of ignored pixels
 
     def truth(self, masks: Labels) -> Labels:
-        """Masks with 255 where nothing is judged."""
+        """Masks with 255 at ignored pixels."""
         return np.where(np.isin(masks, self.ignored), np.uint8(VOID), masks)
 
     def count(self, masks: Sequence[Labels]) -> int:
-        """How many classes there are; raises InputError where a mask holds more."""
+        """Number of classes; raises InputError if a mask has more."""
         least = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
         if self.classes is not None and not least <= self.classes <= VOID:
             raise InputError(f"expected --classes of {least} to {VOID}, found {self.classes}")
         return self.classes or least
 
     def numbers(self, classes: int) -> dict[str, Json]:
-        """What was judged, of so many classes, for reports."""
+        """Parameters of the evaluation, for reports."""
         return {"classes": classes, "ignored": [float(label) for label in self.ignored]}
 
 
@@ -87,12 +87,12 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
 def score_features(
     path: Path, judged: Judged, k: int | None, temperature: float | None, memory: int | None, protocol: str
 ) -> ScoreReport:
-    """Mean IoU and accuracies in percent of a vote of the cells of training images; raises InputError.
+    """Mean IoU and accuracies in percent of k-NN on the cells of training images; raises InputError.
 
     The archive has train and test, grids [images height width dim], and train_masks and test_masks, [images
-    rows columns] uint8. Of ``memory`` cells ``k`` vote, by exp(cos / temperature); what is None is the
-    protocol's. By hummingbird pixels of 255 are background in the memory, so that any cell may be
-    remembered, predicted classes are renamed, and all classes are averaged over.
+    rows columns] uint8. Of ``memory`` cells, the ``k`` nearest vote with weight exp(cos / temperature); None
+    means the number of the protocol. Under hummingbird, pixels of 255 are background in the memory, so that
+    any cell may be remembered, predicted classes are renumbered, and the mean is over all classes.
     """
     (train, test), masks = _read(path)
     hummingbird = protocol == "hummingbird"
@@ -118,17 +118,17 @@ def score_features(
 
 
 def exported_rule(k: int | None) -> CapiConfig:
-    """The protocol's numbers; with so many voters, if that is said."""
+    """The config of the protocol, with ``k`` voters if given."""
     rule = CapiTask.configs["capi"]
     return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
 
 
 def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: int | None) -> ScoreReport:
-    """Mean IoU, over what truth or prediction shows, and accuracies in percent of a vote of pixels.
+    """Mean IoU, over classes in truth or prediction, and accuracies in percent of a vote of pixels.
 
-    The archive is that of `score_features`; masks have a whole number of pixels a cell, the same in train and
-    test. The view of the rule is not used. Images are drawn, and held out, by their places. InputError is
-    raised, too, where there is nothing to remember or to choose on.
+    The archive is that of `score_features`; masks have a whole number of pixels per cell, the same in train
+    and test. The view of the config is not used. Images are drawn, and held out, by their indices. Also
+    raises InputError if there is nothing to remember or to validate on.
     """
     memory = memory or VOC_2012.memory
     (train, test), (known, truth) = _read(features)
@@ -158,7 +158,7 @@ def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: in
 
 
 def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:
-    """Grids and masks of train and of test, which fit each other; raises InputError."""
+    """Grids and masks of train and test, which match each other; raises InputError."""
     arrays = read_archive(features, ARRAYS)
     train, test = (as_floats(arrays[name], f"{name} of {features}", "[n h w dim]") for name in GRIDS)
     known, judged = (
@@ -182,11 +182,11 @@ def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote)
 def _report(
     tables: Sequence[Integers], protocol: str, parameters: Mapping[str, Json], notes: tuple[str, ...]
 ) -> ScoreReport:
-    """Scores of images in percent by their confusion matrices, and the IoU of each class of the truth."""
+    """Scores in percent from confusion matrices of images, and the IoU of each class of the truth."""
     table = np.sum(tables, axis=0)
     overlaps = Overlaps.of(table)
     others = {"mIoU of shown or predicted": overlaps.mean_iou("seen")}
-    if protocol == "capi":  # of which one class is no class that is predicted, and nothing is renamed
+    if protocol == "capi":  # one class is never predicted, and nothing is renumbered
         first, others = others["mIoU of shown or predicted"], {"mIoU of shown": overlaps.mean_iou()}
     else:
         others["mIoU of all, renamed"] = Overlaps.of(table[:, names_of_predictions(table)]).mean_iou("all")
@@ -224,7 +224,7 @@ def _masks(array: Array, where: str, images: int) -> Labels:
 
 
 def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -> PixelMemory:
-    """What is remembered, and the vote that was chosen; raises ValueError where that cannot be."""
+    """The memory, and the vote that was chosen; raises ValueError if that is impossible."""
     left = []
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), str(number))

@@ -23,11 +23,11 @@ from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
-# what may stand before the category in a pair's file name: not every system can hold the official colon
+# separators before the category in a pair's file name: not every file system allows the official colon
 SEPARATORS = ":?_"
 
 CategoryErrors = dict[str, NDArray[np.generic]]  # what a measurer of `KeypointTask` keeps of a category
-LARGEST_VIEW = 2048  # pixels of a side; each keypoint is compared with every pixel of the view
+LARGEST_VIEW = 2048  # maximum side in pixels; each keypoint is compared with every pixel of the view
 EXPORTED = Layer(1)  # exported features are of one layer, whichever it is
 
 
@@ -36,7 +36,7 @@ def score_spair(
 ) -> ScoreReport:
     """PCK in percent of matches between grids of features, or of predicted keypoints; raises InputError.
 
-    The root is SPair-71k's own folder; ``size`` is that of the view, None for the protocol's.
+    The root is the folder of SPair-71k; ``size`` is that of the view, None for the protocol's.
     """
     name, path = one_of(features=features, predictions=predictions)
     folder = root.resolve()
@@ -48,11 +48,11 @@ def score_spair(
 
 
 def _score_features(features: Path, task: KeypointTask, view_size: int | None) -> ScoreReport:
-    """PCK of matches between grids of features, image by image from the disk.
+    """PCK of matches between grids of features, read image by image.
 
     The folder has ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of the whole
-    square view, whatever their number. The longer side of the image, which is centred there, has so many
-    pixels as the view size says, or the protocol.
+    square view, for any side. The image is centred in the view; its longer side in pixels is ``view_size``,
+    or that of the protocol for None.
     """
     if view_size is not None and not 1 <= view_size <= LARGEST_VIEW:
         raise InputError(
@@ -82,8 +82,8 @@ def _score_features(features: Path, task: KeypointTask, view_size: int | None) -
 def _of_predictions(predictions: Path, task: KeypointTask) -> dict[str, CategoryErrors]:
     """Distances of predicted keypoints, by category.
 
-    They are a JSON object: for every pair's file name without its ending, [x, y] in pixels of the target
-    image for each keypoint, in the order of the annotation.
+    The predictions are a JSON object: for the file name of every pair without its extension, [x, y] in pixels
+    of the target image for each keypoint, in the order of the annotation.
     """
     content = read_json(predictions)
     given: dict[str, object] = {}
@@ -150,9 +150,10 @@ def _read_grid(path: Path) -> Tensor:
 def _distances(
     task: KeypointTask, predicted: Sequence[tuple[KeypointPair, NDArray[np.float64]]]
 ) -> CategoryErrors:
-    """Distances of points to where the protocol takes the true ones to be, [keypoints] of all pairs.
+    """Distances of points to the ground truth of the protocol, [keypoints] of all pairs.
 
-    They are over the longer side of the target's box (``error_box``) and of its image (``error_image``).
+    They are relative to the longer side of the target's box (``error_box``) and of its image
+    (``error_image``).
     """
     by_box, by_image = [], []
     for pair, points in predicted:

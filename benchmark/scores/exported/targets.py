@@ -1,4 +1,4 @@
-"""Regression and several labels an image, of exported features."""
+"""Regression and multi-label classification of exported features."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from layerboard.zoo.errors import InputError
 def score_regress(features: Path) -> ScoreReport:
     """R2, Spearman's rho and mean absolute error of a ridge regression; raises InputError.
 
-    An archive has features [n dim] and targets [n] or [n targets], numbers. It may have names [targets],
-    folds [n], whole numbers from 0, -1 for items that are never tested, and groups [n], text or whole
-    numbers, which no fold cuts; without folds these are five, drawn as of a run.
+    An archive has features [n dim] and numeric targets [n] or [n targets]. It may have names [targets]; folds
+    [n], whole numbers from 0, or -1 for items that are never tested; and groups [n], text or whole numbers,
+    which stay within a fold. Without folds, there are five, drawn as in a run.
     """
     return _score(RegressTask, ImageNumbers, features)
 
@@ -30,7 +30,7 @@ def score_regress(features: Path) -> ScoreReport:
 def score_multilabel(features: Path) -> ScoreReport:
     """Macro average precision and AUROC of labels by ridge regression and neighbours; raises InputError.
 
-    An archive as of `score_regress`; targets are 1 for labels that an item has, and 0.
+    The archive is as for `score_regress`; targets are 1 for labels that an item has, else 0.
     """
     return _score(MultilabelTask, ImageLabels, features)
 
@@ -74,7 +74,7 @@ def _finite(pair: tuple[float, float]) -> list[float | None]:
 
 
 def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]]:
-    """What an archive says of its items, and their features; raises InputError."""
+    """Targets of the items of an archive, and their features; raises InputError."""
     arrays = read_archive(path, ("features", "targets"), optional=("names", "folds", "groups"))
     features = as_features(arrays["features"], f"features of {path}").astype(np.float32)
     count, targets = len(features), arrays["targets"]

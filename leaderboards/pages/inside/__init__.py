@@ -1,1 +1,1 @@
-"""The page of analyses: its tables, and for each analysis what is drawn of it."""
+"""The page of analyses: its tables, and the figures of each analysis."""

@@ -10,9 +10,9 @@ from layerboard.tasks.analyses.drawings.evidence import Evidence, among, by_laye
 from layerboard.tasks.blocks import Block, Bullets, Heading, Link, Table, Text, said
 from layerboard.tasks.registry import Headline
 
-READ = "Each analysis, its question, and the lowest and highest number that answers it over the backbones:"
+READ = "Each analysis with its question, and the lowest and highest answer over the backbones:"
 
-Answers = dict[str, tuple[float, str]]  # of backbones, by label: a number, and the layer it is of
+Answers = dict[str, tuple[float, str]]  # by label of the backbone: a number, and its layer
 
 
 def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[Block]:
@@ -39,12 +39,12 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
 
 
 def _linked(title: str, more: str = "") -> Text:
-    """The title of a section as a link to it, and what follows."""
+    """The title of a section as a link to it, followed by ``more``."""
     return Text(tuple(filter(None, (Link(title, heading_anchor(title)), more))))
 
 
 def _answers(evidence: Evidence, headline: Headline) -> Answers:
-    """The headline's number of each backbone that has it, with the block where that is looked for."""
+    """The headline number of each backbone that has it, with its block if the headline looks for one."""
     rows = evidence.rows[(evidence.rows["metric"] == headline.metric) & (evidence.rows["head"] == -1)]
     rows = rows[(rows["pooling"] == headline.pooling) | (headline.pooling == "")]
     rows = rows[(rows["tap"] == headline.tap) | (headline.tap == "")]
@@ -59,7 +59,7 @@ def _answers(evidence: Evidence, headline: Headline) -> Answers:
 
 
 def _extremes(headline: Headline, answers: Answers) -> str:
-    """``Title: 0.5 (a) to 0.9 (b).``, or the one number of all."""
+    """``Title: 0.5 (a) to 0.9 (b).``, or the one number that all share."""
     low, high = (end(answers, key=lambda label: answers[label][0]) for end in (min, max))
     same = low == high and len(answers) > 1
     ends = [f"{number_text(answers[label][0])} ({'all' if same else label})" for label in {low: 0, high: 0}]

@@ -1,4 +1,4 @@
-"""A suite's page of analyses: what its backbones do inside, which ranks none of them."""
+"""The page of analyses of a suite: what its backbones do inside, without ranking."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -47,22 +47,22 @@ TOKENS = {
     "border": "patch tokens on the border",
     "filters": "first filters",
     "positions": "position embeddings",
-}  # what an analysis looks from, in words
+}  # the tokens of an analysis, in words
 
 PROBES = ("fewshot", "linear")  # tasks whose scores are drawn
 
 PROBED = """\
-How well a probe reads the class in each block, by what it reads: the class token, the mean of the patch
-tokens, the mean of both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). These are scores
-of the leaderboard, which has their table; one patch token is tested on other images than the rest, so compare
-how the lines go, not how high they are."""
+Accuracy of probes in each block by their input: the class token, the mean of the patch tokens, the mean of
+both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). The scores are those of the
+leaderboard, which has their table. One patch token is tested on other images than the rest, so compare the
+shapes of the lines, not their heights."""
 
 
-Known = Sequence[DrawnBackbone]  # the backbones of a page, in the order of tables
+Known = Sequence[DrawnBackbone]  # the backbones of a page, in table order
 
 
 def inside_page(board: Board) -> Page:
-    """The analyses of one suite, which has some; tasks that rank are only drawn."""
+    """The page of analyses of one suite, which must have some; ranking tasks are only drawn."""
     title, analyses = f"Inside the backbones: {board.suite}", board.analyses
     evidence = [evidence_of(analysis, analyses) for analysis in analyses.groups]
     further = [*_probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
@@ -80,7 +80,7 @@ def _without_nothing(block: Block) -> Block:
 
 
 def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
-    """What an analysis of a board leaves to draw."""
+    """What an analysis of a board provides for drawings."""
     key = task_key(analysis.task, analysis.dataset, analysis.protocol)
 
     def load(backbones: tuple[str, ...], name: str) -> Array | None:
@@ -125,11 +125,11 @@ def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
 def _view_blocks(
     rows: pd.DataFrame, evidence: Evidence, pooling: str, tap: str, *, drawn: bool
 ) -> list[Block]:
-    """Tables of what an analysis says of one view, with its lines and heads where nothing else is drawn."""
+    """Tables of an analysis for one view, with lines and heads unless something else is drawn."""
     primary, others = evidence.metrics[0], evidence.metrics[1:]
     whole = rows[(rows["head"] == -1) & (rows["pooling"] == pooling) & (rows["tap"] == tap)]
     main = whole[whole["metric"] == primary]
-    tokens, comma, transform = pooling.partition(", ")  # what was done to tokens stands behind them
+    tokens, comma, transform = pooling.partition(", ")  # transforms follow the tokens
     words, what = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {tap}", f"{pooling}-{tap}"
     blocks: list[Block] = []
     if not drawn:
@@ -146,13 +146,13 @@ def _view_blocks(
 
 
 def layers_table(rows: pd.DataFrame, known: Known) -> pd.DataFrame:
-    """Numbers of one metric and view in every layer, with half their intervals, as text; a row a backbone."""
+    """Numbers of one metric and view in every layer, with margins of error, as text; one row per backbone."""
     rows = rows.sort_values("layer", kind="stable")
     return _table(rows, known, [str(layer) for layer in rows["layer"]])
 
 
 def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """For each backbone and metric its lowest and highest layer: ``0.112 (3) to 0.530 (12)``, as text."""
+    """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
     body = []
     for backbone in among(known, rows):
         numbers = rows[rows["backbone"] == backbone.name]
@@ -162,10 +162,10 @@ def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 
 
 def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """Numbers of backbones as wholes, with half their intervals; a row a backbone, no columns without any.
+    """Numbers of whole backbones, with margins of error; one row per backbone, no columns without numbers.
 
     Rows of layers and of single heads are left out. A metric that is measured on several kinds of tokens or
-    taps has a column for each.
+    taps has one column for each.
     """
     rows = rows[(rows["layer"] == WHOLE_BACKBONE.index) & (rows["head"] == -1)]
     views = list(zip(rows["metric"], rows["pooling"], rows["tap"], strict=True))
@@ -177,7 +177,7 @@ def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 
 
 def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """Numbers of two backbones, each as a whole: a row a pair, a column a metric; no columns without any."""
+    """Numbers of pairs of backbones: a row per pair, a column per metric; no columns without numbers."""
     labels = {backbone.name: backbone.label for backbone in known}
     keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
     cells = dict(zip(keys, _texts(rows), strict=True))
@@ -190,7 +190,7 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 
 
 def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
-    """Numbers as text, a row a backbone; ``columns`` names for each row the column in which it stands."""
+    """Numbers as text, one row per backbone; ``columns`` gives the column of each row."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
     return pd.DataFrame(
         {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
@@ -205,7 +205,7 @@ def _texts(rows: pd.DataFrame) -> list[str]:
 
 
 def _range(rows: pd.DataFrame) -> str:
-    """The lowest and the highest number with their layers; the lower layer of equal ones; "" without any."""
+    """The lowest and the highest number with their layers; of equal ones the lower layer; "" without any."""
     if rows.empty:
         return ""
     rows = rows.sort_values("layer", kind="stable")
@@ -215,7 +215,7 @@ def _range(rows: pd.DataFrame) -> str:
 
 
 def _probe_blocks(board: Board) -> list[Block]:
-    """A section on probes, which are scores of the leaderboard: over depth by what is read.
+    """The section on probes, whose scores are on the leaderboard: accuracy over depth by input.
 
     Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
     """

@@ -1,7 +1,8 @@
-"""The section on layers chosen without labels: what they lose, and whether any criterion beats two rules.
+"""The section on layers chosen without labels: their regret, and whether any criterion beats two fixed rules.
 
-A criterion of the analysis `label-free` names the layer at which it is highest, or nearest to what its paper
-calls good; two rules that look at nothing name the last layer and that at two thirds of the depth.
+A criterion of the analysis `label-free` chooses the layer with the highest value, or the value nearest to
+what its paper calls good; two rules choose the last layer and that at two thirds of the depth without
+looking.
 """
 
 import math
@@ -28,9 +29,9 @@ from layerboard.tasks.metrics.layer_choice import (
 )
 
 TASK = "label-free"
-LEVEL = 0.05  # p below which a criterion is said to beat the rules
+LEVEL = 0.05  # p-value below which a criterion is said to beat the rules
 
-# every criterion with what its source calls good: the number nearest to it names a layer, or the highest does
+# value that the source of each criterion calls good: the nearest layer is chosen, else the highest
 CRITERIA: dict[str, float | None] = {
     "effective-rank": None,
     "rankme": None,
@@ -40,10 +41,10 @@ CRITERIA: dict[str, float | None] = {
     "view-neighbours": None,
     "view-top1": None,
 }
-# criteria of which it is asked whether they beat the rules: those that do not always name the last layer
+# criteria that are tested against the rules: those that do not always choose the last layer
 TESTED = tuple(name for name in CRITERIA if not name.endswith("-to-last"))
 
-RULES: dict[str, Callable[[int], int]] = {  # they look at nothing: number of blocks to block
+RULES: dict[str, Callable[[int], int]] = {  # fixed rules: from number of blocks to block
     "last": lambda depth: depth,
     "two thirds": lambda depth: max(1, math.floor(depth * 2 / 3 + 0.5)),
 }
@@ -87,14 +88,14 @@ Key = tuple[str, str, str, str]  # of a column, as `Column.key`
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The layers that one criterion or rule names for one backbone and column."""
+    """The layers that one criterion or rule chooses for one backbone and column."""
 
     column: Column
     backbone: str
     by: str  # name of the criterion or rule
-    layers: tuple[int, ...]  # from 1; several that the criterion likes equally, none where it names none
-    regret: float  # best score of all layers less theirs, in points; NaN where none is named
-    correlation: float  # Spearman's, of liking and score over layers; NaN of a rule, or where there is none
+    layers: tuple[int, ...]  # from 1; several if tied, none if none is chosen
+    regret: float  # best score of all layers minus their mean score, in points; NaN if none is chosen
+    correlation: float  # Spearman, of criterion and score over layers; NaN for a rule, or if undefined
 
 
 Choices = Sequence[Named]
@@ -102,10 +103,11 @@ Choices = Sequence[Named]
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """One criterion beside the rules, over backbones, of each of which all columns count together.
+    """One criterion against the rules, over backbones, each of which contributes all of its columns together.
 
-    ``less`` is for each rule and backbone the criterion's regret less the rule's, in points, below 0 where
-    the criterion is better; ``p`` says that both are below 0 by chance, adjusted for all criteria (or NaN).
+    ``less`` is, for each rule and backbone, the criterion's regret minus the rule's, in points, below 0 if
+    the criterion is better; ``p`` is the p-value that both are below 0 by chance, corrected for all criteria
+    (or NaN).
     """
 
     criterion: str
@@ -118,7 +120,7 @@ class Beaten:
 
 
 def unlabelled_blocks(board: Board) -> list[Block]:
-    """The section; nothing without criteria and scores of the same backbones."""
+    """The section; empty without criteria and scores of the same backbones."""
     choices = choices_without_labels(board)
     if not choices:
         return []
@@ -161,7 +163,7 @@ def _verdict(tests: Sequence[Beaten], count: int) -> Text:
 
 
 def _in_columns(choices: Choices, columns: Sequence[Column]) -> Text:
-    """Criteria that lose less than both rules in single columns; no words where there are no several."""
+    """Criteria with less regret than both rules in single columns; empty unless there are several columns."""
     texts = []
     for column in columns:
         regrets = {by: mean_of(by_backbone(choices, by, column=column)) for by in (*RULES, *TESTED)}
@@ -171,7 +173,7 @@ def _in_columns(choices: Choices, columns: Sequence[Column]) -> Text:
 
 
 def _means(choices: Choices, columns: Sequence[Column], number: str, names: Sequence[str]) -> pd.DataFrame:
-    """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
+    """Means over backbones: one row per rule or criterion, one column per column of scores and for all."""
     headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
     return pd.DataFrame(
         {BY: by} | {name: _text(by_backbone(choices, by, number, column)) for name, column in headed}
@@ -180,7 +182,7 @@ def _means(choices: Choices, columns: Sequence[Column], number: str, names: Sequ
 
 
 def _layer_table(board: Board, choices: Choices) -> pd.DataFrame:
-    """Regret and layers by backbone, a column a rule or criterion; empty where none is named."""
+    """Regret and layers by backbone, one column per rule or criterion; empty if none is chosen."""
     cells: dict[str, dict[str, str]] = {}
     for choice in choices:
         text = f"{fixed(choice.regret, 1)} ({ranges_text([*choice.layers])})" if choice.layers else ""
@@ -190,16 +192,16 @@ def _layer_table(board: Board, choices: Choices) -> pd.DataFrame:
 
 
 def _text(values: Floats) -> str:
-    """The mean over backbones and half its 95 % interval, as if they were drawn from many like them."""
+    """The mean over backbones and half its 95 % interval, taking backbones as a random sample."""
     return spread_text(mean_of(values), mean_reach(values), 2)
 
 
 def choices_without_labels(board: Board) -> tuple[Named, ...]:
     """Every criterion and rule, for every trained backbone and column that has both scores and criteria.
 
-    Candidates are the blocks from 1 on that have a score, in the pooling of the leaderboard. The criteria are
-    those of the class token for scores of it, and of the mean of the patch tokens for all others. They are of
-    the column's own images where there are some, else of the first ones that there are.
+    Candidates are the blocks from 1 on that have a score, in the pooling of the leaderboard. Criteria are
+    those of the class token for scores of it, and of the mean of the patch tokens for all others. They are
+    computed on the column's own images if possible, else on the first available ones.
     """
     homes = [group for group in board.analyses.groups if group.task == TASK]
     numbers = {home: candidates(home.rows) for home in homes}
@@ -217,7 +219,7 @@ def choices_without_labels(board: Board) -> tuple[Named, ...]:
 
 
 def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> Iterator[Named]:
-    """What is named for one backbone, by the rules first."""
+    """What is chosen for one backbone, rules first."""
     backbone, depth = str(rows["backbone"].iloc[0]), int(rows["depth"].max())
     layers, scores = rows["layer"].to_numpy(int), rows["value"].to_numpy(float)
 
@@ -239,22 +241,22 @@ def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> I
 
 
 def by_backbone(choices: Choices, by: str, number: str = "regret", column: Column | None = None) -> Floats:
-    """``regret`` or ``correlation`` of a criterion or rule: each backbone's in a column, or mean over all."""
+    """``regret`` or ``correlation`` of a criterion or rule: each backbone's in a column, or its mean."""
     own = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
     return _over_columns({(choice.backbone, choice.column.key): getattr(choice, number) for choice in own})
 
 
 def mean_of(values: Floats) -> float:
-    """The mean over backbones; NaN where there is none."""
+    """The mean over backbones; NaN without any."""
     return float(values.mean()) if len(values) else math.nan
 
 
 def against_rules(named: Choices) -> tuple[Beaten, ...]:
-    """Every criterion that does not name the last layer by what it is, beside both rules.
+    """Every criterion that does not always choose the last layer, against both rules.
 
-    Compared is what both name for the same backbone and column. A criterion beats the rules where it beats
-    each of them, so the larger one of the p-values counts (an intersection-union test); these are adjusted
-    for the number of criteria (Holm).
+    Compared are choices for the same backbones and columns. A criterion beats the rules if it beats each of
+    them, so the larger of the p-values counts (an intersection-union test); these are corrected for the
+    number of criteria (Holm).
     """
     regrets: dict[str, dict[tuple[str, Key], float]] = {}
     for choice in named:
@@ -263,13 +265,13 @@ def against_rules(named: Choices) -> tuple[Beaten, ...]:
     for by, rule in product(TESTED, RULES):
         own = regrets.get(by, {})
         less[by][rule] = _over_columns({key: lost - regrets[rule][key] for key, lost in own.items()})
-    p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN where one is
+    p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN if one is
     adjusted = holm(np.array(p)).tolist()
     return tuple(Beaten(by, less[by], number) for by, number in zip(TESTED, adjusted, strict=True))
 
 
 def _over_columns(numbers: Mapping[tuple[str, Key], float]) -> Floats:
-    """Each backbone's mean over columns, without NaN: [backbones], in the order of their names."""
+    """The mean over columns of each backbone, ignoring NaN: [backbones], ordered by name."""
     values_of: dict[str, list[float]] = {}
     for (backbone, _), number in sorted(numbers.items()):
         if not math.isnan(number):

@@ -1,1 +1,1 @@
-"""What layers predicted, drawn: one file for each kind of task."""
+"""Drawings of what layers predicted: one file for each kind of task."""

@@ -1,4 +1,4 @@
-"""Which classes are told apart: accuracy by class, the lowest first, and what each class is taken for."""
+"""Accuracy by class, the lowest first, and the classes that each class is confused with."""
 
 from typing import NamedTuple
 
@@ -15,24 +15,24 @@ from layerboard.zoo.errors import counted
 
 MOST = 30  # classes that are shown
 TAIL = 0.025  # of an interval of 95 %
-NAMED = 3  # classes that are named beside one that is taken for them
+NAMED = 3  # maximum number of confused classes named beside one
 
 
 class ClassAccuracy(NamedTuple):
-    """How well backbones tell classes, each at its best layer; classes are places among the names of all."""
+    """Accuracy of backbones by class, each at its best layer; classes are indices into all names."""
 
     backbones: list[str]
-    shares: Floats  # images that are given their own class, percent: [backbones classes]
-    lowest: list[int]  # classes that have images, those that the first backbone tells worst first
-    images: list[int]  # of each class
-    mistaken: list[tuple[int, int, int]]  # class, the one that the first backbone takes it for, images
+    shares: Floats  # images that are assigned to their own class, percent: [backbones classes]
+    lowest: list[int]  # classes with images, in ascending order of the first backbone's accuracy
+    images: list[int]  # number of each class's images
+    mistaken: list[tuple[int, int, int]]  # class, the one that the first backbone predicts instead, images
     names: list[str]
 
 
 def class_accuracy(every: ExampleSets) -> ClassAccuracy | None:
-    """Accuracy by class of the backbones that were asked for the first one's classes.
+    """Accuracy by class of backbones that were tested on the same classes as the first one.
 
-    None where no classes were kept. The commonest mistakes come first.
+    None if no classes were saved. The most frequent confusions come first.
     """
     best, key = every[0], "class_images"
     if key not in best.arrays:
@@ -52,9 +52,9 @@ def class_accuracy(every: ExampleSets) -> ClassAccuracy | None:
 
 
 def class_table(every: ExampleSets, pictures: SharedPictures) -> dict[str, object]:
-    """Title, heads and rows of the classes that the first backbone tells worst, the other backbones beside.
+    """Title, heads and rows of the classes with the lowest accuracy of the first backbone, with the others.
 
-    Its commonest mistakes stand with a picture each. Nothing where no classes were kept.
+    Its most frequent confusions are given with a picture each. Empty if no classes were saved.
     """
     if (kept := class_accuracy(every)) is None:
         return {}
@@ -80,8 +80,8 @@ def class_table(every: ExampleSets, pictures: SharedPictures) -> dict[str, objec
 
 
 def _mistakes(best: ExampleSet, kept: ClassAccuracy, pictures: SharedPictures) -> list[tuple[Markup, str]]:
-    """An image of each of the commonest mistakes, and what is mistaken for what."""
-    if "mistaken_image" not in best.arrays:  # of a run before they were kept
+    """An image of each of the most frequent confusions, and its true and predicted class."""
+    if "mistaken_image" not in best.arrays:  # of a run before they were saved
         return []
     shown = []
     for name, (true, given, count) in zip(best.at_best("mistaken_image"), kept.mistaken, strict=False):

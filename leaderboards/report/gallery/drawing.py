@@ -1,4 +1,4 @@
-"""How the examples of one kind of task are drawn, and which of them."""
+"""How the examples of a kind of task are selected and drawn."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ from layerboard.leaderboards.records.thumbnails import is_whole
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 from layerboard.leaderboards.report.html import filled
 
-ROOM = 420_000  # characters that all pictures together take at most; what comes after has its name only
-HEIGHT = 68  # pixels at which a small picture is shown
-LARGE = 104  # pixels at which one is shown on which something is drawn
+ROOM = 420_000  # maximum characters of all pictures together; later ones are only named
+HEIGHT = 68  # height of a small picture in pixels
+LARGE = 104  # height in pixels of a picture with an overlay
 Kind = Literal["missed", "lost", "found", "failed", "held"]
 
 Floats = NDArray[np.float64]
 
-# words for each kind of example, and how many are shown at most, in this order
+# label of each kind of example, and the maximum number to show, in this order
 WANTED: dict[Kind, tuple[str, int]] = {
     "missed": ("missed by the best backbone, not by all", 3),
     "lost": ("lost with depth", 2),
@@ -32,17 +32,17 @@ WANTED: dict[Kind, tuple[str, int]] = {
     "failed": ("failed at every layer", 2),
     "held": ("right at every layer", 1),
 }
-CHANGE = 25.0  # points by which an example changes that is said to be lost or found
+CHANGE = 25.0  # change in points from which on an example counts as lost or found
 GOOD, BAD = 75.0, 40.0  # points from which on an example is held, and up to which it has failed
 
 
-Story = tuple[int, Kind]  # number of an example, and why it is shown
+Story = tuple[int, Kind]  # index of an example, and why it is shown
 
 
 def stories(quality: Floats, missed: Floats | None = None) -> list[Story]:
-    """The examples to show, those of each kind that show it most, by quality, 0 to 100: [layers examples].
+    """The examples to show, the clearest of each kind, by quality, 0 to 100: [layers examples].
 
-    ``missed`` is by how much another backbone does better on those that the best one misses, NaN for others.
+    ``missed`` is the gain of another backbone on examples that the best one misses, NaN for others.
     """
     lost = quality.max(axis=0) - quality[-1]
     gained = quality[-1] - quality.min(axis=0)
@@ -61,7 +61,7 @@ def stories(quality: Floats, missed: Floats | None = None) -> list[Story]:
 
 
 class SharedPictures:
-    """The pictures of a section, each of which stands in it once, however often it is shown."""
+    """The pictures of a section, each stored once, however often it is shown."""
 
     def __init__(self, section: str = "examples", room: int = ROOM) -> None:
         self._section, self._room = section, room
@@ -71,11 +71,11 @@ class SharedPictures:
     def shown(
         self, examples: ExampleSet, name: object, label: str, over: Markup | str = "", height: int = HEIGHT
     ) -> Markup:
-        """The picture of a name in arrays of examples; its label alone where there is none, or no room."""
+        """The picture of that name; only its label if it is missing or does not fit."""
         return filled("thumbnail", size=self.size(examples, name), label=label, over=over, height=height)
 
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
-        """Anchor, width and height of a picture; None where there is none, or no room."""
+        """Anchor, width and height of a picture; None if it is missing or does not fit."""
         path = examples.files.get(str(name))
         return None if path is None else self.at(path)
 
@@ -99,46 +99,46 @@ class SharedPictures:
 
 
 def judged(text: str = "", right: bool | None = None, picture: Markup | None = None) -> Markup:
-    """Words, a picture or both, and whether they are right, which readers of the screen are told in words."""
+    """Words, a picture or both, marked right or wrong, also in words for screen readers."""
     return filled("judged", text=text, right=right, picture=picture)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example as it is shown, in a line and, opened, as a table of layers or as clusters."""
+    """An example as it is shown: in one line and, when opened, as a table of layers or as clusters."""
 
-    name: str  # what it is of
-    summary: str  # what the layers make of it, in a line
+    name: str  # what it shows
+    summary: str  # a summary of the layers in one line
     picture: Markup | str = ""  # a picture beside that
     badge: str = ""  # why it is shown
     note: str = ""  # a line above the table, or below the clusters
-    table: str = ""  # what its table shows; "" without one
+    table: str = ""  # title of its table; "" without one
     heads: tuple[str, ...] = ()  # names of the columns
-    rows: tuple[tuple[str | Markup, ...], ...] = ()  # for each row its name and its cells
-    # images that a layer puts together: the class that most are of, and the images as they are shown
+    rows: tuple[tuple[str | Markup, ...], ...] = ()  # name and cells of each row
+    # clusters of a layer: the majority class, and the images as they are shown
     clusters: tuple[tuple[str, list[Markup]], ...] = ()
-    subject: str = ""  # what the other backbones are told of
-    others: tuple[str | Markup, ...] = ()  # what they make of it at their best layers
+    subject: str = ""  # the subject of the texts on other backbones
+    others: tuple[str | Markup, ...] = ()  # results of these at their best layers
 
 
 def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
-    """Names of the columns of a table whose columns are the layers that are drawn."""
+    """Heads of a table whose columns are the layers that are drawn."""
     heads = [f"layer {layer}" for layer in examples.layers]
     heads[examples.best] += " (best)"
     return ("", *first, *heads)
 
 
 class Drawing(NamedTuple):
-    """A kind of task."""
+    """How a kind of task is drawn."""
 
-    intro: str  # what is to be seen: ``{count}`` subjects, ``{right}`` examples at layers
-    # how good each drawn layer is on each example, 0 to 100: [layers examples]
+    intro: str  # introduction: ``{count}`` subjects, ``{right}`` examples at layers
+    # quality of each drawn layer on each example, 0 to 100: [layers examples]
     quality: Callable[[ExampleSet], Floats]
-    key: str  # array of the names of examples, by which they are found again of other backbones
-    subject: str  # array of what examples are of; of each subject one is shown
-    # the example at a place, drawn in the section's pictures
+    key: str  # array of the names of examples, by which they are found for other backbones
+    subject: str  # array of the subjects of examples; one example per subject is shown
+    # draws the example at an index, with the section's pictures
     example: Callable[[ExampleSet, int, SharedPictures], Example]
-    # what the best layer makes of the example at a place, and whether that is right, if anything is
+    # answer of the best layer to the example at an index, and whether it is right, if that applies
     answer: Callable[[ExampleSet, int], tuple[str, bool | None]]
 
 
@@ -148,7 +148,7 @@ def scored(text: str, array: str = "score") -> Callable[[ExampleSet, int], tuple
 
 
 def drawn(drawing: Drawing, every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Example]]:
-    """What is to be seen, and examples of the best backbone; if it loses none, one that the next loses."""
+    """The introduction, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
     chosen = [(best, story) for story in _stories(drawing, best, missed(drawing, every))]
     if not any(kind == "lost" for _, (_, kind) in chosen):
@@ -175,7 +175,7 @@ def _answer(drawing: Drawing, examples: ExampleSet, index: int) -> str | Markup:
 
 
 def found_again(drawing: Drawing, every: ExampleSets, name: object) -> Iterator[tuple[ExampleSet, int]]:
-    """The example of a name among those of some backbones: whose it is, and its place there."""
+    """The backbones that have the example of that name, and its index there."""
     for each in every:
         yield from ((each, int(index)) for index in np.flatnonzero(each.arrays[drawing.key] == name))
 
@@ -183,7 +183,8 @@ def found_again(drawing: Drawing, every: ExampleSets, name: object) -> Iterator[
 def missed(drawing: Drawing, every: ExampleSets) -> Floats:
     """The gain of another backbone on what the first one misses, each at its best layer.
 
-    Points for each example of the first one; NaN for what it does not miss, or all others do, too.
+    In points for each example of the first one; NaN for those that it does not miss, and that all others
+    miss.
     """
     own, *others = (
         dict(zip(each.arrays[drawing.key].tolist(), drawing.quality(each)[each.best], strict=True))
@@ -195,7 +196,7 @@ def missed(drawing: Drawing, every: ExampleSets) -> Floats:
 
 
 def _stories(drawing: Drawing, examples: ExampleSet, missed: Floats | None = None) -> list[Story]:
-    """The stories of a backbone, one of each subject."""
+    """The stories of a backbone, one per subject."""
     first: dict[str, Story] = {}
     for story in stories(drawing.quality(examples), missed):
         first.setdefault(str(examples.arrays[drawing.subject][story[0]]), story)

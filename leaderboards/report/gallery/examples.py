@@ -1,4 +1,4 @@
-"""What a run kept of a backbone's examples, as the gallery reads it."""
+"""The saved examples of a backbone, as the gallery reads them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class ExampleSet:
     value: float  # the score of that layer
     metric: str
     arrays: Mapping[str, Array]  # the arrays of the file of examples (docs/reference/examples.md)
-    folder: Path  # holds the small pictures
+    folder: Path  # folder of the thumbnails
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """Places of the layers that are drawn, in the order of a forward."""
+        """Indices of the layers that are drawn, in forward order."""
         return np.flatnonzero(self.arrays["drawn"])
 
     @property
@@ -41,25 +41,25 @@ class ExampleSet:
 
     @property
     def best(self) -> int:
-        """Place of the best layer among those that are drawn; the last where it is none of them."""
+        """Index of the best layer among those that are drawn; the last if it is none of them."""
         return self.layers.index(self.layer) if self.layer in self.layers else len(self.layers) - 1
 
     def at_layers(self, values: Sequence[str]) -> str:
-        """Values of the drawn layers in words: of the first, the best and the last, each once."""
+        """Values of drawn layers in words: of the first, the best and the last, each once."""
         rows = sorted({0, self.best, len(self.layers) - 1})
         return ", ".join(f"{values[row]} at layer {self.layers[row]}" for row in rows)
 
     def at_best(self, name: str) -> Array:
-        """An array of what layers predicted, of the best layer."""
+        """A prediction array at the best layer."""
         return np.asarray(self.arrays[name][self.places[self.best]])
 
     def drawn(self, name: str) -> Array:
-        """An array of what layers predicted, of those that are drawn: [layers ...]."""
+        """A prediction array at the layers that are drawn: [layers ...]."""
         return np.asarray(self.arrays[name][self.places])
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Files of the small pictures by the name of the image."""
+        """Thumbnail files by the name of the image."""
         pairs = zip(self.arrays["picture"].tolist(), self.arrays[NAMES].tolist(), strict=True)
         return {str(name): self.folder / str(file) for name, file in pairs if file}
 
@@ -70,7 +70,7 @@ class ExampleSet:
         return dict(zip(folders.tolist(), names.tolist(), strict=True))
 
     def called(self, folder: object) -> str:
-        """A class in words: its name, or that of its folder."""
+        """The name of a class in words, by its folder if it has none."""
         """A class in words: its name, or that of its folder."""
         return self._names.get(str(folder), str(folder))
 
@@ -79,7 +79,7 @@ ExampleSets = Sequence[ExampleSet]  # of several backbones, the best first
 
 
 def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
-    """A backbone's examples in a column, given its best layer and score; None unless they fit the records."""
+    """A backbone's examples in a column, with its best layer and score; None if the records differ."""
     key = task_key(column.task, column.dataset, column.protocol)
     arrays = known_arrays(output / "examples", key, [backbone])
     if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():

@@ -1,4 +1,4 @@
-"""What the best backbone of each task fails at, as tables: classes, confusions and pictures."""
+"""Failures of the best backbone of each task, as tables: classes, confusions and images."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +12,14 @@ from layerboard.leaderboards.report.gallery.drawing import GOOD, Drawing, found_
 from layerboard.leaderboards.report.gallery.examples import ExampleSets
 from layerboard.leaderboards.report.gallery.section import DRAWINGS, column_examples
 
-_FACTS = ("class", "source", "target")  # arrays that tell more of an example than its name
+_FACTS = ("class", "source", "target")  # arrays that describe an example better than its name
 
 
 def failure_frames(board: Board, output: Path) -> Iterator[tuple[str, pd.DataFrame]]:
-    """For each task a title and all rows of what its best backbone fails at, the worst first.
+    """For each task a title and all rows of its best backbone's failures, the worst first.
 
-    Classes with their accuracy in percent, what they are mistaken for, and what another backbone gets right;
-    only of tasks of which the output folder keeps examples.
+    Classes with their accuracy in percent, their confusions, and what another backbone gets right; only for
+    tasks with saved examples in the output folder.
     """
     for column in board.columns:
         if every := column_examples(column, output) if column.task in DRAWINGS else []:
@@ -41,7 +41,7 @@ def _classes(every: ExampleSets) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _missed(drawing: Drawing, every: ExampleSets) -> pd.DataFrame:
-    """A row for each example that the first backbone misses, and who does well, each at its best layer."""
+    """One row per example that the first backbone misses, with others that do well; at best layers."""
     best, gains, rows = every[0], missed(drawing, every), []
     facts = [name for name in _FACTS if name in best.arrays]
     for number in np.argsort(-gains, kind="stable")[: np.isfinite(gains).sum()].tolist():

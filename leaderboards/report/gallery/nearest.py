@@ -1,4 +1,4 @@
-"""Examples of images beside images: what layers find nearest to a query, and what their clusters hold."""
+"""Examples of images beside images: nearest neighbours of a query, and contents of clusters."""
 
 from collections import Counter
 
@@ -11,19 +11,19 @@ from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Flo
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
-LEAST = 2  # images that a cluster holds which is shown
-MOST = 8  # clusters of a layer that are shown, the largest first
+LEAST = 2  # minimum images of a cluster that is shown
+MOST = 8  # maximum clusters of a layer that are shown, the largest first
 
 
 # ---- classification -----------------------------------------------------------------------------
 
 _PROBE_INTRO = """\
-{count} test images are kept, the same of every backbone: {right}. ✓ stands for the image's own class, ✗ for \
-another."""
+{count} test images are kept, the same for every backbone: {right}. ✓ marks the image's own class, ✗ another \
+class."""
 
 _KNN_INTRO = """\
-{count} queries are kept, the same of every backbone: {right}. Each is shown with its nearest training \
-images; a full border and ✓ stand for its own class, a dashed one and ✗ for another."""
+{count} queries are kept, the same for every backbone: {right}. Each is shown with its nearest training \
+images; a solid border and ✓ mark its own class, a dashed border and ✗ another class."""
 
 
 def _knn_quality(examples: ExampleSet) -> Floats:
@@ -50,7 +50,7 @@ def _knn_example(examples: ExampleSet, number: int, pictures: SharedPictures) ->
 
 
 def _knn_rows(examples: ExampleSet, number: int, pictures: SharedPictures) -> list[tuple[str | Markup, ...]]:
-    """The nearest images of a query at each layer, a row a rank."""
+    """The nearest images of a query at each layer, one row per rank."""
     truth, rows = examples.arrays["class"][number], list[tuple[str | Markup, ...]]()
     near, classes = examples.drawn("neighbour")[:, number], examples.drawn("neighbour_class")[:, number]
     cosines = examples.drawn("cosine")[:, number]
@@ -81,7 +81,7 @@ def _listed(numbers: NDArray[np.int64]) -> str:
     return f"layers {', '.join(most)} and {last}" if most else f"layer {last}"
 
 
-# queries, the class that layers give them, and their nearest training images
+# queries, their predicted class, and their nearest training images
 KNN = Drawing(_KNN_INTRO, _knn_quality, "query", "query", _knn_example, _knn_answer)
 PROBES = KNN._replace(intro=_PROBE_INTRO)  # the same without neighbours
 
@@ -89,8 +89,8 @@ PROBES = KNN._replace(intro=_PROBE_INTRO)  # the same without neighbours
 # ---- retrieval ----------------------------------------------------------------------------------
 
 _RANKING_INTRO = """\
-{count} queries are kept, the same of every backbone. Each is shown with the images that are ranked first, \
-without those that do not count; AP is the average precision (Medium) of the whole ranking, in percent."""
+{count} queries are kept, the same for every backbone. Each is shown with the images ranked first, without \
+junk images; AP is the average precision (Medium) of the whole ranking, in percent."""
 
 
 def _precision(examples: ExampleSet) -> Floats:
@@ -121,14 +121,14 @@ def _ranking_example(examples: ExampleSet, number: int, pictures: SharedPictures
     )
 
 
-# queries, and the images that layers rank first
+# queries, and the images ranked first
 _RANKING_ANSWER = drawing.scored("AP {:.0f}", "average_precision")
 RETRIEVAL = Drawing(_RANKING_INTRO, _precision, "query", "query", _ranking_example, _RANKING_ANSWER)
 
 _INSTANCES_INTRO = """\
-{count} queries are kept, the same of every backbone. Each is shown with the images that are nearest to it; \
-a full border and ✓ stand for the same thing, a dashed one and ✗ for another. AP is the average precision \
-of the whole ranking, in percent."""
+{count} queries are kept, the same for every backbone. Each is shown with its nearest images; a solid border \
+and ✓ mark the same instance, a dashed border and ✗ another. AP is the average precision of the whole \
+ranking, in percent."""
 
 INSTANCES = RETRIEVAL._replace(intro=_INSTANCES_INTRO)
 
@@ -137,14 +137,14 @@ INSTANCES = RETRIEVAL._replace(intro=_INSTANCES_INTRO)
 
 
 def clusters(every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Example]]:
-    """How the first, the best and the last layer of the best backbone group the same images."""
+    """Clusters of the same images at the first, the best and the last layer of the best backbone."""
     examples = every[0]
     rows = sorted({0, examples.best, len(examples.layers) - 1})
     classes = sorted({_class(examples, number) for number in range(len(examples.arrays["image"]))})
     intro = (
-        f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and the "
-        "clusters that k-means puts them into without knowing these; a dashed border and ✗ mark what is not "
-        "of the class that most of its cluster has here."
+        f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and their "
+        "k-means clusters, found without labels; a dashed border and ✗ mark images that are not of the "
+        "majority class of their cluster here."
     )
     return intro, [_layer(examples, pictures, row) for row in rows]
 
@@ -168,7 +168,7 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
 
 
 def _cluster(examples: ExampleSet, pictures: SharedPictures, group: list[int]) -> tuple[str, list[Markup]]:
-    """Images of one cluster, those of the class that most are of first."""
+    """Images of one cluster, those of its majority class first."""
     names = {number: _class(examples, number) for number in group}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
     images = []

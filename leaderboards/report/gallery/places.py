@@ -1,4 +1,4 @@
-"""Examples of places in images: masks that layers carry through videos, and points that they find again."""
+"""Examples of places in images: masks that layers propagate through videos, and matched points."""
 
 import base64
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Flo
 from layerboard.leaderboards.report.gallery.examples import Array, ExampleSet
 from layerboard.leaderboards.report.html import filled
 
-# colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first
+# colours of objects (Okabe and Ito), safe for colour-blind readers; after the last comes the first
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
-OPACITY = 165  # opacity of the objects, of 255
-ERROR, HEATS = (225, 29, 46), 5  # colour of what is wrong, and steps of its opacity
-OUTLINE = 255  # value of a mask's picture where the true outline runs
+OPACITY = 165  # opacity of the objects, out of 255
+ERROR, HEATS = (225, 29, 46), 5  # colour of errors, and number of levels of its opacity
+OUTLINE = 255  # value of the true outline in a mask's picture
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
 
 
@@ -28,10 +28,10 @@ Rgb = tuple[int, int, int]
 # ---- masks --------------------------------------------------------------------------------------
 
 _MASKS_INTRO = """\
-Frames of {count} videos are kept, the same of every backbone. The first frame's mask is given; each layer \
-carries it through the video. Colour is what a layer predicts, the white line is the true outline, the \
-number is J&F of the frame, mean over its objects. The row of errors has wrong pixels in red: first how many \
-of the layers are wrong there, then those of each layer."""
+Frames of {count} videos are kept, the same for every backbone. The mask of the first frame is given; each \
+layer propagates it through the video. Colours show the prediction of a layer, the white line the true \
+outline, the number J&F of the frame, averaged over its objects. The row of errors shows wrong pixels in \
+red: first the share of layers that are wrong there, then the errors of each layer."""
 
 
 def _scores(examples: ExampleSet) -> Floats:
@@ -81,21 +81,21 @@ def _mask_rows(
 
 
 def _overlay(mask: Array, truth: Array) -> Markup:
-    """A predicted mask and the true outline as an image over a picture; both [side side] of `small_mask`."""
+    """A predicted mask and the true outline as an overlay of a picture; both [side side] of `small_mask`."""
     indexes = np.where((mask > 0) & (mask != OUTSIDE), (mask.astype(int) - 1) % len(OBJECTS) + 1, 0)
     return _veil(indexes, mask, truth, [(colour, OPACITY) for colour in OBJECTS])
 
 
 def _heat(shares: Array, mask: Array, truth: Array) -> Markup:
-    """Shares of what is wrong, 0 to 1 [side side], as red that is the denser the larger they are."""
+    """Shares of errors, 0 to 1 [side side], as red whose opacity grows with them."""
     steps = np.ceil(shares * HEATS)
     return _veil(steps, mask, truth, [(ERROR, 255 * (step + 1) // HEATS) for step in range(HEATS)])
 
 
 def _veil(indexes: Array, mask: Array, truth: Array, colours: Sequence[tuple[Rgb, int]]) -> Markup:
-    """Colours with their opacity by number, from 1 on, and the true outline in white, over a picture.
+    """Colours with opacity by index, from 1 on, and the true outline in white, over a picture.
 
-    The picture is where a predicted mask is not outside of the image.
+    It covers the pixels where the predicted mask is inside the image.
     """
     inside = mask != OUTSIDE
     height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
@@ -121,16 +121,16 @@ def outline(truth: Array) -> NDArray[np.bool_]:
     return np.asarray((centre > 0) & np.any([centre != side for side in sides], axis=0))
 
 
-# frames with the masks that layers predicted
+# frames with the predicted masks
 MASKS = Drawing(_MASKS_INTRO, _scores, "frame", "video", _masks_example, drawing.scored("J&F {:.0f}"))
 
 
 # ---- classes of pixels --------------------------------------------------------------------------
 
 _LABELS_INTRO = """\
-{count} images are kept, the same of every backbone. Colour is the class that a layer predicts, the white \
-line the true outline, the number the share of pixels that are right. The row of errors has wrong pixels in \
-red: first how many of the layers are wrong there, then those of each layer."""
+{count} images are kept, the same for every backbone. Colours show the class that a layer predicts, the \
+white line the true outline, the number the share of correct pixels. The row of errors shows wrong pixels \
+in red: first the share of layers that are wrong there, then the errors of each layer."""
 
 
 def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -151,7 +151,7 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
     )
 
 
-# images with the classes that layers predict of their pixels
+# images with the predicted classes of pixels
 _LABELS_ANSWER = drawing.scored("{:.0f} % right")
 LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _LABELS_ANSWER)
 
@@ -159,10 +159,10 @@ LABELS = Drawing(_LABELS_INTRO, _scores, "image", "image", _labels_example, _LAB
 # ---- distances from good images -----------------------------------------------------------------
 
 _DEFECTS_INTRO = """\
-{count} images are kept, the same of every backbone. Red is what a layer finds far from all good images: \
-none at the median of good patches, full at the farthest of all. The white line is the outline of the \
-defect, the number the share of the images of the other kind (good or defective) that the image is told \
-from."""
+{count} images are kept, the same for every backbone. Red shows the distance of a patch from all good \
+images, from the median of good patches (none) to the largest distance of all (full). The white line is the \
+outline of the defect; the number is the share of images of the other kind (good or defective) that are \
+ranked on the right side of the image."""
 
 
 def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Example:
@@ -188,7 +188,7 @@ def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures
     )
 
 
-# images with how far their pixels are from good ones
+# images with the distances of pixels from good images
 _DEFECTS_ANSWER = drawing.scored("told from {:.0f} %")
 DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _DEFECTS_ANSWER)
 
@@ -196,13 +196,13 @@ DEFECTS = Drawing(_DEFECTS_INTRO, _scores, "image", "image", _defects_example, _
 # ---- points -------------------------------------------------------------------------------------
 
 _POINTS_INTRO = """\
-{count} pairs are kept, the same of every backbone. The points of the left image are looked for in the \
-other: a dot is a point that was found (within a tenth of the object's longer side), a cross one that was \
-not, with a line to the ring where it should be."""
+{count} pairs are kept, the same for every backbone. The points of the left image are matched in the other: \
+a dot is a point that was found (within a tenth of the object's longer side); a cross is one that was not, \
+with a line to a ring at its true position."""
 
 
 def _counts(examples: ExampleSet, number: int) -> tuple[list[int], int]:
-    """How many points of a pair each drawn layer finds, and how many there are."""
+    """The number of points of a pair that each drawn layer finds, and of all points."""
     right = examples.drawn("right")[:, examples.arrays["of_pair"] == number]
     return right.sum(axis=1).astype(int).tolist(), right.shape[1]
 
@@ -219,7 +219,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
     counts, total = _counts(examples, number)
 
     def scaled(side: str, points: Array) -> list[list[float]]:
-        """Points of one image of the pair [points 2] in pixels of its small picture."""
+        """Points of one image of the pair [points 2] in pixels of its thumbnail."""
         size = pictures.size(examples, arrays[side][number])
         scale = 1.0 if size is None else np.asarray(size[1:]) / arrays[f"{side}_size"][number]
         return (points * scale).tolist()  # type: ignore[no-any-return]
@@ -251,5 +251,5 @@ def _points_answer(examples: ExampleSet, index: int) -> tuple[str, None]:
     return f"{counts[examples.best]} of {total}", None
 
 
-# pairs of images, and where layers find the points of the one in the other
+# pairs of images with matched points
 POINTS = Drawing(_POINTS_INTRO, _points_quality, "pair", "pair", _points_example, _points_answer)

@@ -1,4 +1,4 @@
-"""Examples of numbers and labels that layers predict of images."""
+"""Examples of predicted numbers and labels of images."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Flo
 from layerboard.leaderboards.report.gallery.examples import ExampleSet
 
 _INTRO = """\
-{count} images are kept, the same of every backbone, with what layers predict that did not learn from them. \
-How close that is, in percent, is for numbers the share of images whose own are no nearer to the true ones, \
-for labels the share of pairs of one that the image has and one that it has not, ranked right."""
+{count} images are kept, the same for every backbone, with held-out predictions of each layer. Closeness, in \
+percent: for numbers, the share of images whose values are no closer to the true ones than the prediction; \
+for labels, the share of correctly ranked pairs of a label that the image has and one that it has not."""
 
 
 def _closeness(examples: ExampleSet) -> Floats:
@@ -35,5 +35,5 @@ def _answer(examples: ExampleSet, index: int) -> tuple[str, None]:
     return str(examples.drawn("predicted")[examples.best, index]), None
 
 
-# images, and the numbers or labels that layers predict of them
+# images with predicted numbers or labels
 PREDICTIONS = Drawing(_INTRO, _closeness, "image", "image", _example, _answer)

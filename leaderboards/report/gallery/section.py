@@ -1,4 +1,4 @@
-"""The section of failures and successes: for each task the examples that show what changes over depth."""
+"""The section of failures and successes: examples of each task that show what changes over depth."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -14,7 +14,7 @@ from layerboard.leaderboards.report.gallery.predictions import PREDICTIONS
 from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.scores.column import Column
 
-# by name of the task, how its examples are drawn; those of clusterings are images that stand together
+# drawing of the examples of each task; clusterings show images by cluster
 DRAWINGS: Mapping[str, Drawing] = {
     "knn": KNN,
     **dict.fromkeys(("fewshot", "linear"), PROBES),
@@ -32,7 +32,7 @@ BACKBONES = 8  # backbones of a column whose examples are read, the best first
 
 
 def example_sections(board: Board, output: Path) -> list[PageSection]:
-    """The section of failures and successes in the records' output; none where the run kept no examples."""
+    """The section of failures and successes in an output folder; none if no examples were saved."""
     pictures, tasks = SharedPictures(), []
     for column in board.columns:
         if every := column_examples(column, output) if column.task in {*DRAWINGS, CLUSTERS} else []:
@@ -46,7 +46,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
 
 
 def column_examples(column: Column, output: Path) -> list[ExampleSet]:
-    """What was kept of the backbones of a column, the best first."""
+    """The saved examples of backbones of a column, the best first."""
     rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
     places = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)
     every = (read_examples(output, column, *choice) for choice in places)

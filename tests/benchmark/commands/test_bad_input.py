@@ -235,7 +235,7 @@ def test_ctrl_c_is_one_sentence(go: Go, data: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("layerboard.benchmark.jobs.passes.run_pass", stop)
     said = go("--data", data)
     assert said.code == 130
-    assert said.lines("interrupted; what is finished is kept")
+    assert said.lines("interrupted; finished work is kept")
 
 
 def test_sigterm_ends_like_ctrl_c(go: Go, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_sigterm_ends_like_ctrl_c(go: Go, data: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("layerboard.benchmark.jobs.passes.run_pass", stop)
     said = go("--data", data)
     assert said.code == 143
-    assert said.lines("interrupted; what is finished is kept")
+    assert said.lines("interrupted; finished work is kept")
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 

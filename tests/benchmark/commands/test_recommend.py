@@ -81,7 +81,7 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert lines[0].startswith("backbone ")
     assert any(line.startswith("1. mini-") for line in lines)
     assert "import layerboard" in lines
-    assert "Milliseconds are of one image on Fast CPU, 2 threads, up to the layer." in lines
+    assert "Milliseconds are for one image on Fast CPU, 2 threads, up to the layer." in lines
     note = r"knn top-1 †: the best layer of mini-\S+ was chosen on the test data, .* the rest: \d+\.\d"
     assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
@@ -185,7 +185,7 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
     notes = said(capsys, place, "--task", "knn", "--licence", "commercial")["notes"]
     assert isinstance(notes, list)
     told = f"layerboard run --tasks cost --backbones mini-fs mini-resnet -o {place}"
-    assert any(told in note and "sorted by parameters of" in note for note in notes)
+    assert any(told in note and "sorted by the parameters of" in note for note in notes)
     assert "What licences allow is read from their names and is no legal advice." in notes
     error = command(capsys, "recommend", "-o", place, "--max-ms", "5").error
     assert "--max-ms needs times, and none were measured" in error
@@ -218,7 +218,7 @@ def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="which does not exist"):
         recommended(RecommendRequest(output=tmp_path / "nowhere"))
     write_checked(to_frame(cost("mini-fs", 1, 1.0)), tmp_path / "records" / "mini-fs" / "cost.parquet")
-    with pytest.raises(InputError, match="no backbone has a score of a task that ranks"):
+    with pytest.raises(InputError, match="no backbone has a score in a ranking task"):
         recommended(RecommendRequest(output=tmp_path))
 
 

@@ -85,7 +85,7 @@ def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> Non
     said = command(capsys, "reproduce", "-o", tmp_path)
     assert said.code == 0
     assert said.out.splitlines() == [
-        "No published number is of what was run; --all lists them.",
+        "No published number matches the run; --all lists them.",
         *(line for sentence in disputes(all_published()) for line in (sentence, "")),
         f"{ALL} published numbers: {ALL - NOT_COMPARABLE} not run, {NOT_COMPARABLE} not comparable",
     ]

@@ -88,7 +88,7 @@ def test_a_network_of_this_process_is_not_sent_elsewhere() -> None:
     own = layerboard.from_module(Vit(), image_size=SIZE, verbose=False)
     device = torch.device("cpu")
     for request, devices in ((Request(engine="processes"), [device]), (Request(), [device, device])):
-        with pytest.raises(InputError, match="is a network of this process and runs in no other one"):
+        with pytest.raises(InputError, match="is a network of this process and cannot run in another"):
             find_engine([own.spec], request, devices)
 
 

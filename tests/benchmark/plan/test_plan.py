@@ -154,8 +154,8 @@ def test_a_protocol_of_one_task_adds_that_task_alone(data: Path) -> None:
 @pytest.mark.parametrize(
     ("tasks", "said"),
     [
-        (("knn",), "the protocol insid3 is of spair; --tasks names knn, too"),
-        (("spair", "davis"), "the protocol insid3 is of spair; --tasks names davis, too"),
+        (("knn",), "the protocol insid3 is for spair; --tasks names knn, too"),
+        (("spair", "davis"), "the protocol insid3 is for spair; --tasks names davis, too"),
     ],
 )
 def test_a_task_that_no_protocol_speaks_of(data: Path, tasks: tuple[str, ...], said: str) -> None:

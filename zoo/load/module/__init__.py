@@ -1,1 +1,1 @@
-"""Anybody's own ``torch.nn.Module`` as a backbone: what a trial forward finds out about it, and its copy."""
+"""A user's own ``torch.nn.Module`` as a backbone: findings of trial forward passes, and its copy."""

@@ -1,4 +1,4 @@
-"""Which modules of a network are its residual blocks: those that somebody names, or those that are found."""
+"""The residual blocks of a network: those that the user names, or those that are found."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from layerboard.zoo.load.module.forward import run_watched
 CONTAINERS = (nn.ModuleList, nn.Sequential)  # kinds of modules whose members may be blocks
 GIVE = "give blocks=, a list of modules of the network or a path such as 'layers.*.blocks'"
 
-# A list of modules, a container, or a dotted path in which ``*`` stands for any name.
+# A list of modules, a container, or a dotted path in which ``*`` matches any name.
 BlocksHint = nn.Module | Sequence[nn.Module] | str
 Paths = tuple[str, ...]  # dotted paths of a network's blocks, first to last
 
 
 class Run(NamedTuple):
-    """One run of a module: the first tensors that it was given and gave, and the version of the latter.
+    """One run of a module: the first tensors of its input and output, and the version of the latter.
 
-    A tensor that is changed in place later is the same tensor of another version.
+    A tensor that is changed in place later is the same tensor with another version.
     """
 
     before: Tensor | None
@@ -33,9 +33,9 @@ Runs = Mapping[str, Sequence[Run]]  # of modules by path
 
 
 def named_blocks(net: nn.Module, hint: BlocksHint) -> Paths:
-    """The blocks that somebody names; InputError where they are not in the network, or there are none.
+    """The blocks that the user names; raises InputError if they are not in the network, or if there are none.
 
-    A path without ``*`` at its end that leads to a list of modules stands for its members.
+    A path without ``*`` at its end that leads to a list of modules means the members of the list.
     """
     if isinstance(hint, str):
         paths = _paths_like(net, hint)
@@ -48,7 +48,7 @@ def named_blocks(net: nn.Module, hint: BlocksHint) -> Paths:
 
 
 def path_of(net: nn.Module, module: object, what: str) -> str:
-    """Dotted path of a module in a network; raises InputError where it is not in it."""
+    """Dotted path of a module in a network; raises InputError if it is not in it."""
     if not isinstance(module, nn.Module):
         raise InputError(f"{what} should be a module of the network; found {shortened(module)}")
     path: str | None = next((path for path, member in net.named_modules() if member is module), None)
@@ -58,10 +58,10 @@ def path_of(net: nn.Module, module: object, what: str) -> str:
 
 
 def find_blocks(net: nn.Module, images: Tensor) -> Paths:
-    """The longest row of modules of one kind that pass on what they give, one to the next.
+    """The longest sequence of modules of one kind in which each takes the output of the one before.
 
     Lists whose paths differ in numbers only (the stages of Swin, ``layer1`` to ``layer4`` of a ResNet) count
-    as one row. Modules without modules in them are no blocks, nor are those that run beside each other.
+    as one sequence. Modules without submodules are no blocks, nor are those that run in parallel.
     """
     rows = _rows(net)
     runs: dict[str, list[Run]] = {path: [] for row in rows.values() for paths in row for path in paths}
@@ -83,23 +83,23 @@ def find_blocks(net: nn.Module, images: Tensor) -> Paths:
 
 
 def _rows(net: nn.Module) -> dict[str, list[list[str]]]:
-    """Paths of repeated modules, a list for each container, by the pattern of the containers' paths."""
+    """Paths of repeated modules, one list per container, by the pattern of the containers' paths."""
     rows: dict[str, list[list[str]]] = {}
     odd: set[str] = set()
     for path, module in net.named_modules():
         members = dict(module.named_children()) if isinstance(module, CONTAINERS) else {}
         words = re.sub(r"\d+", "*", path)
-        # with modules in them, and weights
+        # with submodules and weights
         are_composed = all([*member.children()] and [*member.parameters()] for member in members.values())
         if len({type(member) for member in members.values()}) == 1 and are_composed:
             rows.setdefault(words, []).append([f"{path}.{name}" if path else name for name in members])
         elif members:
-            odd.add(words)  # a row with a gap would end before the network does
+            odd.add(words)  # a sequence with a gap would end before the network does
     return {words: row for words, row in rows.items() if words not in odd and sum(map(len, row)) > 1}
 
 
 def _is_chain(paths: Sequence[str], runs: Runs) -> bool:
-    """Whether each module ran once, and on what the one before it gave."""
+    """Whether each module ran once, and on the output of the one before."""
     if any(len(runs[path]) != 1 for path in paths):
         return False
     row = [runs[path][0] for path in paths]
@@ -108,9 +108,9 @@ def _is_chain(paths: Sequence[str], runs: Runs) -> bool:
 
 
 def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], runs: Runs) -> bool:
-    """Whether rows inside other modules of a row end as those do, once at least.
+    """Whether sequences inside other modules end with the output of these, at least once.
 
-    So do the blocks of a stage; the layers of a residual block do not, since what goes past them is added.
+    The blocks of a stage do; the layers of a residual block do not, since the skip is added.
     """
     ends = [paths[-1] for paths in row]
     pairs = [(runs[path][0], runs[end][0]) for end in ends for path in outer if end.startswith(f"{path}.")]
@@ -119,7 +119,7 @@ def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], runs: Runs) -
 
 
 def _paths_like(net: nn.Module, pattern: str) -> list[str]:
-    """Paths that a pattern means; of a list that it names without ``*`` at its end, the members."""
+    """Paths that match a pattern; if it names a list without ``*`` at its end, the members."""
     names = pattern.removeprefix("net.").split(".")
     like = re.compile(r"\.".join(re.escape(name).replace(r"\*", r"[^.]+") for name in names))
     paths: list[str] = []
@@ -132,7 +132,7 @@ def _paths_like(net: nn.Module, pattern: str) -> list[str]:
 
 
 def in_words(paths: Paths) -> str:
-    """Where blocks are, such as ``net.layers.*.blocks``: what differs as ``*``, and no number at the end."""
+    """The location of blocks, such as ``net.layers.*.blocks``: differing parts as ``*``, no final number."""
     if len(paths) == 1:
         return f"net.{paths[0]}"
     parents = {path.rpartition(".")[0] for path in paths}

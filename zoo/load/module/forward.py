@@ -1,4 +1,4 @@
-"""Trial forwards of somebody's network, with an eye on some of its modules."""
+"""Trial forward passes of a user's network that observe some of its modules."""
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -13,7 +13,7 @@ from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import first_tensor
 from layerboard.zoo.spec import Normalisation
 
-# Is given the path of a module that has run, and the first tensors that it was given and gave.
+# Called with the path of a module that has run, and the first tensors of its input and output.
 See = Callable[[str, Tensor | None, Tensor | None], None]
 
 
@@ -21,7 +21,7 @@ See = Callable[[str, Tensor | None, Tensor | None], None]
 class TrialNetwork:
     """A network in evaluation mode, the paths of its blocks, and the square images that it is tried with.
 
-    The side in pixels and the normalisation are those that it takes; the sources say where each is from.
+    ``size`` in pixels and the normalisation are those of its input; the sources say where each comes from.
     """
 
     net: nn.Module
@@ -33,24 +33,24 @@ class TrialNetwork:
 
     @property
     def name(self) -> str:
-        """The network in sentences."""
+        """The name of the network in sentences."""
         return type(self.net).__name__
 
     def images(self, pixels: Tensor) -> Tensor:
-        """The network's input of pixels in [0, 1], [batch 3 height width], where and as its weights are."""
+        """Input from pixels in [0, 1], [batch 3 height width], with the device and dtype of the weights."""
         first = next(iter(self.net.parameters()), None)
         mean, std = self.normalisation.mean, self.normalisation.std
         images = (pixels - torch.tensor(mean)[:, None, None]) / torch.tensor(std)[:, None, None]
         return images if first is None else images.to(first)
 
     def draw(self, height: int = 0, width: int = 0) -> Tensor:
-        """Noise in [0, 1], [3 height width], always the same; of the network's own size by default."""
+        """Deterministic noise in [0, 1], [3 height width]; of the network's own size by default."""
         draw = torch.Generator().manual_seed(height)
         return torch.rand(3, height or self.size, width or self.size, generator=draw)
 
 
 def run_watched(net: nn.Module, images: Tensor, paths: Iterable[str], see: See) -> None:
-    """Run a forward on normalised images and show what passes through modules, live, as they end."""
+    """Run a forward pass on normalised images and show live inputs and outputs of modules, as they end."""
 
     def hook(path: str, _: nn.Module, inputs: object, options: object, output: object) -> None:
         see(path, first_tensor((inputs, options)), first_tensor(output))
@@ -77,12 +77,12 @@ def run_watched(net: nn.Module, images: Tensor, paths: Iterable[str], see: See) 
 
 
 def in_brackets(tensor: Tensor) -> str:
-    """Lengths of its axes, as sentences have them between brackets."""
+    """Lengths of its axes in brackets, for sentences."""
     return " ".join(map(str, tensor.shape))
 
 
 def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
-    """What enters the first block and what leaves each; and paths of norms that were given the last."""
+    """The input of the first block and the output of each; and paths of norms that were given the last."""
     net, order = subject.net, subject.blocks
     streams: list[Tensor] = []
     ran: list[str] = []

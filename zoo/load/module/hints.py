@@ -1,4 +1,4 @@
-"""What somebody says of a network of their own, and what the network says of its images itself."""
+"""What the user says about a network of their own, and what the network says about its images."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from layerboard.zoo.load.module.blocks import BlocksHint
 from layerboard.zoo.load.module.forward import TrialNetwork
 from layerboard.zoo.spec import IMAGENET, Normalisation
 
-USUAL_SIZE = 224  # side in pixels of images of a network that says nothing
+USUAL_SIZE = 224  # side in pixels of images for a network that does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleHints:
-    """What somebody says of a network, as options of `layerboard.from_module`.
+    """The user's information about a network, as options of `layerboard.from_module`.
 
-    What is None is read from the network or found out by a trial forward; ``final_norm`` is False for none.
+    None is read from the network or found by a trial forward pass; ``final_norm`` is False for none.
     """
 
     name: str | None = None
@@ -39,10 +39,10 @@ class ModuleHints:
 
 
 def with_images(net: nn.Module, hints: ModuleHints) -> TrialNetwork:
-    """A network and what it is shown, by what somebody says, or by its own configuration, or as is usual.
+    """A network and its input images, from hints, from its own configuration, or from defaults.
 
-    timm's networks say all of it (``pretrained_cfg``), those of transformers the size (``config``). Raises
-    InputError where the size is no whole number from 1 on, or mean and std are not three numbers each.
+    timm's networks have all of it (``pretrained_cfg``), those of transformers the size (``config``). Raises
+    InputError if the size is no whole number above 0, or if mean and std are not three numbers each.
     """
     configured, source = _configured(net)
 
@@ -82,7 +82,7 @@ def has_class_token(net: nn.Module, prefix: int, hints: ModuleHints) -> tuple[bo
 
 
 def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:
-    """Size, mean and std that a network brings along, None where it does not, and where it says them."""
+    """Size, mean and std in the network's own configuration, None if missing, and where they are stated."""
     timm = getattr(net, "pretrained_cfg", None) or getattr(net, "default_cfg", None)
     if not isinstance(timm, Mapping):
         return {"size": getattr(getattr(net, "config", None), "image_size", None)}, "from its config"

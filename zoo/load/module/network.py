@@ -1,4 +1,4 @@
-"""A network of somebody's own as a backbone of this process: what trial forwards tell of it, and its copy."""
+"""A user's own network as a backbone of this process: findings of trial forward passes, and its copy."""
 
 import copy
 import hashlib
@@ -21,35 +21,35 @@ from layerboard.zoo.load.own import faults
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.view.geometry import nearest_multiple
 
-MARK = "given:"  # begins the names by which a run calls for networks of this process
-# Attributes of a module that are settings; others are weights, modules, or nothing that can be compared.
+MARK = "given:"  # prefix of the names by which a run refers to networks of this process
+# Attributes of a module that are settings; others are weights, modules, or cannot be compared.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-USUAL_STRIDE = 32  # pixels of a cell of the coarsest grid of most networks whose grids change
+USUAL_STRIDE = 32  # pixels per cell of the coarsest grid of most networks with several grids
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What a trial told of a network, in words, too; its spec does not say where it is from."""
+    """Findings of a trial of a network, also in words; its spec does not say where it comes from."""
 
     spec: BackboneSpec
     blocks: Paths
     final_norm: str  # its path; "" for none
-    attends: str  # path in each block of what shows its attention probabilities; "" for none
+    attends: str  # path in each block of the module that shows its attention probabilities; "" for none
     layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
 
     def network(self, net: nn.Module) -> Network:
-        """A network of this kind with the places to look into."""
+        """A network of this kind with the places to hook."""
         norm = net.get_submodule(self.final_norm) if self.final_norm else None
         parts = Sublayers(attends=self.attends) if self.attends else None
         return Network(net, tuple(map(net.get_submodule, self.blocks)), norm, self.layouts, parts=parts)
 
 
 class NetworkCopy:
-    """A copy of somebody's network, and what was found out about it, in words as ``lines``.
+    """A copy of a user's network, and the findings about it, in words as ``lines``.
 
-    It stands in this process only, where `given` finds it by its ``reference`` as long as this object lives.
-    What happens to the network that it was made of changes nothing here.
+    It exists in this process only, where `given` finds it by its ``reference`` as long as this object lives.
+    Later changes of the original network do not affect it.
     """
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
@@ -61,7 +61,7 @@ class NetworkCopy:
         _COPIES[self.reference] = self
 
     def network(self) -> Network:
-        """A copy of the copy: a run may need it in another dtype, elsewhere."""
+        """A copy of the copy: a run may need another dtype or device."""
         return self._examined.network(copy.deepcopy(self._net))
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ _COPIES: WeakValueDictionary[str, NetworkCopy] = WeakValueDictionary()
 
 
 def given(reference: str) -> NetworkCopy:
-    """The network of that reference; raises InputError where there is none, or no longer."""
+    """The network of that reference; raises InputError if there is none, or no longer."""
     if network := _COPIES.get(reference):
         return network
     name = reference.removeprefix(MARK).partition("#")[0]
@@ -83,15 +83,15 @@ def given(reference: str) -> NetworkCopy:
 
 
 def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
-    """A backbone of a copy of a network, after trial forwards that tell how to look into it.
+    """A backbone made of a copy of a network, after trial forward passes that find where to hook.
 
-    Raises InputError where it cannot be copied or run, is not what is said of it, or is no backbone.
+    Raises InputError if it cannot be copied or run, does not match the hints, or is no backbone.
     """
     if not isinstance(net, nn.Module):
         raise InputError(f"a network should be a torch.nn.Module; found {shortened(net)}")
     net = getattr(net, "_orig_mod", net)  # as it was before torch.compile
     try:
-        # together, so that blocks and norm that are given as modules are the copy's
+        # copied together, so that blocks and norm given as modules are those of the copy
         copied, blocks, norm = copy.deepcopy((net, hints.blocks, hints.final_norm))
     except Exception as error:
         reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
@@ -104,7 +104,7 @@ def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
 
 
 def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | None:
-    """Path of the final norm as far as it is told; "" for no norm, None to look for it."""
+    """Path of the final norm from the hints; "" for no norm, None to look for it."""
     if norm is None or isinstance(norm, bool):
         return "" if norm is False else None
     if not isinstance(norm, str):
@@ -116,7 +116,7 @@ def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | Non
 
 
 def examine(net: nn.Module, hints: ModuleHints) -> Examined:
-    """What a network in evaluation mode is, by trials; blocks and norm that are not told are looked for."""
+    """Examine a network in evaluation mode by trials; blocks and norm without hints are searched for."""
     blocks = None if hints.blocks is None else named_blocks(net, hints.blocks)
     final_norm = _norm_path(net, hints.final_norm)
     subject = with_images(net, hints)
@@ -130,7 +130,7 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         try:
             trial = try_out(replace(subject, size=size, size_source=source), blocks, final_norm, hints)
         except InputError:
-            raise error from None  # of the size that the network says
+            raise error from None  # of the size that the network states
     spec, reason = _spec(trial, hints)
     attends, heads = find_attention(trial)
     spec = replace(spec, heads=heads or None)
@@ -188,7 +188,7 @@ def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:
 
 
 def _headline(spec: BackboneSpec, trial: Trial) -> str:
-    """What was found: blocks, tokens, grid, channels, norm."""
+    """The findings: blocks, tokens, grid, channels, norm."""
 
     def joined(words: Iterable[object]) -> str:
         return "/".join(map(str, dict.fromkeys(words)))
@@ -204,9 +204,9 @@ def _headline(spec: BackboneSpec, trial: Trial) -> str:
 
 
 def _digest_of(net: nn.Module, *facts: object) -> str:
-    """``sha256:`` and 16 digits that change whenever features would, as far as the network itself tells.
+    """``sha256:`` and 16 digits that change whenever features would, as far as the network tells.
 
-    Functions that its classes call are not followed, nor are settings that are no plain numbers or words.
+    Functions that its classes call are not followed, nor are settings that are no plain numbers or texts.
     """
     combined = hashlib.sha256()
     for fact in (*facts, *_described(net)):
@@ -218,7 +218,7 @@ def _digest_of(net: nn.Module, *facts: object) -> str:
 
 
 def _described(net: nn.Module) -> Iterator[object]:
-    """Name, class and settings of each module, and the code of each class that is not torch's."""
+    """Name, class and settings of each module, and the code of each class outside torch."""
     kinds: dict[str, type] = {}
     for path, module in net.named_modules():
         settings = []
@@ -235,7 +235,7 @@ def _described(net: nn.Module) -> Iterator[object]:
 
 
 def _code(code: CodeType) -> Iterator[object]:
-    """What a function does, without where it stands."""
+    """The content of a function's code, without its location."""
     yield code.co_code
     yield code.co_names
     for constant in code.co_consts:

@@ -1,8 +1,8 @@
-"""What a few trial forwards tell of a network: layouts, grids, widths, prefix tokens, sizes that it takes.
+"""Findings of a few trial forward passes: layouts, grids, widths, prefix tokens, supported sizes.
 
-A guess is never taken from shapes alone. Of two equal images of a batch the features must be equal, so the
-batch axis shows; an image with one changed cell must change most in that cell, so rows, columns and the first
-patch show; what no image changes, before the first block, is a prefix token.
+A guess is never based on shapes alone. Two equal images in a batch must have equal features, which shows the
+batch axis; an image with one changed cell must change most in that cell, which shows rows, columns and the
+first patch; tokens before the first block that no image changes are prefix tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ LAYOUT_WORDS: Mapping[Layout, str] = {
     "maps": "feature maps [batch dim height width]",
     "cells": "feature maps [batch height width dim]",
 }
-MOST_PREFIX = 64  # prefix tokens that a guess admits
-BATCH = 3  # of a trial: two equal images and another one
-# How far features of equal images may be apart, as a share of the largest: bfloat16 rounds by 0.004.
+MOST_PREFIX = 64  # maximum prefix tokens that a guess admits
+BATCH = 3  # images of a trial: two equal ones and another one
+# Tolerance for features of equal images, as a share of the largest: bfloat16 rounds by 0.004.
 ALIKE = 0.02
 # Cells by which the strongest change may be off: stems of overlapping convolutions reach beyond a cell.
 NEAR = 1
@@ -38,7 +38,7 @@ NEAR = 1
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read an activation: axes, prefix tokens (0 for maps), cells a side of its grid, channels."""
+    """One way to read an activation: axes, prefix tokens (0 for maps), cells per side, channels."""
 
     layout: Layout
     prefix: int
@@ -47,7 +47,7 @@ class Reading:
 
     @property
     def is_map(self) -> bool:
-        """Whether it is a feature map and has no tokens."""
+        """Whether it is a feature map without tokens."""
         return not self.layout.startswith("tokens")
 
     def __str__(self) -> str:
@@ -56,13 +56,13 @@ class Reading:
         return f"{before}{cells} of {self.width} channels in {LAYOUT_WORDS[self.layout]}"
 
     def fits(self, stream: Tensor, rows: int, columns: int) -> bool:
-        """Whether this is what one image of so many rows and columns of cells gives."""
+        """Whether this is the output for one image of that many rows and columns of cells."""
         tokens = self.prefix + rows * columns
         shape = (1, self.width, rows, columns) if self.is_map else (1, tokens, self.width)
         return stream.ndim == len(shape) and with_batch_first(stream, self.layout).shape == shape
 
     def agrees_with_equal_images(self, stream: Tensor) -> bool:
-        """Whether the first two images of a batch, which are equal, have equal features, the third others."""
+        """Whether the first two images of a batch, which are equal, have equal features, unlike the third."""
         images = with_batch_first(stream, self.layout).float()
         same, other = ((images[0] - images[index]).abs().max() for index in (1, 2))
         return bool(same <= ALIKE * images.abs().max()) and bool(other > same)
@@ -83,7 +83,7 @@ class Reading:
 
 
 def _cells_to_change(side: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Two cells of a grid that no confusion of rows and columns brings to the same place."""
+    """Two cells of a grid that remain distinct if rows and columns are confused."""
     return (side // 8, side - 1 - side // 8), (side - 1 - side // 3, side // 3)
 
 
@@ -100,7 +100,7 @@ def _change_cells(image: Tensor, side: int) -> Tensor:
 
 
 def _readings(shape: Sequence[int], size: int) -> list[Reading]:
-    """All ways to read an activation of images of so many pixels a side, the fewest prefix tokens first."""
+    """All ways to read an activation of images with that many pixels per side, fewest prefix tokens first."""
     every: list[Reading] = []
     if len(shape) == 4 and shape[0] == BATCH:
         _, first, second, third = shape
@@ -116,7 +116,7 @@ def _readings(shape: Sequence[int], size: int) -> list[Reading]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How to read what enters the first block of a network and what leaves each."""
+    """How to read the input of the first block of a network and the output of each."""
 
     subject: TrialNetwork
     readings: tuple[Reading, ...]
@@ -125,9 +125,9 @@ class Trial:
 
 
 def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None, hints: ModuleHints) -> Trial:
-    """Run forwards of noise and tell what the activations are, with images of the subject's size.
+    """Run forward passes of noise with images of the subject's size, and find how to read activations.
 
-    Blocks and norm are looked for where they are None; the norm is "" for none.
+    Blocks and norm are searched for if they are None; the norm is "" for none.
     """
     blocks = blocks or find_blocks(subject.net, subject.images(subject.draw()[None]))
     subject = replace(subject, blocks=blocks)
@@ -136,7 +136,7 @@ def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None,
     first = _first_reading(subject, streams[0], base, hints)
     every = [first]
     for number, stream in enumerate(streams[1:], start=1):
-        # in the layout of what enters the first block, or in the only other one
+        # in the layout of the input of the first block, or in the only other one
         where = f"what block {number} of {subject.name} gives"
         possible = [r for r in _readings(stream.shape, subject.size) if r.prefix == first.prefix or r.is_map]
         same = [reading for reading in possible if reading.layout == first.layout] or possible
@@ -153,7 +153,7 @@ def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None,
 
 
 def _agreeing(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
-    """Readings by which equal images have equal features; InputError where there are none."""
+    """Readings by which equal images have equal features; raises InputError if there are none."""
     if not possible:
         raise _no_grid(where, stream, size)
     agreeing = [reading for reading in possible if reading.agrees_with_equal_images(stream)]
@@ -174,7 +174,7 @@ def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
 
 
 def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: ModuleHints) -> Reading:
-    """How to read what enters the first block, where a change of the image is still in its place."""
+    """How to read the input of the first block, where a change of the image is still in its place."""
     where = f"what enters the first block of {subject.name}"
     possible = _agreeing(where, stream, _readings(stream.shape, subject.size), subject.size)
     if not possible[0].is_map:
@@ -202,7 +202,7 @@ def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: M
 
 
 def _with_prefix(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
-    """Readings whose prefix tokens are those that no image changes, where there are such tokens."""
+    """Readings whose prefix tokens are exactly those that no image changes, if there are such tokens."""
     tokens = with_batch_first(stream, possible[0].layout).float()
     moved = (tokens[0] - tokens[2]).abs().amax(-1)
     constant = torch.nonzero(moved <= 1e-6 * tokens[0].abs().max()).flatten().tolist()
@@ -219,7 +219,7 @@ def _with_prefix(where: str, stream: Tensor, possible: Sequence[Reading], size: 
 
 
 def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
-    """Raise InputError unless a module takes what leaves the last block and keeps its shape."""
+    """Raise InputError unless a module takes the output of the last block and keeps its shape."""
     try:
         with torch.no_grad():
             shape = subject.net.get_submodule(path)(stream).shape
@@ -233,7 +233,7 @@ def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
 
 
 def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -> str:
-    """Why the network takes images of one size only; "" where a larger oblong one gives the larger grid."""
+    """Why the network takes images of one size only; "" if a larger non-square one gives the larger grid."""
     sides = (subject.size + stride, subject.size + 2 * stride)
     try:
         streams, _ = streams_of(subject, subject.draw(*sides)[None])
@@ -247,9 +247,9 @@ def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -
 
 
 def find_attention(trial: Trial) -> tuple[str, int]:
-    """Path in each block of the one attention whose probabilities can be shown, and its heads; "", 0 if none.
+    """Path in each block of its one attention that can show probabilities, and its heads; "", 0 if none.
 
-    Each row must sum to 1 over the tokens of the block: attention inside windows is not taken.
+    Each row must sum to 1 over the tokens of the block: attention inside windows is not accepted.
     """
     subject, net = trial.subject, trial.subject.net
     blocks = [net.get_submodule(path) for path in subject.blocks]
@@ -265,7 +265,7 @@ def find_attention(trial: Trial) -> tuple[str, int]:
                 for hook in watch_attention(Sublayers(attends=attends), block, shown.append):
                     hooks.callback(hook.remove)
             net(subject.images(subject.draw()[None]))
-    except Exception:  # of any kind: it is somebody's network, and cannot do this
+    except Exception:  # any error: the user's network cannot do this
         return "", 0
     tokens = trial.readings[-1].prefix + trial.readings[-1].side ** 2
     heads = 0 if not shown or shown[0] is None else shown[0].shape[1]
