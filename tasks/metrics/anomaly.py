@@ -69,8 +69,7 @@ def patch_distances_of_sets(
 
 
 def image_scores(distances: Tensor) -> Tensor:
-    """Mean of the largest 1 % of the patch distances [... patches] of an image, at least one patch: [...].
-    """
+    """Mean of the largest 1 % of the patch distances [... patches] of an image, at least one patch: [...]."""
     most = max(1, distances.shape[-1] // TOP)
     return distances.topk(most, dim=-1).values.mean(-1)
 

@@ -72,7 +72,7 @@ def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
 
 
 def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """Standard deviation over the heads, averaged over queries and keys: [...] of [... heads queries keys]."""
+    """Standard deviation over heads of attention [... heads queries keys], averaged over the rest: [...]."""
     return _by_parts(
         lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
     )

@@ -1,5 +1,4 @@
-"""Confidence set of the best candidates, and p-values adjusted for several tests.
-"""
+"""Confidence set of the best candidates, and p-values adjusted for several tests."""
 
 import math
 from collections.abc import Sequence

@@ -126,7 +126,7 @@ def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbou
     kept = min(heard.topk, len(value))
     sources = labels.flatten(0, 2)
     tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
-    if not value.is_cpu or bool(tied.any()):  # a GPU always takes this path, to avoid a synchronisation
+    if not value.is_cpu or bool(tied.any()):  # a GPU is not asked, so as not to wait for it
         similarity += outside[:, :, None]
         weight = (similarity - value[0]).div_(heard.temperature).exp_()
         weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 2)

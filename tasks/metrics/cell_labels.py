@@ -27,7 +27,7 @@ def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
         raise ValueError(f"expected a grid of at least one cell and 1 to {VOID} classes: {grid}, {classes}")
     valid = mask != VOID
     if (largest := int(mask[valid].max(initial=0))) >= classes:
-        raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
+        raise ValueError(f"expected classes from 0 and below {classes}, found a pixel of class {largest}")
     label = np.where(valid, mask, classes).astype(np.int64)
     row, column = (_cells(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
     cell = (row[:, None] * grid[1] + column) * (classes + 1) + label
