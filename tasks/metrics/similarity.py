@@ -176,7 +176,7 @@ class CkaAccumulator:
         return made
 
     def matrix(self) -> Tensor:
-        """Unbiased minibatch CKA of all batches so far, see `normalise`; raises ValueError without batches."""
+        """Unbiased minibatch CKA of all batches so far (`normalise`); raises ValueError without batches."""
         if self._sums is None:
             raise ValueError("expected at least one batch, found none")
         return normalise(self._sums[0])

@@ -218,7 +218,8 @@ def choose_on_halves(
     scores; splits with an empty half are left out. Ties go to the lower index.
 
     Returns:
-        The share of choices that fell on each score, [scores]; its mean held-out score then, [scores]; and the index of the best score on all units, 0 if there are no units that count. NaN if undefined.
+        The share of choices that fell on each score, [scores]; its mean held-out score then, [scores]; and
+        the index of the best score on all units, 0 if there are no units that count. NaN if undefined.
     """
     full = measured.evaluate()[0]
     mask = halves(measured.stratum, splits, seed)
