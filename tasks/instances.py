@@ -95,11 +95,11 @@ def pair_columns(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Flo
 
 @dataclass(frozen=True, eq=False)
 class InstancesTask(VectorTask):
-    """Retrieval of the other images of a query's thing, and cosine thresholds for same or different things."""
+    """Retrieval of the other images of a query's thing, and cosine thresholds for verification."""
 
     data: Instances
     config: InstancesConfig
-    shown: tuple[Source, ...] = ()  # sources of classification tasks with the same images; () for sources of its own
+    shown: tuple[Source, ...] = ()  # classification sources with the same images; () for its own sources
     configs: ClassVar = {
         "standard": InstancesConfig(
             ResizeCrop(short=256, crop=224), cutoffs=(1, 5, 10), rates=(0.01, 0.001), precisions=(0.99, 0.9)
@@ -205,7 +205,7 @@ class InstancesTask(VectorTask):
 
     @cached_property
     def queries(self) -> Mapping[str, tuple[Instance, int]]:
-        """The example queries by name, with things taking turns, and the number of images each has to find."""
+        """The example queries by name, things taking turns, and the number of images each has to find."""
         pairs = [pair for pair in zip(self._images, sought(self._images), strict=True) if pair[1]]
         keys, things = [image.sample.key for image, _ in pairs], [image.thing for image, _ in pairs]
         return {keys[row]: pairs[row] for row in drawn(keys, QUERIES, things)}

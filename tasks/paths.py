@@ -60,7 +60,7 @@ def sized(first: View, second: View) -> bool:
 
 
 def size_of(view: View) -> str:
-    """Size of images in a view, in words: in tokens, in pixels of a 224 px backbone, or in absolute pixels."""
+    """Size of images in a view, in words: tokens, pixels of a 224 px backbone, or absolute pixels."""
     if isinstance(view, OfTokens):
         return f"{view.tokens} tokens a side"
     if isinstance(view, OfPixels | CornerSquare):

@@ -32,12 +32,12 @@ from layerboard.tasks.task import Task, VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.errors import InputError
 
-Rows = slice | NDArray[np.bool_]  # of some images
+Rows = slice | NDArray[np.bool_]  # slice or mask of some images
 
-QUERIES = 16  # tested images whose predictions are kept, the classes in turn
-PICTURED = 6  # mistakes of which an image is kept
-MISTAKES = 128  # pairs of classes of which it is kept how often one is taken for the other, the commonest
-ECE = "ECE "  # before the name of a metric: the calibration of what it counts
+QUERIES = 16  # number of tested images in the examples, with classes taking turns
+PICTURED = 6  # number of mistakes with an example image
+MISTAKES = 128  # number of mistakes kept (true class, predicted class), the most frequent ones
+ECE = "ECE "  # prefix of an accuracy metric: the calibration error of the same predictions
 UNTRAINED = "a fold leaves no image of a class to learn from; a class needs images of more groups"
 
 
@@ -53,7 +53,7 @@ class Answers(NamedTuple):
         return cls(np.zeros(shape, np.int64), np.zeros(shape))
 
     def calibration(self, truth: Integers) -> tuple[float, Floats]:
-        """Expected calibration error in percent, mean over draws, and each image's contribution as a fraction.
+        """Expected calibration error in percent, mean over draws, and the images' contributions as fractions.
 
         ``truth`` are the true classes, [m]; the contributions have the shape of `given`.
         """
@@ -164,7 +164,7 @@ class LabelledTask(VectorTask):
     """
 
     data: ProbedClasses
-    by_folds: ClassVar[bool] = True  # whether a dataset without val is tested by folds; otherwise leave-one-out
+    by_folds: ClassVar[bool] = True  # whether a dataset without val is tested by folds, or leave-one-out
     keeps_examples = True
 
     @classmethod
@@ -347,12 +347,12 @@ class LinearTask(LabelledTask):
     @property
     def products(self) -> int:
         """Products in the forward and the backward passes of all epochs."""
-        train, fits = self.images.train, 1 if self.images.val else FOLDS - 1  # number of training passes over the images, all folds together
+        train, fits = self.images.train, 1 if self.images.val else FOLDS - 1  # passes in all folds
         seen = fits * len(train.labels)
         return 3 * len(self.config.rates) * self.config.epochs * seen * len(train.classes)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 accuracy in percent with the vectors as they are (``top1``) and standardised (``top1-bn``)."""
+        """Top-1 accuracy in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
         images = self.labelled(vectors)
         if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
             return Outcome((), empty=reason)
