@@ -53,17 +53,17 @@ class TaskEntry:
     title: str  # short description, for lists
     data: str  # dataset of the standard protocol
     metrics: tuple[str, ...]  # in the order of tables, the primary one first; others follow by name
-    asks: str  # what it finds out about the features, as a question for a newcomer
-    measures: str  # what the primary metric counts
+    asks: str  # the question that it answers about the features, for a newcomer
+    measures: str  # definition of the primary metric
     analysis: bool = False
-    default: bool = True  # whether it is run where no task is named
-    labels: bool = True  # whether it needs the classes of its images, of the role ``classification``
-    unlabelled: bool = False  # whether it is run on images without classes where no task is named
-    at_best: tuple[str, ...] = ()  # metrics that are of the best layer alone, such as thresholds of it
+    default: bool = True  # whether it runs if no task is named
+    labels: bool = True  # whether it needs classes of its images, for the role ``classification``
+    unlabelled: bool = False  # whether it runs on images without classes if no task is named
+    at_best: tuple[str, ...] = ()  # metrics of the best layer alone, such as its thresholds
     drawing: str = ""
     headlines: tuple[Headline, ...] = ()
-    code: str | type[Any] = ""  # its class (`tasks.task.Task`), or where it is found: imported when it runs
-    by_protocol: tuple[tuple[str, str], ...] = ()  # protocols that run another class, and where it is found
+    code: str | type[Any] = ""  # its class (`tasks.task.Task`), or the class's path, imported when it runs
+    by_protocol: tuple[tuple[str, str], ...] = ()  # protocols with another class, and its path
 
     @property
     def metric(self) -> str:

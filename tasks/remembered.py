@@ -15,7 +15,7 @@ Made = TypeVar("Made")
 
 
 class ComparingMeasurer(ABC, Generic[Made]):
-    """Compares grids of a few images with a memory, for each layer or for each set of layers, if there are any.
+    """Compares grids of a few images with a memory, for each layer, or for each set of layers if there are sets.
 
     For sets, it receives each layer, and images wait until all layers have returned them. Layers with equal
     grids have the same cells in their memory, row by row. ``remembered`` returns the memory of a layer on a
@@ -38,7 +38,7 @@ class ComparingMeasurer(ABC, Generic[Made]):
         shown: Mapping[Layer, Tensor],
         memory: Mapping[Layer, Made],
     ) -> None:
-        """Compare the images at these positions with the memory, for sets or layers with grids of one size."""
+        """Compare images at these positions with the memory, for sets or layers with equal grids."""
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         self._flags.see(layer, grids)
@@ -54,7 +54,7 @@ class ComparingMeasurer(ABC, Generic[Made]):
             self._compared.update(sets)
 
     def flags(self, layer: Layer) -> dict[str, Tensor]:
-        """Flags whether features of a layer or set vary and are finite; raises ValueError if it has no memory."""
+        """Flags whether features of a layer or set vary and are finite; raises ValueError without a memory."""
         for member in layer.members:
             if member in self._reasons:
                 raise ValueError(self._reasons[member])

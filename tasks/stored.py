@@ -56,12 +56,12 @@ class StoredBackbone:
     last: Layer | None  # the last block; None if its vectors are not stored
     vectors: Mapping[str, StoredVectors]  # by source name
     measured: LayerMeasurements | None = None  # None if the task measures nothing or could not measure
-    # layers, or sets of them, that the task's groups could not be measured by, and why
+    # layers, or sets of them, that could not be measured, with reasons
     unmeasured: Mapping[Layer, str] = field(default_factory=dict)
-    refusal: str = ""  # why the backbone cannot show what the task is fed; "" if it can
+    refusal: str = ""  # reason why the backbone cannot provide the task's feed; "" if it can
     workers: int = 1  # threads that may be used
     device: Device = None
-    # how many patch tokens a layer has in a view that shows all images at one size
+    # number of patch tokens of a layer, in a view that gives all images one size
     patch_tokens: Callable[[View, Layer], int] = lambda view, layer: 0
 
     @property
@@ -79,7 +79,7 @@ class StoredBackbone:
 class Fields:
     """Influence of each pixel on the centre cell, ``(rows // 2, columns // 2)``, of a backbone's layers."""
 
-    strength: Mapping[Layer, NDArray[np.float64]]  # magnitude for each pixel, summed over images, [height width]
+    strength: Mapping[Layer, NDArray[np.float64]]  # magnitude per pixel, summed over images, [height width]
     cells: Mapping[Layer, tuple[int, int]]  # rows and columns of the layer's grid
     coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid
     images: int  # number of images in the sums

@@ -74,7 +74,7 @@ class TargetTask(VectorTask):
 
     @abstractmethod
     def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
-        """Columns by metric, from true and predicted values [images targets], and reasons for missing ones."""
+        """Columns by metric from true and predicted values [images targets], and reasons for missing ones."""
 
     @property
     def over(self) -> Over:

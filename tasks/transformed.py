@@ -18,7 +18,7 @@ Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by source name
 class TransformConfig:
     """Settings of the transforms of vectors."""
 
-    shrinkage: float  # share of the mean variance that ``whiten`` mixes into each direction, above 0, at most 1
+    shrinkage: float  # share of the mean variance that ``whiten`` mixes into each, above 0, at most 1
 
 
 STANDARD = TransformConfig(shrinkage=0.1)  # for all protocols
