@@ -15,7 +15,7 @@ Made = TypeVar("Made")
 
 
 class ComparingMeasurer(ABC, Generic[Made]):
-    """Compares grids of a few images with a memory, for each layer, or for each set of layers if there are sets.
+    """Compares grids of a few images with a memory, for each layer, or for each set of layers, if any.
 
     For sets, it receives each layer, and images wait until all layers have returned them. Layers with equal
     grids have the same cells in their memory, row by row. ``remembered`` returns the memory of a layer on a
@@ -54,7 +54,7 @@ class ComparingMeasurer(ABC, Generic[Made]):
             self._compared.update(sets)
 
     def flags(self, layer: Layer) -> dict[str, Tensor]:
-        """Flags whether features of a layer or set vary and are finite; raises ValueError without a memory."""
+        """Flags: features of a layer or set vary, and are finite; raises ValueError without a memory."""
         for member in layer.members:
             if member in self._reasons:
                 raise ValueError(self._reasons[member])

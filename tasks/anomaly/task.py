@@ -213,7 +213,7 @@ class AnomalyTask(MeasuredTask):
         return [every[row] for row in drawn([image.sample.key for image in images], SHOWN, strata)]
 
     def _predicted(self, products: Sequence[scores.ScoredProduct]) -> Predicted:
-        """Maps of the examples, and the percent of other-kind images that each is ranked correctly against."""
+        """Maps of the examples, and the percent of other-kind images each is ranked correctly against."""
         by_name = {each.product.name: each for each in products}
         heat, placed = [], []
         for product, number in self.shown:

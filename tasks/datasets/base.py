@@ -36,7 +36,7 @@ class Sample(Protocol):
 def to_rgb(image: Image.Image) -> Image.Image:
     """The decoded image in RGB, as in code of official datasets: not rotated, transparency not blended."""
     if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
-        image = image.convert("RGBA")  # the same colours, without Pillow's warning about the lost alpha channel
+        image = image.convert("RGBA")  # the same colours, without Pillow's warning about lost alpha
     image.load()
     return image if image.mode == "RGB" else image.convert("RGB")  # conversion would copy it
 
