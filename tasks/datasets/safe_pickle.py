@@ -114,7 +114,7 @@ class _Array(np.ndarray[Any, Any]):
         super().__setstate__((1, shape, array.dtype, False, content))  # type: ignore[arg-type]
 
 
-# what a pickle may name, and what stands for it: no function of numpy that trusts its arguments
+# allowed globals and their replacements: no function of numpy that trusts its arguments
 _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): "numpy.ndarray",
     ("numpy", "dtype"): _Dtype,
@@ -131,10 +131,10 @@ for _builtins in ("builtins", "__builtin__"):
     _ADMITTED[_builtins, "bytes"] = _bytes
     _ADMITTED[_builtins, "bytearray"] = _bytearray
 
-# what libraries raise for a pickle that is none
+# errors that libraries raise for an invalid pickle
 _DAMAGED = (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
-# where keys are among what an instruction takes
+# positions of keys among the arguments of an instruction
 _KEYS = {"DICT": slice(0, None, 2), "SETITEM": slice(1, None, 2), "SETITEMS": slice(1, None, 2)}
 _KEYS |= {"ADDITEMS": slice(1, None), "FROZENSET": slice(None)}
 _GROW = ("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS", "BUILD")
@@ -212,7 +212,7 @@ def _taken(stack: list[_Value], operation: pickletools.OpcodeInfo, argument: obj
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that allows the globals of a fixed list, imports nothing, and raises InputError for others."""
+    """Unpickler that allows only the globals of a fixed list and imports nothing; raises InputError."""
 
     def __init__(self, content: bytes, path: Path) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")

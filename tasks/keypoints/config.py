@@ -59,13 +59,13 @@ class KeypointConfig:
     Attributes:
         view: View of the images.
         points: Rounding of annotated points: ``exact``, none; ``view pixel``, to a pixel of the view (column
-            truncated, row rounded half to even, in single precision, clipped to the last pixel), while true points
-            stay exact; ``truncated``, truncated to whole pixels of the view, also for true points; ``image
-            pixel``, truncated to whole pixels of the image, also for true points.
-        source: Sampling of a point's vector: ``bilinear``, between the centres of tokens; ``corners``, between
-            tokens with the outermost ones on the corners of the view; ``token below``, the token that contains
-            the point; ``nearest token``, the token whose corner is nearest (halves to even).
-        unit: Normalisation to length 1: ``tokens``; ``both``, tokens first, then vectors and upsampled tokens;
+            truncated, row rounded half to even, in single precision, clipped to the last pixel), while true
+            points stay exact; ``truncated``, truncated to whole pixels of the view, also for true points;
+            ``image pixel``, truncated to whole pixels of the image, also for true points.
+        source: Sampling of a point's vector: ``bilinear``, between token centres; ``corners``, between tokens
+            with the outermost ones on the corners of the view; ``token below``, the token that contains the
+            point; ``nearest token``, the token whose corner is nearest (halves to even).
+        unit: Normalisation to length 1: ``tokens``; ``both``, tokens, then vectors and upsampled tokens;
             ``samples``, only vectors and upsampled tokens.
         search: Searched places: ``pixels``, the view's pixels inside the image, with upsampled tokens; ``all
             pixels`` of the view, including the padding; ``image pixels``, of the image itself; ``tokens``.

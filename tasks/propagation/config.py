@@ -1,4 +1,4 @@
-"""The numbers of mask propagation."""
+"""Settings of mask propagation."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -10,11 +10,11 @@ from layerboard.zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 
 @dataclass(frozen=True, slots=True)
 class PropagationConfig(Neighbourhood):
-    """The numbers of mask propagation."""
+    """Settings of mask propagation."""
 
     keep_vanished: bool  # whether an object too small for the token grid keeps the token that it covers most
     every_channel: bool  # whether each object of the first mask has a channel, even without a token
-    nearest: bool  # whether maps are upsampled by nearest neighbour, not bilinearly; constant channels become 0
+    nearest: bool  # whether maps are upsampled by nearest neighbour instead of bilinearly; constant channels are 0
     view: View
     decimals: int | None  # to which the scores, as fractions, are rounded; None for full precision
     primary: ClassVar[str] = "J&F"

@@ -29,14 +29,14 @@ CEILINGS = {
     ceiling_metric("J&F"): (ceiling_metric("J"), ceiling_metric("F")),
     area_ceiling_metric("J&F"): (area_ceiling_metric("J"), area_ceiling_metric("F")),
 }
-"""For each upper-bound metric, its array of scores. True masks are decoded from the grid as predicted ones are:
+"""For each upper-bound metric, its array of scores. True masks are decoded from the grid like predicted ones:
 once seeded like the first mask, and once with the exact share of each token that each object covers."""
 
 FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their upper bounds [objects], and a small mask
 
 
 class VideoMeasurer:
-    """Propagates masks frame by frame on the device, and scores the frames on the host at the end of the video.
+    """Propagates masks frame by frame on the device, and scores frames on the host at the end of the video.
 
     Masks are propagated for each layer or, if there are any, for each set of layers, with the mean cosine of
     its layers. Until the end, a soft map of the size of the token grid is kept for each frame; for sets also
@@ -62,7 +62,7 @@ class VideoMeasurer:
         self._last = max(0, len(video.frames) - 2)  # index of the last frame that is scored
         self._gathered = Gathered(members_of(sets))
         self._flags = LayerFlags()
-        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by the layers that have equal grids
+        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by layers fed together
         self._soft: dict[Layer, list[Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:

@@ -107,7 +107,7 @@ class HummingbirdTask(SegmentationTask):
         return HummingbirdMemory(self.data, self.config)
 
     def overlaps(self, ending: str, measurements: Sequence[Measurements]) -> Overlaps:
-        """Pixels of all images and classes, with the renaming that is best for all images: [images classes]."""
+        """Pixels of all images and classes, with the best renaming for all images: [images classes]."""
         total = sum(tables.sum(0) for tables in self.tables(ending, measurements))
         names = names_of_predictions(np.asarray(total))
         return Overlaps.joined(tables[..., names] for tables in self.tables(ending, measurements))

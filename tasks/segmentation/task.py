@@ -31,10 +31,10 @@ SHOWN = 8  # number of images in the examples
 class SegmentationConfig:
     """Settings of in-context segmentation."""
 
-    view: View  # how images are shown, whole
+    view: View  # view of whole images
     vote: in_context.Vote
-    least: float  # share of a cell's pixels that must have a class for the cell to be remembered
-    seed: int  # of the draw of the cells that are remembered
+    least: float  # least share of labelled pixels of a remembered cell
+    seed: int  # of the draw of remembered cells
     further_masks: ClassVar[bool] = False  # VOC 2012 is segmented by its further training masks (trainaug)
 
 
