@@ -1,4 +1,4 @@
-"""What every objective is: the backbone with what its training needs beside it; and the optimiser."""
+"""Base class of objectives: the backbone with further parts for its training; and the optimiser."""
 
 import math
 from abc import ABC, abstractmethod

@@ -80,7 +80,7 @@ class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
         return {"distance": distance, "image": layers.first["image"], "block": layers.blocks}
 
 
-POOLINGS = ("patch", "cls")  # tokens that ask
+POOLINGS = ("patch", "cls")  # query tokens
 METRICS = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
 
 

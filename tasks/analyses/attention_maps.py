@@ -23,14 +23,14 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 SAMPLED = ("sample_cls", "sample_rollout", "sample_image")  # arrays kept of single images
-LARGEST_SIDE = 14 * 16  # images up to this side are kept as they are; of larger ones every second row and column
+LARGEST_SIDE = 14 * 16  # images up to this side are kept whole; larger ones are subsampled
 
 
 @dataclass(frozen=True, slots=True)
 class MapConfig:
     """Settings of the average maps."""
 
-    normalised: bool  # whether aligned maps are first divided by their sum, which is below 1 for queries that skip patches
+    normalised: bool  # whether aligned maps are first divided by their sum
     samples: int  # number of images with single maps, evenly spaced in dataset order
 
 
@@ -54,11 +54,11 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
 
     @cached_property
     def sampled(self) -> frozenset[str]:
-        """Keys of the images of which single maps are kept."""
+        """Keys of the images with single maps."""
         samples = self.source.samples
         order = np.argsort(self.data.probe_order) if len(self.data.probe_order) else np.arange(len(samples))
         count = min(self.config.samples, len(samples))
-        # the middles of equal stretches of the dataset's order, in which classes follow each other
+        # the middles of equal parts of the dataset order, which is sorted by class
         middles = (2 * np.arange(count) + 1) * len(samples) // (2 * max(count, 1))
         return frozenset(samples[index].key for index in order[middles].tolist())
 

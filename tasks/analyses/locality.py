@@ -77,7 +77,7 @@ class Locality(ComparisonTask, FedTask):
         return (first.heads is None) != (second.heads is None)
 
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
-        """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and for each block."""
+        """``locality-rho`` of every transformer with every ConvNet: mean over blocks, and for each block."""
         for (first, transformer), (second, convnet) in product(enumerate(backbones), repeat=2):
             if transformer.spec.heads is None or convnet.spec.heads is not None:
                 continue

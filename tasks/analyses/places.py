@@ -112,7 +112,7 @@ class PositionConfig:
     """Settings of the position audit."""
 
     images: int  # largest number of images of each group of the probe subset, the first ones
-    penalties: tuple[float, ...]  # of the ridge regression, relative to the tokens' mean variance; the best is chosen
+    penalties: tuple[float, ...]  # of ridge regression, relative to the tokens' mean variance
 
 
 class PositionAudit(ImageAnalysis[Tensor]):

@@ -81,7 +81,7 @@ class TokenProbes(ImageAnalysis[Tensor]):
         return {"token_accuracy": accuracies, "token": cells, "grid": grids, "layer": names}
 
     def _right_shares(self, vectors: NDArray[np.float16], labels: Integers, classes: int) -> Floats:
-        """Share of correct draws for each image and token, [images tokens]; NaN if no draw tested the image."""
+        """Share of correct draws for each image and token, [images tokens]; NaN if no draw tested it."""
         right, times = np.zeros((len(labels), vectors.shape[1])), np.zeros(len(labels))
         for seed in self.config.seeds:
             drawn = draw_shots(labels, classes, SHOTS, seed)

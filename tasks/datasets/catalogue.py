@@ -39,7 +39,7 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     """The user's own images: a folder, optionally with tables, or ``hf:ID``; raises InputError.
 
     A folder in one of the `LAYOUTS` is read as that, unless labels (or ``none``) are given. If copies are
-    requested, each image is a thing of its own.
+    requested, each image is a thing, to be retrieved from its copies.
     """
     data: Data
     folder = Path(location)

@@ -14,7 +14,7 @@ class PropagationConfig(Neighbourhood):
 
     keep_vanished: bool  # whether an object too small for the token grid keeps the token that it covers most
     every_channel: bool  # whether each object of the first mask has a channel, even without a token
-    nearest: bool  # whether maps are upsampled by nearest neighbour instead of bilinearly; constant channels are 0
+    nearest: bool  # whether maps are upsampled by nearest neighbour, not bilinearly; constant channels: 0
     view: View
     decimals: int | None  # to which the scores, as fractions, are rounded; None for full precision
     primary: ClassVar[str] = "J&F"
