@@ -88,14 +88,15 @@ _STANDARD = SaliencyConfig(
 class SaliencyTask(ImageAnalysis[AttentionMaps]):
     """Overlap of attention maps with annotated objects or parts, over the images that show an object.
 
-    Scores of the poolings ``cls`` (maps of what the class token gives to the patches, where there is one) and
-    ``patch`` (of what all patches give): ``saliency-iou`` of heads and their mean; ``saliency-iou-best`` of
-    the head with the best mean, chosen on the images that it is scored on; ``saliency-iou-best-held-out``,
-    chosen on one half of the images and scored on the other; ``saliency-iou-oracle``, of the best head of
-    each image; ``saliency-iou-merged``, of the mean over heads; ``saliency-iou-uniform``, of a map that marks
-    everything; ``rollout-iou`` and variants, of rollout up to the block, beside ``cls``, and beside ``patch``
-    where there is no class token. The best and the held-out best of all heads of all blocks are scores of the
-    whole backbone; ``saliency-iou-best-block`` and ``-head`` say which head the best one is.
+    Scores have the poolings ``cls`` (attention from the class token to the patches, if there is one) and
+    ``patch`` (attention from all patches). ``saliency-iou``: of each head, and their mean.
+    ``saliency-iou-best``: of the head with the best mean, chosen on the same images.
+    ``saliency-iou-best-held-out``: of the head chosen on one half of the images, scored on the other half.
+    ``saliency-iou-oracle``: of the best head of each image. ``saliency-iou-merged``: of the mean map over
+    heads. ``saliency-iou-uniform``: of a map that marks everything. ``rollout-iou`` and variants: of rollout
+    up to the block, with pooling ``cls``, or ``patch`` without a class token. The best and the held-out best
+    of all heads of all blocks are scores of the whole backbone; ``saliency-iou-best-block`` and
+    ``saliency-iou-best-head`` identify the best head.
     """
 
     data: Regions

@@ -49,9 +49,9 @@ class CapiConfig:
 def pixels_of(
     keys: Sequence[str], config: CapiConfig, classes: int, ignored: frozenset[int], memory: int
 ) -> Pixels:
-    """Which cells are remembered, and on which images of those names, in order, the vote is chosen.
+    """Rule for the remembered cells, and the held-out images among ``keys`` on which the vote is chosen.
 
-    ``classes``, ``ignored`` are those of `Pixels`; of all images at most ``memory`` cells are remembered.
+    ``classes`` and ``ignored`` are those of `Pixels`; ``memory`` is the target number of cells of all images.
     """
     order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(keys))
     held_out = frozenset(keys[row] for row in order[: max(1, len(keys) // config.held_out)])
@@ -60,7 +60,7 @@ def pixels_of(
 
 @dataclass(frozen=True)
 class CapiMemory(LearntImages):
-    """What is remembered of the training images: some cells of each, with the labels of their pixels."""
+    """Memory of the training images: some cells of each, with the labels of their pixels."""
 
     config: CapiConfig
 

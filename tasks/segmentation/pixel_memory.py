@@ -97,7 +97,7 @@ def voting_memory(
     if not len(learnt[0]):
         raise ValueError(NO_MEMORY)
     asked = rows[held].to(device), labels[held]
-    # of a part of the memory, of which nothing is held out, nothing is said
+    # a part of the memory may have no held-out image: then the first candidates are used
     choice = _chosen(learnt, asked, electorate, pixels.ignored) if apart.any() else None
     k, distance = choice or (electorate.ks[0], electorate.distances[0])
     judged = torch.from_numpy(judged_cells(asked[1].numpy(), pixels.ignored))
